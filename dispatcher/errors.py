@@ -1,0 +1,86 @@
+"""All errors of the dispatcher, under four bases that answer one question: whose fault is it?
+
+Every error carries a sentence (its text), ``hint`` (what to do about it) and ``where``
+(a place a person can go to: ``file:line:column``, a trial, a host). The command line
+prints these three and exits with the base's ``exit_code``; a traceback is shown for
+:class:`InternalError` only.
+"""
+
+from __future__ import annotations
+
+
+class BequeathError(Exception):
+    """Base of everything bequeath raises on purpose."""
+
+    exit_code: int = 1
+
+    def __init__(self, message: str, *, hint: str = "", where: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.where = where
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        advice = f"\n  {self.hint}" if self.hint else ""
+        return f"{place}{self.message}{advice}"
+
+
+class UserError(BequeathError):
+    """The experiment file, the tuner's code or the trial's code is wrong."""
+
+    exit_code = 3
+
+
+class BackendError(BequeathError):
+    """The world outside is in the way: a host, a disk, a quota."""
+
+    exit_code = 4
+
+
+class PassingBackendError(BackendError):
+    """A fault that may be over when the same thing is tried again."""
+
+
+class PermanentBackendError(BackendError):
+    """A fault that trying again does not mend."""
+
+
+class ProtocolError(BequeathError):
+    """A peer said what it may not say; its session is closed and nobody else is harmed."""
+
+    exit_code = 5
+
+
+class InternalError(BequeathError):
+    """A fault of bequeath itself; please report it."""
+
+    exit_code = 70
+
+
+class ExperimentFileError(UserError):
+    """Raised when an experiment file cannot be read as one."""
+
+
+class TunerCodeError(UserError):
+    """Raised when a tuner class is missing, cannot be built, or returns nonsense."""
+
+
+class ExperimentNotFound(UserError):
+    """Raised when no experiment goes by the given name or id."""
+
+
+class ExperimentBusy(UserError):
+    """Raised when another head already leads this experiment."""
+
+
+class StoreError(BackendError):
+    """Raised when the journal cannot be opened, read or written."""
+
+
+class InvalidTransition(InternalError):
+    """Raised when an event arrives that the state it meets does not allow."""
+
+
+class BrokenInvariant(InternalError):
+    """Raised when the state contradicts itself."""
