@@ -1,0 +1,15 @@
+"""The experiment file: what it may say, and where exactly it is wrong.
+
+This room turns YAML (or a mapping from Python) into a frozen
+:class:`~dispatcher.experiment.config.ExperimentConfig`, or into errors that name
+``file:line:column``, the key, the nearest valid key and the mend. It never starts
+anything, never imports the author's code, and never writes.
+
+Read ``config.py`` first (every key there is), then ``loader.py`` (the order of checks).
+"""
+
+from __future__ import annotations
+
+from dispatcher.experiment.config import ExperimentConfig
+
+__all__ = ["ExperimentConfig"]

@@ -1,0 +1,120 @@
+"""Which tuner and which assessor an experiment uses, and how their classes are found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from dispatcher.experiment.fields import ResolvedPath, Section, Text
+from dispatcher.experiment.plain_json import unjson, written_path
+
+_IDENTIFIERS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+class AlgorithmConfig(Section):
+    """A class by name: built in, in an importable module, or in a file of its own."""
+
+    name: Annotated[
+        Text | None,
+        Field(description="Name of a built-in one; case does not matter. Excludes `className`."),
+    ] = None
+    class_name: Annotated[
+        Text | None,
+        Field(
+            description="The class, as `module:Class` or, as NNI writes it, `module.Class`; "
+            "with `file` the bare class name."
+        ),
+    ] = None
+    file: Annotated[
+        ResolvedPath | None,
+        Field(description="Python file that holds the class. Excludes `codeDirectory`."),
+    ] = None
+    code_directory: Annotated[
+        ResolvedPath | None,
+        Field(
+            description="Folder in which the module is looked for and from which it may import "
+            "its neighbours; the experiment file's folder if not given."
+        ),
+    ] = None
+    class_args: Annotated[
+        dict[str, Any],
+        Field(description="Keyword arguments of the constructor, any JSON values."),
+    ] = Field(default_factory=dict)
+
+    @field_validator("class_args")
+    @classmethod
+    def _args_are_json(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for path, text in unjson(value, ()):
+            raise ValueError(f"{written_path(path)} {text}")
+        return value
+
+    @model_validator(mode="after")
+    def _names_one_class(self) -> Self:
+        if self.name is not None and self.class_name is not None:
+            raise ValueError("has both 'name' (built in) and 'className' (your own): keep one")
+        if self.name is None and self.class_name is None:
+            raise ValueError(
+                "needs 'name' (a built-in one) or 'className' (your own, as 'module:Class')"
+            )
+        if self.name is not None and (self.file or self.code_directory):
+            raise ValueError("names a built-in one, so 'file' and 'codeDirectory' say nothing")
+        if self.file and self.code_directory:
+            raise ValueError("has both 'file' and 'codeDirectory': keep one")
+        if self.class_name is not None:
+            split_class_name(self.class_name, alone=self.file is not None)
+        return self
+
+    @property
+    def builtin(self) -> bool:
+        """Whether the class is one that ships with bequeath or with a plug-in."""
+        return self.name is not None
+
+    @property
+    def module(self) -> str | None:
+        """Dotted name of the module that holds the class; None if built in or in a file."""
+        if self.class_name is None or self.file is not None:
+            return None
+        return split_class_name(self.class_name, alone=False)[0]
+
+    @property
+    def bare_class_name(self) -> str | None:
+        """The class's name within its module or file; None if built in."""
+        if self.class_name is None:
+            return None
+        return split_class_name(self.class_name, alone=self.file is not None)[1]
+
+    @property
+    def search_folder(self) -> Path | None:
+        """The folder from which the class's module and its neighbours import."""
+        return self.file.parent if self.file is not None else self.code_directory
+
+
+class TunerConfig(AlgorithmConfig):
+    """The tuner: proposes parameters, decides where weights lie and who inherits from whom."""
+
+
+class AssessorConfig(AlgorithmConfig):
+    """The assessor: looks at intermediate results and may stop a trial early."""
+
+
+def split_class_name(text: str, *, alone: bool) -> tuple[str | None, str]:
+    """Split ``module:Class`` or ``module.Class``; with ``alone`` a bare class name will do.
+
+    Raises:
+        ValueError: not a class name of either form.
+    """
+    module, colon, name = text.rpartition(":")
+    if not colon:
+        module, _, name = text.rpartition(".")
+    fits = _IDENTIFIERS.fullmatch(name) and (not module or _IDENTIFIERS.fullmatch(module))
+    if not fits or (colon and not module):
+        raise ValueError(f"has the className {text!r}; write it as 'module:Class'")
+    if not module and not alone:
+        raise ValueError(
+            f"has the className {text!r} without a module: write 'module:{name}', "
+            "or add 'file' with the path of the Python file"
+        )
+    return module or None, name

@@ -1,0 +1,328 @@
+"""The experiment, as its file describes it: frozen, checked, all paths absolute.
+
+Attributes are the keys of the file in snake_case; both spellings are read. Durations are
+seconds (float), sizes are bytes (int). Nothing here looks at the disk: that the code
+directory exists and the like is :mod:`dispatcher.experiment.checks`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, model_validator
+
+from dispatcher.experiment.algorithm import AlgorithmConfig, AssessorConfig, TunerConfig
+from dispatcher.experiment.fields import (
+    Count,
+    CountOrZero,
+    Duration,
+    Grace,
+    ResolvedPath,
+    Section,
+    Size,
+    Switch,
+    Text,
+    choice_reader,
+    fold_word,
+)
+from dispatcher.experiment.local_service import LocalServiceConfig, ReuseMode
+from dispatcher.experiment.search_space import check_search_space
+from dispatcher.experiment.sections import (
+    ChannelConfig,
+    Keep,
+    LeasesConfig,
+    LimitsConfig,
+    RetentionConfig,
+    WeightKeysConfig,
+)
+
+__all__ = [
+    "AlgorithmConfig",
+    "AssessorConfig",
+    "ChannelConfig",
+    "ExperimentConfig",
+    "Keep",
+    "LeasesConfig",
+    "LimitsConfig",
+    "LocalServiceConfig",
+    "OnStall",
+    "OnTunerError",
+    "OptimizeMode",
+    "RetentionConfig",
+    "ReuseMode",
+    "TunerConfig",
+    "WeightKeysConfig",
+]
+
+OnTunerError = Literal["fail", "continue", "retry"]
+OnStall = Literal["fail", "grow", "wait"]
+OptimizeMode = Literal["maximize", "minimize"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+LOOKAHEAD_PER_SLOT = 2
+"""More blocked requests than this would be decided too early, on too little (DESIGN §1)."""
+LOOKAHEAD_LEAST = 8
+
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_LOG_LEVELS = choice_reader("debug", "info", "warning", "error")
+
+
+def _read_function(value: object) -> object:
+    if isinstance(value, str) and not _FUNCTION.fullmatch(value):
+        raise ValueError(f"must be written as 'module:function', not {value!r}")
+    return value
+
+
+def _read_log_level(value: object) -> object:
+    """Take NNI's two levels that we lack for their nearest neighbours."""
+    neighbours = {"trace": "debug", "fatal": "error"}
+    return neighbours.get(value.lower(), _LOG_LEVELS(value)) if isinstance(value, str) else value
+
+
+def _read_without_result(value: object) -> object:
+    if isinstance(value, str) and fold_word(value) in ("ignore", "none", "fail"):
+        return "fail" if fold_word(value) == "fail" else "ignore"
+    if value is None:
+        return "ignore"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+        if number - number == 0:  # neither infinite nor NaN
+            return number
+    raise ValueError(f"must be 'ignore', 'fail' or the number to take instead, not {value!r}")
+
+
+class ExperimentConfig(Section):
+    """All of an experiment's settings; see the field descriptions, which are its reference."""
+
+    experiment_name: Annotated[
+        Text, Field(description="Name to show and to search by; the file's name if not given.")
+    ] = "experiment"
+    search_space: Annotated[
+        dict[str, Any],
+        Field(description="What may be chosen, in NNI's JSON types. Excludes `searchSpaceFile`."),
+    ] = Field(default_factory=dict)
+    search_space_file: Annotated[
+        ResolvedPath | None, Field(description="YAML or JSON file that holds the search space.")
+    ] = None
+    tuner: Annotated[TunerConfig, Field(description="What proposes the trials.")]
+    assessor: Annotated[
+        AssessorConfig | None, Field(description="What may stop trials early; none if not given.")
+    ] = None
+    optimize_mode: Annotated[
+        Annotated[OptimizeMode, BeforeValidator(choice_reader("maximize", "minimize"))] | None,
+        Field(
+            description="Which results are best; the tuner's `optimize_mode` if it has one, "
+            "else `maximize`."
+        ),
+    ] = None
+    seed: Annotated[
+        CountOrZero | None,
+        Field(description="Seed of everything random; drawn and recorded if not given."),
+    ] = None
+
+    trial_command: Annotated[
+        Text | None,
+        Field(description="What a trial runs, by `bash -c`. Excludes `trialFunction`."),
+    ] = None
+    trial_function: Annotated[
+        Annotated[Text, BeforeValidator(_read_function)] | None,
+        Field(
+            description="What a trial calls, as `module:function`. Excludes `trialCommand`.",
+            json_schema_extra={"examples": ["train:main"]},
+        ),
+    ] = None
+    trial_code_directory: Annotated[
+        ResolvedPath, Field(description="Folder in which trials run and from which they import.")
+    ] = Path(".")
+    trial_environment: Annotated[
+        dict[Text, Annotated[str, Field(strict=True)]],
+        Field(
+            description="Environment variables of trials. `env:NAME` and `file:PATH` are "
+            "references, resolved when a trial starts and never stored; `literal:` in front "
+            "keeps such a text as it is."
+        ),
+    ] = Field(default_factory=dict)
+    max_trial_duration: Annotated[
+        Duration | None,
+        Field(description="Time after which a trial is stopped as timed out; none if not given."),
+    ] = None
+    trial_stop_grace: Annotated[
+        Grace, Field(description="Time between asking a trial to stop and ending it.")
+    ] = 10.0
+    trial_retries: Annotated[
+        CountOrZero,
+        Field(description="Attempts after the first for a trial that failed or was killed."),
+    ] = 1
+    lost_retries: Annotated[
+        CountOrZero,
+        Field(description="Attempts after the first for a trial that was lost with its host."),
+    ] = 5
+    retry_backoff: Annotated[
+        Grace, Field(description="Time before the second attempt; doubled for each further one.")
+    ] = 1.0
+    on_trial_without_result: Annotated[
+        Literal["ignore", "fail"] | float,
+        PlainValidator(_read_without_result),
+        WithJsonSchema({"anyOf": [{"enum": ["ignore", "fail"]}, {"type": "number"}]}),
+        Field(
+            description="When a trial exits with 0 and reported no final result: `ignore` (the "
+            "tuner hears of its end only), `fail`, or the number to take instead."
+        ),
+    ] = "ignore"
+    max_log_size: Annotated[
+        Size, Field(description="Size at which a log file of an attempt is rotated.")
+    ] = 64 << 20
+    max_log_files: Annotated[
+        Count, Field(description="Rotated log files kept per attempt and stream.")
+    ] = 2
+
+    trial_concurrency: Annotated[Count, Field(description="Slots: trials that run at once.")]
+    lookahead: Annotated[
+        CountOrZero | None,
+        Field(
+            description="Requests that may be blocked waiting for a parent; the larger of 8 and "
+            "twice `trialConcurrency` if not given."
+        ),
+    ] = None
+    max_trial_number: Annotated[
+        Count | None,
+        Field(description="Trials, not attempts, after which no more are asked for."),
+    ] = None
+    max_experiment_duration: Annotated[
+        Duration | None,
+        Field(description="Time after which no new trials are asked for; running ones go on."),
+    ] = None
+
+    multi_thread: Annotated[
+        Switch,
+        Field(
+            description="Whether `generate_parameters` may overlap with itself and all else; "
+            "with `false` a tuner is called serially and cannot wait for a parent."
+        ),
+    ] = True
+    on_tuner_error: Annotated[
+        Annotated[OnTunerError, BeforeValidator(choice_reader("fail", "continue", "retry"))],
+        Field(
+            description="After an exception in the tuner: `fail` the experiment, `continue` "
+            "without that request, or `retry` the request."
+        ),
+    ] = "fail"
+    on_stall: Annotated[
+        Annotated[OnStall, BeforeValidator(choice_reader("fail", "grow", "wait"))],
+        Field(
+            description="When nothing can go on: `fail` with a report of who waits for whom, "
+            "`grow` the lookahead step by step, or `wait`."
+        ),
+    ] = "fail"
+    stall_timeout: Annotated[
+        Duration,
+        Field(description="Time without progress after which foreign waits are called a stall."),
+    ] = 300.0
+
+    weights_root: Annotated[
+        ResolvedPath | None,
+        Field(
+            description="Folder below which all weights lie; in the experiment's own if not given."
+        ),
+    ] = None
+    weight_keys: Annotated[
+        WeightKeysConfig, Field(description="Keys of a proposal that carry paths of weights.")
+    ] = Field(default_factory=WeightKeysConfig)
+    weights_read_roots: Annotated[
+        tuple[ResolvedPath, ...],
+        Field(description="Further folders that trials may read weights from, pretrained ones."),
+    ] = ()
+    retention: Annotated[
+        RetentionConfig,
+        Field(
+            description="Which weights are kept: `all`, `{best: 5}`, `{lastGenerations: 3}` or "
+            "`ancestors-of-live`."
+        ),
+    ] = Field(default_factory=RetentionConfig)
+
+    training_service: Annotated[
+        LocalServiceConfig, Field(description="Where and how trials run.")
+    ] = Field(default_factory=LocalServiceConfig)
+    head_grace: Annotated[
+        Grace,
+        Field(description="Time that trials go on without a head, so that `resume` finds them."),
+    ] = 120.0
+    channel: Annotated[
+        ChannelConfig, Field(description="How the processes of an experiment talk.")
+    ] = Field(default_factory=ChannelConfig)
+    leases: Annotated[
+        LeasesConfig, Field(description="When a silent peer is suspect, and when it is lost.")
+    ] = Field(default_factory=LeasesConfig)
+    limits: Annotated[
+        LimitsConfig, Field(description="Bounds at which bequeath refuses with a reason.")
+    ] = Field(default_factory=LimitsConfig)
+
+    experiment_working_directory: Annotated[
+        ResolvedPath, Field(description="Folder that holds a folder for each experiment.")
+    ] = Path("~/bequeath-experiments")
+    log_level: Annotated[
+        Annotated[LogLevel, BeforeValidator(_read_log_level)],
+        Field(description="How much the head and the tuner host log."),
+    ] = "info"
+    debug: Annotated[
+        Switch, Field(description="Check all invariants after each event; log in full.")
+    ] = False
+
+    @model_validator(mode="after")
+    def _trial_is_one_thing(self) -> Self:
+        if self.trial_command is not None and self.trial_function is not None:
+            raise ValueError("'trialCommand' and 'trialFunction' exclude each other: keep one")
+        if self.trial_command is None and self.trial_function is None:
+            raise ValueError(
+                "needs 'trialCommand' (a command line) or 'trialFunction' ('module:function')"
+            )
+        if self.training_service.reuse_mode == "inProcess" and self.trial_function is None:
+            raise ValueError(
+                "'reuseMode: inProcess' runs functions, so it needs 'trialFunction' "
+                "instead of 'trialCommand'"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _settle_optimize_mode(self) -> Self:
+        told = _read_mode(self.tuner.class_args.get("optimize_mode"))
+        if self.optimize_mode is None:
+            # Frozen for everybody else; here the value is still being made.
+            object.__setattr__(self, "optimize_mode", told or "maximize")
+        elif told is not None and told != self.optimize_mode:
+            raise ValueError(
+                f"'optimizeMode' is {self.optimize_mode}, but the tuner's 'optimize_mode' is "
+                f"{told}: keep one of the two"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _search_space_fits(self) -> Self:
+        problems = check_search_space(self.search_space, strict=self.tuner.builtin)
+        if problems:
+            raise ValueError("; ".join(f"{p.place('searchSpace')} {p.text}" for p in problems))
+        return self
+
+    @property
+    def effective_lookahead(self) -> int:
+        """Requests that may be blocked, whether or not the file says so."""
+        if self.lookahead is not None:
+            return self.lookahead
+        return max(LOOKAHEAD_LEAST, LOOKAHEAD_PER_SLOT * self.trial_concurrency)
+
+    @property
+    def slots(self) -> int:
+        """Trials that really run at once: the smaller of concurrency and the host's slots."""
+        return min(self.trial_concurrency, self.training_service.slots or self.trial_concurrency)
+
+
+def _read_mode(value: object) -> OptimizeMode | None:
+    match value.lower() if isinstance(value, str) else None:
+        case "maximize":
+            return "maximize"
+        case "minimize":
+            return "minimize"
+        case _:
+            return None

@@ -1,0 +1,132 @@
+"""The kinds of value that keys of an experiment file take, as annotated types.
+
+Types are strict where YAML would guess: ``trialConcurrency: true`` is not 1. Each kind
+raises one plain sentence, which :mod:`dispatcher.experiment.sentences` puts a key in front of.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    Strict,
+    ValidationInfo,
+    WithJsonSchema,
+)
+from pydantic.alias_generators import to_camel
+
+from dispatcher.experiment.durations import parse_duration
+from dispatcher.experiment.sizes import parse_size
+
+BASE_FOLDER = "base_folder"
+"""The key of the validation context that holds the folder relative paths start from."""
+
+
+class Section(BaseModel):
+    """Base of every part of an experiment file: frozen, closed, camelCase outside."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        validate_default=True,
+        use_attribute_docstrings=False,
+        allow_inf_nan=False,
+    )
+
+
+def read_switch(value: object) -> object:
+    """Read YAML 1.1's yes/no/on/off, which YAML 1.2 delivers as text."""
+    if isinstance(value, str):
+        return {
+            "yes": True,
+            "on": True,
+            "true": True,
+            "no": False,
+            "off": False,
+            "false": False,
+        }.get(value.lower(), value)
+    return value
+
+
+def _positive_duration(value: object) -> float:
+    seconds = parse_duration(value)
+    if seconds == 0:
+        raise ValueError("must be longer than nothing")
+    return seconds
+
+
+def _positive_size(value: object) -> int:
+    size = parse_size(value)
+    if size == 0:
+        raise ValueError("must be more than nothing")
+    return size
+
+
+def resolve_path(value: object, info: ValidationInfo) -> Path:
+    """Make a path absolute: ``~`` expanded, relative ones below the file's folder.
+
+    Links are left alone, so that a path can be shown as its author wrote it.
+    """
+    if not isinstance(value, str | os.PathLike) or not str(value):
+        raise ValueError(f"must be a path, not {value!r}")
+    text = os.fspath(value)
+    if not isinstance(text, str) or "\0" in text:
+        raise ValueError(f"must be a path, not {value!r}")
+    if "://" in text:
+        raise ValueError(f"must be a folder or file of this machine's file systems, not {text!r}")
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"names a home folder that does not exist: {text!r}") from error
+    base: Path = (info.context or {}).get(BASE_FOLDER) or Path.cwd()
+    return Path(os.path.normpath(base / path))
+
+
+def choice_reader(*names: str) -> Callable[[object], object]:
+    """Return a reader that finds the canonical spelling, whatever case and separators say."""
+    known = {fold_word(name): name for name in names}
+
+    def read(value: object) -> object:
+        return known.get(fold_word(value), value) if isinstance(value, str) else value
+
+    return read
+
+
+def fold_word(word: str) -> str:
+    """Fold a word to what all its spellings share: no case, no ``_``, ``-`` or blanks."""
+    return word.replace("_", "").replace("-", "").replace(" ", "").lower()
+
+
+_DURATION_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "number", "minimum": 0},
+        {"type": "string", "pattern": r"^\s*([0-9.]+\s*(ms|s|m|h|d|w)?\s*)+$"},
+    ]
+}
+_SIZE_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "integer", "minimum": 0},
+        {"type": "string", "pattern": r"^\s*[0-9.]+\s*([kKmMgGtT]?[iI]?[bB]?)\s*$"},
+    ]
+}
+
+Text = Annotated[str, Strict(), Field(min_length=1)]
+Switch = Annotated[bool, Strict(), BeforeValidator(read_switch)]
+Count = Annotated[int, Strict(), Field(ge=1)]
+CountOrZero = Annotated[int, Strict(), Field(ge=0)]
+Duration = Annotated[float, PlainValidator(_positive_duration), WithJsonSchema(_DURATION_SCHEMA)]
+Grace = Annotated[float, PlainValidator(parse_duration), WithJsonSchema(_DURATION_SCHEMA)]
+Size = Annotated[int, PlainValidator(_positive_size), WithJsonSchema(_SIZE_SCHEMA)]
+ResolvedPath = Annotated[
+    Path, PlainValidator(resolve_path), WithJsonSchema({"type": "string", "format": "path"})
+]

@@ -1,0 +1,54 @@
+"""Plain JSON values: what they are called, how a place in them is written, what JSON cannot say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+JsonPath: TypeAlias = tuple[str | int, ...]
+"""Keys and indexes that lead to one place of a JSON value."""
+
+
+def written_path(path: JsonPath, root: str = "") -> str:
+    """Return the path as a person writes it.
+
+    >>> written_path(("lr", "_value", 1), "searchSpace")
+    'searchSpace.lr._value[1]'
+    """
+    written = root
+    for part in path:
+        written += f"[{part}]" if isinstance(part, int) else f".{part}" if written else part
+    return written
+
+
+def unjson(value: object, path: SpacePath) -> Iterator[tuple[SpacePath, str]]:
+    """Yield what JSON cannot say: infinities, sets, objects."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield path, f"must be finite, not {value}"
+    elif isinstance(value, Mapping):
+        for key, entry in value.items():
+            yield from unjson(entry, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, entry in enumerate(value):
+            yield from unjson(entry, (*path, index))
+    elif value is not None and not isinstance(value, str | int | float):
+        yield path, f"must be a JSON value, not {kind_of(value)}"
+
+
+def kind_of(value: object) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return f"the switch {str(value).lower()}"
+        case str():
+            return f"the text {value!r}"
+        case int() | float():
+            return f"the number {value}"
+        case Mapping():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return f"a {type(value).__name__}"

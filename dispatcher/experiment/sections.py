@@ -1,0 +1,134 @@
+"""The smaller sections of an experiment file: weights, channel, leases, limits."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from dispatcher.experiment.fields import (
+    Count,
+    CountOrZero,
+    Duration,
+    Section,
+    Size,
+    Text,
+    choice_reader,
+    fold_word,
+)
+
+Keep = Literal["all", "best", "ancestors-of-live", "last-generations"]
+_COUNTED = {"best": "best", "lastgenerations": "last-generations"}
+
+
+class WeightKeysConfig(Section):
+    """The keys of a proposal that carry paths of weights."""
+
+    save: Annotated[Text, Field(description="Key of the path a trial saves to.")] = "save_path"
+    restore: Annotated[Text, Field(description="Key of the path a trial restores from.")] = (
+        "restore_path"
+    )
+
+    @model_validator(mode="after")
+    def _differ(self) -> Self:
+        if self.save == self.restore:
+            raise ValueError(f"names {self.save!r} twice: save and restore need keys of their own")
+        return self
+
+
+class RetentionConfig(Section):
+    """Which weights are kept. What a live, queued or blocked descendant or a pin needs stays."""
+
+    keep: Annotated[
+        Annotated[
+            Keep,
+            BeforeValidator(choice_reader("all", "best", "ancestors-of-live", "last-generations")),
+        ],
+        Field(
+            description="`all`; `best` and `last-generations` (with `count`, or written "
+            "`keep: {best: 5}`); `ancestors-of-live`."
+        ),
+    ] = "all"
+    count: Annotated[
+        Count | None,
+        Field(description="How many of the best trials, or of the last generations."),
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_short_forms(cls, value: Any) -> Any:
+        """Read ``all``, ``{keep: {best: 5}}`` and ``{best: 5}`` as ``{keep, count}``."""
+        if isinstance(value, str):
+            return {"keep": value}
+        if not isinstance(value, dict):
+            return value
+        inner = value.get("keep", value if len(value) == 1 else None)
+        if isinstance(inner, dict) and len(inner) == 1:
+            ((word, count),) = inner.items()
+            if isinstance(word, str) and fold_word(word) in _COUNTED:
+                return {"keep": _COUNTED[fold_word(word)], "count": count}
+        return value
+
+    @model_validator(mode="after")
+    def _count_fits(self) -> Self:
+        counted = self.keep in ("best", "last-generations")
+        if counted and self.count is None:
+            raise ValueError(f"needs a count: write 'keep: {{{self.keep}: 5}}'")
+        if not counted and self.count is not None:
+            raise ValueError(f"keeps {self.keep!r}, so 'count' says nothing")
+        return self
+
+
+class ChannelConfig(Section):
+    """How the head, the tuner host, the agent and the trials talk on ZeroMQ."""
+
+    transport: Annotated[
+        Annotated[Literal["ipc", "tcp"], BeforeValidator(choice_reader("ipc", "tcp"))],
+        Field(description="`ipc`: sockets in a private folder; `tcp`: with CURVE encryption."),
+    ] = "ipc"
+    host: Annotated[Text, Field(description="Address that `tcp` binds to.")] = "127.0.0.1"
+    port: Annotated[
+        Annotated[CountOrZero, Field(le=65535)],
+        Field(description="Port that `tcp` binds to; 0 takes a free one."),
+    ] = 0
+
+
+class LeasesConfig(Section):
+    """When a silent peer is called alive, suspect or lost."""
+
+    alive: Annotated[Duration, Field(description="Heartbeat period.")] = 5.0
+    suspect: Annotated[
+        Duration, Field(description="Silence after which a peer is suspect and is told so.")
+    ] = 30.0
+    lost: Annotated[
+        Duration, Field(description="Silence after which a peer is given up and its work retried.")
+    ] = 120.0
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if not self.alive < self.suspect < self.lost:
+            raise ValueError(
+                f"must grow from alive to suspect to lost, not {self.alive:g}, "
+                f"{self.suspect:g}, {self.lost:g} seconds"
+            )
+        return self
+
+
+class LimitsConfig(Section):
+    """The bounds at which bequeath refuses with a reason rather than filling up."""
+
+    max_parameters_size: Annotated[
+        Size, Field(description="Largest set of parameters a tuner may return, encoded.")
+    ] = 1 << 20
+    max_metric_size: Annotated[
+        Size, Field(description="Largest single metric a trial may report, encoded.")
+    ] = 64 << 10
+    max_metrics_per_trial: Annotated[
+        Count, Field(description="Metrics one attempt may report; more are refused.")
+    ] = 100_000
+    max_code_files: Annotated[
+        Count, Field(description="Files and folders the code directory may hold.")
+    ] = 2_000
+    max_code_size: Annotated[Size, Field(description="Bytes the code directory may hold.")] = (
+        300 << 20
+    )
