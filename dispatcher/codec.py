@@ -1,0 +1,61 @@
+"""Events and actions to msgpack and back: one encoding for the journal and the tuner host.
+
+A value is encoded as a map of its fields beside its class name, so that a field added
+later reads its default from an older journal.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+
+from dispatcher.core import actions, events
+from dispatcher.errors import ProtocolError
+
+_encoder = msgspec.msgpack.Encoder()
+
+EVENT_CLASSES: dict[str, type] = {cls.__name__: cls for cls in get_args(events.Event)}
+ACTION_CLASSES: dict[str, type] = {
+    cls.__name__: cls for cls in (*actions.TUNER_ACTIONS, *actions.WORKER_ACTIONS)
+}
+_decoders: dict[str, msgspec.msgpack.Decoder[Any]] = {
+    name: msgspec.msgpack.Decoder(cls) for name, cls in {**EVENT_CLASSES, **ACTION_CLASSES}.items()
+}
+
+
+def encode(value: object) -> bytes:
+    """The fields of an event or action as msgpack."""
+    return _encoder.encode(value)
+
+
+def decode(name: str, payload: bytes) -> Any:
+    """An event or action from its class name and fields.
+
+    Raises:
+        ProtocolError: the name is unknown, or the fields do not fit.
+    """
+    decoder = _decoders.get(name)
+    if decoder is None:
+        raise ProtocolError(f"unknown message {name!r}", hint="the peer may be a newer bequeath")
+    try:
+        return decoder.decode(payload)
+    except msgspec.MsgspecError as error:
+        raise ProtocolError(f"malformed {name}: {error}") from error
+
+
+def encode_batch(values: list[object]) -> bytes:
+    """Several values as one message: a list of [name, fields]."""
+    return _encoder.encode([(type(v).__name__, v) for v in values])
+
+
+_batch_decoder = msgspec.msgpack.Decoder(list[tuple[str, msgspec.Raw]])
+
+
+def decode_batch(payload: bytes) -> list[Any]:
+    """The inverse of :func:`encode_batch`; raises ``ProtocolError`` as :func:`decode` does."""
+    try:
+        pairs = _batch_decoder.decode(payload)
+    except msgspec.MsgspecError as error:
+        raise ProtocolError(f"malformed message: {error}") from error
+    return [decode(name, bytes(raw)) for name, raw in pairs]

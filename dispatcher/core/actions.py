@@ -1,0 +1,181 @@
+"""Intents that leave the core, in the imperative. All leave *after* the batch is committed."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import EndReason, FailReason, Phase, Verdict
+
+# -- to the tuner host ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTuner:
+    """Start (or start again) the tuner host."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """Call ``generate_parameters(trial)`` in a thread of its own."""
+
+    trial: TrialId
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequest:
+    """Let the waits of this request raise ``WaitCancelled``; its answer is not wanted."""
+
+    trial: TrialId
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerWait:
+    """The answer to a wait that needs no parent to end: granted, or refused with the reason.
+
+    ``kind``: ``granted``, ``failed`` (``parent``, ``reason``, ``chain``), ``unknown``
+    (``parent``), ``self``, or ``cycle`` (``chain`` is the cycle, first equals last).
+    ``parents`` are those whose gates are open.
+    """
+
+    trial: TrialId
+    ticket: int
+    kind: str
+    parents: tuple[TrialId, ...] = ()
+    parent: TrialId | None = None
+    reason: FailReason | None = None
+    chain: tuple[TrialId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """Tell the tuner of a trial's end: ``receive_trial_result`` if ``value`` is there, then
+    ``trial_end(success)``, then open the gate with ``verdict``. Serial, in this order."""
+
+    trial: TrialId
+    parameters: str
+    value: str | None
+    success: bool
+    verdict: Verdict
+    result_delivered: bool = False  # by a host before this one: do not repeat the result
+    by_hand: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGate:
+    """A request ended without a trial: tell those who wait for it."""
+
+    trial: TrialId
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class TellSearchSpace:
+    """Call ``update_search_space``."""
+
+    search_space: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskStacks:
+    """Report the Python stacks of these requests' threads."""
+
+    trials: tuple[TrialId, ...]
+
+
+# -- to workers ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchWorker:
+    """Start (or start again) this agent."""
+
+    worker: WorkerId
+
+
+@dataclass(frozen=True, slots=True)
+class StartAttempt:
+    """Run an attempt. Idempotent by (trial, attempt). Paths are relative to the weights root
+    (or absolute, for read roots); ``restore_digest`` is what the child must find there."""
+
+    worker: WorkerId
+    trial: TrialId
+    attempt: int
+    parameters: str
+    save_path: str | None = None
+    restore_path: str | None = None
+    restore_digest: str | None = None
+    restore_kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopAttempt:
+    """End an attempt: told, then SIGTERM, then SIGKILL after ``grace_s``."""
+
+    worker: WorkerId
+    trial: TrialId
+    attempt: int
+    reason: EndReason
+    grace_s: float
+
+
+# -- to the head ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTunerError:
+    """Show a tuner's exception to the user."""
+
+    trial: TrialId | None
+    method: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportStall:
+    """Nothing moves: name who waits for whom."""
+
+    certain: bool  # a deadlock, not a suspicion
+    text: str
+    trials: tuple[TrialId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialIsOver:
+    """A trial ended and everybody was told: retention may look at it."""
+
+    trial: TrialId
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The experiment is over for this head."""
+
+    phase: Phase
+    reason: str
+
+
+TunerAction: TypeAlias = (
+    LaunchTuner
+    | OpenRequest
+    | CancelRequest
+    | AnswerWait
+    | Deliver
+    | OpenGate
+    | TellSearchSpace
+    | AskStacks
+)
+WorkerAction: TypeAlias = LaunchWorker | StartAttempt | StopAttempt
+HeadAction: TypeAlias = ReportTunerError | ReportStall | TrialIsOver | Finish
+Action: TypeAlias = TunerAction | WorkerAction | HeadAction
+
+TUNER_ACTIONS = (
+    LaunchTuner,
+    OpenRequest,
+    CancelRequest,
+    AnswerWait,
+    Deliver,
+    OpenGate,
+    TellSearchSpace,
+    AskStacks,
+)
+WORKER_ACTIONS = (LaunchWorker, StartAttempt, StopAttempt)

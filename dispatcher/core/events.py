@@ -1,0 +1,291 @@
+"""Facts that reach the core, in the past tense. Each is journalled, except where it says not.
+
+Texts (``parameters``, ``value``) are JSON. An event says who did what; when it happened is
+given to :func:`dispatcher.core.apply` beside it.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import EndReason, Weights
+from dispatcher.core.settings import Settings
+
+# -- the experiment ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentCreated:
+    """The first event of every journal."""
+
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class HeadStarted:
+    """A head took the lead; epochs grow by one. Peers of the head before are not known yet."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsUpdated:
+    """A user changed limits while the experiment ran."""
+
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSpaceUpdated:
+    """A user changed the search space while the experiment ran."""
+
+    search_space: str
+
+
+class StopKind(StrEnum):
+    """How an experiment is stopped. Each leaves a state that can be resumed."""
+
+    DRAIN = "drain"  # what runs may finish
+    NOW = "now"  # attempts are stopped with their grace and run again after a resume
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """A user, a signal or a limit ended the experiment."""
+
+    kind: StopKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time passed; sent when :func:`dispatcher.core.next_deadline` is due."""
+
+
+# -- the tuner host ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TunerHostReady:
+    """The tuner is built (and restored) and takes requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class TunerHostLost:
+    """The tuner host's process ended or went silent. ``fatal``: the tuner cannot be built,
+    so starting it again would change nothing."""
+
+    reason: str
+    fatal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WaitStarted:
+    """``wait_for`` was called in request ``trial``; ``ticket`` (from 1) tells its waits apart."""
+
+    trial: TrialId
+    ticket: int
+    parents: tuple[TrialId, ...]
+    mode: str = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitGivenUp:
+    """A wait ended without an answer of ours: its timeout passed, or it was cancelled."""
+
+    trial: TrialId
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """``generate_parameters`` returned. Paths are canonical and relative to the weights root;
+    a restore path outside it (a declared read root) is absolute."""
+
+    trial: TrialId
+    parameters: str
+    save_path: str | None = None
+    restore_path: str | None = None
+
+
+class RequestEnd(StrEnum):
+    """Why a request ended without parameters."""
+
+    ERROR = "error"  # the tuner raised; ``text`` holds the traceback
+    NONSENSE = "nonsense"  # it returned what cannot be parameters; ``text`` says why
+    ABANDONED = "abandoned"  # ParentFailed, UnknownParent or WaitCancelled went uncaught
+    NOT_NOW = "not now"  # NoMoreTrialError
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFailed:
+    """A request ended without parameters. ``parent`` is the parent that failed it, if one did."""
+
+    trial: TrialId
+    kind: RequestEnd
+    text: str = ""
+    parent: TrialId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultDelivered:
+    """``receive_trial_result`` returned, or raised: ``error`` holds the traceback."""
+
+    trial: TrialId
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndDelivered:
+    """``trial_end`` returned, or raised, and the gate was opened."""
+
+    trial: TrialId
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StacksReported:
+    """What the blocked tuner threads are doing, one text per request (not journalled)."""
+
+    stacks: dict[int, str]
+
+
+# -- workers and attempts ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerJoined:
+    """An agent said hello. ``holds`` are the (trial, attempt) pairs it runs or has words of
+    to hand in; whatever else we believed to be there is lost."""
+
+    worker: WorkerId
+    slots: int
+    holds: tuple[tuple[TrialId, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLost:
+    """An agent is gone, and with it all it ran."""
+
+    worker: WorkerId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStarted:
+    """The attempt's process is there."""
+
+    trial: TrialId
+    attempt: int
+    pid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MetricReported:
+    """An intermediate metric. Not journalled as an event: the metrics table is its journal."""
+
+    trial: TrialId
+    attempt: int
+    seq: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinalReported:
+    """The final metric. A second one is recorded and not counted."""
+
+    trial: TrialId
+    attempt: int
+    seq: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsPublished:
+    """The trial wrote complete weights and told their digest. The newest one counts."""
+
+    trial: TrialId
+    attempt: int
+    seq: int
+    weights: Weights
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnded:
+    """The attempt's process is gone. ``weights`` are plain files its agent found at the save
+    path, synced and digested."""
+
+    trial: TrialId
+    attempt: int
+    reason: EndReason
+    exit_code: int | None = None
+    signal: int | None = None
+    text: str = ""
+    weights: Weights | None = None
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+
+
+# -- users ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSubmitted:
+    """A user proposed parameters by hand."""
+
+    parameters: str
+    save_path: str | None = None
+    restore_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialStopRequested:
+    """A user killed a trial (``KILLED``), or an assessor stopped it (``STOPPED_EARLY``)."""
+
+    trial: TrialId
+    reason: EndReason
+
+
+Event: TypeAlias = (
+    ExperimentCreated
+    | HeadStarted
+    | SettingsUpdated
+    | SearchSpaceUpdated
+    | StopRequested
+    | Tick
+    | TunerHostReady
+    | TunerHostLost
+    | WaitStarted
+    | WaitGivenUp
+    | Proposed
+    | RequestFailed
+    | ResultDelivered
+    | EndDelivered
+    | StacksReported
+    | WorkerJoined
+    | WorkerLost
+    | AttemptStarted
+    | MetricReported
+    | FinalReported
+    | WeightsPublished
+    | AttemptEnded
+    | TrialSubmitted
+    | TrialStopRequested
+)
+
+#: What the tuner host may say; anything else from it is a protocol error.
+HOST_EVENTS = (
+    TunerHostReady,
+    WaitStarted,
+    WaitGivenUp,
+    Proposed,
+    RequestFailed,
+    ResultDelivered,
+    EndDelivered,
+    StacksReported,
+)
+
+#: Events that leave no row in the journal.
+NOT_JOURNALLED = (MetricReported, StacksReported)

@@ -1,0 +1,16 @@
+"""Identifiers. One number names a request, its trial, and NNI's ``parameter_id``."""
+
+from typing import NamedTuple, NewType
+
+TrialId = NewType("TrialId", int)
+WorkerId = NewType("WorkerId", str)
+
+
+class AttemptId(NamedTuple):
+    """The *n*-th try (from 1) to run a trial; printed as ``17.1``."""
+
+    trial: TrialId
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.trial}.{self.number}"

@@ -1,0 +1,222 @@
+"""The state: what is true of the experiment after the last event.
+
+Records are changed in place by :func:`dispatcher.core.apply` only, which checks before it
+changes. Nothing here is shared with another thread: what leaves the core is an action.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from dispatcher.core.ids import AttemptId, TrialId, WorkerId
+from dispatcher.core.settings import Settings
+
+
+class TrialState(StrEnum):
+    """Where a trial stands, from the request for it to its end. Exactly one collection of
+    :class:`State` (named beside each) holds a trial that has not ended."""
+
+    OPEN = "open"  # in generate_parameters, running                     open
+    BLOCKED = "blocked"  # in generate_parameters, inside wait_for       blocked
+    PARKED = "parked"  # the tuner said "not now" (NoMoreTrialError)     parked
+    HELD = "held"  # proposed, its parent's gate still closed            held
+    QUEUED = "queued"  # waits for a slot                                queued
+    RUNNING = "running"  # an attempt is on a worker                     running
+    BACKOFF = "backoff"  # waits before its next attempt                 backoff
+    DELIVERING = "delivering"  # over; the tuner is being told           delivering
+    ENDED = "ended"  # over; its gate is open or failed                  -
+
+
+class AttemptState(StrEnum):
+    """What was asked of an attempt and what is known of it."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+
+
+class EndReason(StrEnum):
+    """How an attempt ended, as its agent saw it."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    SIGNALLED = "signalled"
+    OUT_OF_MEMORY = "out of memory"
+    TIMED_OUT = "timed out"
+    START_FAILED = "could not start"
+    KILLED = "killed by the user"
+    STOPPED_EARLY = "stopped early"
+    SHUTDOWN = "stopped with the experiment"
+    LOST = "lost"
+
+
+class Outcome(StrEnum):
+    """How a trial ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed out"
+    LOST = "lost"
+    KILLED = "killed"
+    STOPPED_EARLY = "stopped early"
+    NO_TRIAL = "no trial"
+
+
+class FailReason(StrEnum):
+    """Why a parent cannot bequeath: the word that ``ParentFailed`` carries."""
+
+    WEIGHTS_MISSING = "weights missing"
+    WEIGHTS_GONE = "weights gone"
+    FAILED = "failed"
+    TIMED_OUT = "timed out"
+    LOST = "lost"
+    KILLED = "killed"
+    STOPPED_EARLY = "stopped early"
+    NO_TRIAL = "no trial"
+
+
+class Phase(StrEnum):
+    """What the experiment as a whole is doing."""
+
+    RUNNING = "running"
+    DRAINING = "draining"  # no new trials; what runs may finish
+    STOPPING = "stopping"  # attempts are being stopped
+    STOPPED = "stopped"  # can be resumed
+    COMPLETED = "completed"
+    FAILED = "failed"  # can be resumed, too
+
+
+OVER = frozenset({Phase.STOPPED, Phase.COMPLETED, Phase.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a closed or opened gate tells children: ``reason is None`` means *come in*.
+
+    ``chain`` names the trials through which the failure came, nearest first.
+    """
+
+    reason: FailReason | None = None
+    chain: tuple[TrialId, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether children may inherit."""
+        return self.reason is None
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Committed weights. ``kind`` is ``bequeath`` (manifest) or ``files`` (anything else)."""
+
+    digest: str
+    kind: str
+    nbytes: int
+
+
+@dataclass(slots=True)
+class Trial:
+    """One trial and the request it came from."""
+
+    id: TrialId
+    state: TrialState
+    since: float
+    parameters: str = ""  # JSON text; dropped when the trial has ended
+    save_path: str | None = None  # canonical, relative to the weights root
+    restore_path: str | None = None
+    parent: TrialId | None = None  # the trial whose save_path is this one's restore_path
+    by_hand: bool = False
+    asked: int = 0  # how often the tuner was asked for this request
+    attempt: int = 0  # number of the newest attempt, 0 before the first
+    attempt_state: AttemptState | None = None
+    worker: WorkerId | None = None
+    last_seq: int = 0  # highest message number taken from the newest attempt
+    failures: int = 0  # attempts that count against trial_retries
+    losses: int = 0  # attempts that do not
+    final: str | None = None  # JSON text of the final metric
+    last_intermediate: str | None = None
+    weights: Weights | None = None
+    self_published: bool = False  # the trial published the weights itself, completely
+    kill_reason: EndReason | None = None  # why a stop was asked for
+    result_delivered: bool = False
+    outcome: Outcome | None = None
+    success: bool = False
+    verdict: Verdict | None = None
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        """The newest attempt."""
+        return AttemptId(self.id, self.attempt)
+
+    def __repr__(self) -> str:
+        parts = [f"Trial {self.id} {self.state.name}"]
+        if self.attempt:
+            parts.append(f"attempt={self.attempt} on {self.worker}")
+        if self.parent is not None:
+            parts.append(f"child of {self.parent}")
+        if self.outcome is not None:
+            parts.append(self.outcome.value)
+        return f"<{', '.join(parts)}>"
+
+
+@dataclass(slots=True)
+class Wait:
+    """A blocked request (``ticket`` > 0) or a held trial (``ticket`` 0) and its open parents."""
+
+    ticket: int
+    parents: tuple[TrialId, ...]
+    mode: str  # "all" or "any"
+    missing: set[TrialId]  # parents whose gates have not opened yet
+    since: float
+
+
+@dataclass(slots=True)
+class Worker:
+    """A place with slots: one agent on one host."""
+
+    id: WorkerId
+    slots: int
+    alive: bool = True
+    running: set[TrialId] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class State:
+    """Everything the core knows. See :mod:`dispatcher.core.check` for what must always hold."""
+
+    settings: Settings
+    phase: Phase = Phase.RUNNING
+    phase_reason: str = ""
+    fail_when_drained: bool = False
+    started_at: float | None = None
+    active_s: float = 0.0  # time under heads that are gone
+    epoch: int = 0
+    now: float = 0.0
+
+    host_ready: bool = False
+    host_restarts: int = 0
+    tuner_errors_in_a_row: int = 0
+    tuner_done: bool = False
+    results_seen: int = 0  # ends delivered so far; a parked request is asked again after one
+    lookahead_extra: int = 0  # what ``onStall: grow`` has added
+    quiet_since: float | None = None  # nothing but open requests is left since then
+    stall_named_at: float | None = None
+
+    next_id: TrialId = TrialId(0)  # noqa: RUF009 - a NewType is a plain int
+    submitted: int = 0  # trials with parameters that came from the tuner
+    trials: dict[TrialId, Trial] = field(default_factory=dict)
+    workers: dict[WorkerId, Worker] = field(default_factory=dict)
+
+    open: dict[TrialId, None] = field(default_factory=dict)
+    blocked: dict[TrialId, None] = field(default_factory=dict)
+    parked: dict[TrialId, int] = field(default_factory=dict)  # → results_seen when parked
+    held: dict[TrialId, None] = field(default_factory=dict)
+    queued: deque[TrialId] = field(default_factory=deque)
+    running: dict[TrialId, None] = field(default_factory=dict)
+    backoff: dict[TrialId, float] = field(default_factory=dict)  # → when it may start again
+    delivering: dict[TrialId, None] = field(default_factory=dict)  # in commit order
+
+    waits: dict[TrialId, Wait] = field(default_factory=dict)
+    waiters: dict[TrialId, dict[TrialId, None]] = field(default_factory=dict)
+    claims: dict[str, TrialId] = field(default_factory=dict)  # save_path → owner
+    claim_folders: dict[str, TrialId] = field(default_factory=dict)  # folders above claims

@@ -1,0 +1,63 @@
+"""What the core needs to know of the experiment file, as plain numbers and words."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TunerErrorPolicy(StrEnum):
+    """What an exception in a tuner method does to the rest of the experiment."""
+
+    FAIL = "fail"
+    CONTINUE = "continue"
+    RETRY = "retry"
+
+
+class StallPolicy(StrEnum):
+    """What is done about an experiment in which nothing can move any more."""
+
+    FAIL = "fail"
+    GROW = "grow"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits and policies of one experiment. Durations in seconds; None means no limit.
+
+    ``substitute_result`` is the JSON text that stands in for the result of a trial which
+    exits 0 without a final metric; ``silent_is_failure`` counts such a trial as failed.
+    """
+
+    slots: int
+    lookahead: int
+    max_trials: int | None = None
+    max_duration_s: float | None = None
+    on_tuner_error: TunerErrorPolicy = TunerErrorPolicy.FAIL
+    on_stall: StallPolicy = StallPolicy.FAIL
+    stall_timeout_s: float = 300.0
+    trial_retries: int = 1
+    lost_retries: int = 5
+    retry_backoff_s: float = 1.0
+    retry_backoff_max_s: float = 300.0
+    substitute_result: str | None = None
+    silent_is_failure: bool = False
+    early_stop_keeps_result: bool = False
+    trial_stop_grace_s: float = 10.0
+
+
+#: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.
+LOOKAHEAD_CEILING = 10_000
+
+#: Consecutive tuner errors after which ``continue`` and ``retry`` give up: a tuner that
+#: always raises would otherwise be asked for ever.
+TUNER_ERRORS_IN_A_ROW = 10
+
+#: Times a request is asked again under ``onTunerError: retry``.
+REQUEST_RETRIES = 3
+
+#: Restarts of a crashed tuner host without a delivered result in between.
+HOST_RESTARTS_IN_A_ROW = 3
+
+#: Undelivered results beyond ``4 × slots`` and this many stop new requests: a tuner whose
+#: ``receive_trial_result`` is slower than its trials must slow the experiment down.
+DELIVERY_BACKLOG = 64

@@ -1,0 +1,121 @@
+"""The Protocols at which the rooms meet; :mod:`dispatcher.head` joins them.
+
+All methods are called by the engine's one thread, which must never wait: what cannot be
+done at once is queued by the port, or reported as an event later.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from dispatcher.core.actions import TunerAction, WorkerAction
+from dispatcher.core.events import Event
+from dispatcher.core.model import Trial
+
+
+class Entry(NamedTuple):
+    """One event with its time (seconds since the epoch, UTC); ``counted`` is false for words
+    of a superseded attempt, which are kept and not counted."""
+
+    at: float
+    event: Event
+    counted: bool = True
+
+
+class JournalRow(NamedTuple):
+    """One journalled event as it is read back; ``number`` grows by one per row."""
+
+    number: int
+    at: float
+    event: Event
+
+
+class Snapshot(NamedTuple):
+    """A tuner's own ``state()`` (JSON text), exact as of journal row ``number``."""
+
+    number: int
+    state: str
+
+
+class Journal(Protocol):
+    """The write side of the store. Thread: the engine's. Raises ``StoreError``."""
+
+    def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
+        """Write a batch in one transaction, metrics to their table, events to the journal, the
+        touched trials to the read model; return the number of the last journal row.
+
+        With ``durable`` the batch has survived a power cut when this returns.
+        """
+        ...
+
+    def rows(self, after: int = 0) -> Iterator[JournalRow]:
+        """All journalled events after row ``after``, in order."""
+        ...
+
+    def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
+        """(trial, attempt) → (highest ``seq``, last value) among the counted metrics of attempts
+        that have not ended."""
+        ...
+
+    def save_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a tuner state; the newest two are kept."""
+        ...
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """The newest tuner state."""
+        ...
+
+    def close(self) -> None:
+        """Checkpoint and close."""
+        ...
+
+
+class Link(Protocol):
+    """One peer's place on the head's ROUTER."""
+
+    def send(self, payload: bytes) -> bool:
+        """Hand a message to ZeroMQ; false if the peer's queue is full or it is not there."""
+        ...
+
+
+class TunerPort(Protocol):
+    """The head's side of the tuner host."""
+
+    def perform(self, action: TunerAction) -> None:
+        """Carry out an action; never blocks."""
+        ...
+
+    def receive(self, payload: bytes) -> list[Event]:
+        """Decode what the host said. Raises ``ProtocolError`` for what it may not say."""
+        ...
+
+    def check(self) -> list[Event]:
+        """Called about twice a second: a process that died or went silent becomes an event."""
+        ...
+
+    def close(self, deadline_s: float) -> None:
+        """End the process: told, then killed at the deadline. Blocks at most that long."""
+        ...
+
+
+class Backend(Protocol):
+    """A kind of place where attempts run. Its events reach the core as the agent's words."""
+
+    def perform(self, action: WorkerAction) -> None:
+        """Carry out an action; never blocks. ``StartAttempt`` is idempotent by attempt."""
+        ...
+
+    def receive(self, payload: bytes) -> list[Event]:
+        """Decode what an agent said. Raises ``ProtocolError`` for what it may not say."""
+        ...
+
+    def acknowledge(self) -> None:
+        """Everything received so far is on disk: tell the agents, so that they forget it."""
+        ...
+
+    def check(self) -> list[Event]:
+        """Called about twice a second: leases that ran out, processes that died."""
+        ...
+
+    def close(self, *, leave_running: bool, deadline_s: float) -> None:
+        """End the agents, or leave them to wait for the next head. Blocks at most that long."""
+        ...

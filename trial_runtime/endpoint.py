@@ -1,0 +1,40 @@
+"""Where a peer finds the other side, and the socket that gets there.
+
+An endpoint travels in a file of mode 0600, never on a command line. The routing id holds
+the peer's secret, so on ``ipc`` (a folder of mode 0700) it is what tells peers apart; on
+``tcp`` CURVE encrypts and authenticates as well.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import zmq
+
+
+class Endpoint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An address, who we are there, and for TCP the CURVE keys (Z85 text)."""
+
+    address: str
+    routing_id: str = ""
+    server_key: str = ""
+    public_key: str = ""
+    secret_key: str = ""
+
+
+#: Frames above this size close the connection of the peer that sends them (bytes).
+MAX_MESSAGE_BYTES = 8 << 20
+
+
+def connect(context: zmq.Context[zmq.Socket[bytes]], endpoint: Endpoint) -> zmq.Socket[bytes]:
+    """A DEALER socket connected to the endpoint; returns before the connection stands."""
+    socket = context.socket(zmq.DEALER)
+    socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+    socket.setsockopt(zmq.LINGER, 0)
+    if endpoint.routing_id:
+        socket.setsockopt(zmq.ROUTING_ID, endpoint.routing_id.encode())
+    if endpoint.server_key:
+        socket.setsockopt(zmq.CURVE_SERVERKEY, endpoint.server_key.encode())
+        socket.setsockopt(zmq.CURVE_PUBLICKEY, endpoint.public_key.encode())
+        socket.setsockopt(zmq.CURVE_SECRETKEY, endpoint.secret_key.encode())
+    socket.connect(endpoint.address)
+    return socket
