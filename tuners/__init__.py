@@ -1,0 +1,76 @@
+"""Tuners: the base class, its errors, and the built-in search algorithms.
+
+Importing this package loads neither numpy nor an algorithm: the names below that need them are
+fetched at first use. Read ``base.py`` first; ``evolution.py`` shows a tuner that uses it all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tuners.assessor import Assessor, AssessResult
+from tuners.base import Tuner
+from tuners.errors import (
+    CycleRefused,
+    NoMoreTrialError,
+    ParentFailed,
+    SelfWait,
+    TunerArgumentError,
+    TunerError,
+    UnknownParent,
+    WaitCancelled,
+    WaitNotAllowed,
+    WaitRefused,
+    WaitTimeout,
+    WaitWithLock,
+)
+
+if TYPE_CHECKING:
+    from tuners.builtin import builtin_tuner, make_builtin
+    from tuners.evolution import RegularizedEvolutionTuner
+    from tuners.grid import GridSearchTuner
+    from tuners.random import RandomTuner
+    from tuners.space import SpaceError
+
+_LAZY = {
+    "RandomTuner": "tuners.random",
+    "GridSearchTuner": "tuners.grid",
+    "RegularizedEvolutionTuner": "tuners.evolution",
+    "SpaceError": "tuners.space",
+    "builtin_tuner": "tuners.builtin",
+    "make_builtin": "tuners.builtin",
+}
+
+__all__ = [
+    "AssessResult",
+    "Assessor",
+    "CycleRefused",
+    "GridSearchTuner",
+    "NoMoreTrialError",
+    "ParentFailed",
+    "RandomTuner",
+    "RegularizedEvolutionTuner",
+    "SelfWait",
+    "SpaceError",
+    "Tuner",
+    "TunerArgumentError",
+    "TunerError",
+    "UnknownParent",
+    "WaitCancelled",
+    "WaitNotAllowed",
+    "WaitRefused",
+    "WaitTimeout",
+    "WaitWithLock",
+    "builtin_tuner",
+    "make_builtin",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'tuners' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,219 @@
+"""The class that tuner authors derive from.
+
+It keeps no state that a constructor would have to prepare: a large share of the tuners in the
+wild never call ``super().__init__()``, and need not.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsIndex, TypeVar, overload
+
+from tuners.errors import ParentFailed, WaitNotAllowed, WaitWithLock
+
+if TYPE_CHECKING:
+    import numpy as np
+
+WaitMode = Literal["all", "any"]
+T = TypeVar("T")
+
+
+class Gate(Protocol):
+    """What the tuner host installs as ``_bequeath_gate``; the only door between the two."""
+
+    def wait(self, parents: tuple[int, ...], mode: WaitMode, timeout: float | None) -> list[int]:
+        """Blocks until the parents can bequeath; returns those that can, raises otherwise."""
+
+
+class _Raise:
+    """Marks a ``fallback`` that was not given, since None is a useful one."""
+
+
+_RAISE = _Raise()
+
+
+class _LazyLock:
+    """Makes one RLock per tuner at first use; an author's own ``self.lock = …`` wins.
+
+    Not ``functools.cached_property``: from Python 3.12 on two threads could get two locks.
+    ``dict.setdefault`` with a string key is one step under the interpreter's lock.
+    """
+
+    def __get__(self, tuner: object, owner: type | None = None) -> threading.RLock:
+        if tuner is None:
+            return self  # type: ignore[return-value]  # looked up on the class, as for a property
+        lock: threading.RLock = tuner.__dict__.setdefault("lock", threading.RLock())
+        return lock
+
+
+class Tuner:
+    """Proposes parameters and learns from results; NNI's methods, plus ``wait_for`` and state.
+
+    With ``multiThread: true`` (the default) ``generate_parameters`` overlaps with itself and with
+    everything else, each request in a thread of its own; results are delivered one at a time, by
+    a thread of their own. Guard what they share by ``with self.lock:``, and never wait inside.
+    """
+
+    _bequeath_gate: Gate | None = None
+    seed: int | None = 0
+    lock = _LazyLock()
+
+    # ---- what authors override (the names and arguments of NNI) ------------------------------
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Takes the search space as decoded JSON: once at the start, and when a user changes it."""
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        """Returns the parameters of one trial, JSON-serialisable, usually a dict. May block.
+
+        Args:
+            parameter_id: unique in the experiment, counting from 0 in order of requests.
+
+        Raises:
+            NoMoreTrialError: nothing for now; asked again after the next result.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define generate_parameters")
+
+    def receive_trial_result(
+        self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
+    ) -> None:
+        """Takes a final result: a number, or a mapping whose ``default`` is one.
+
+        Called once per trial, before its ``trial_end``, and before any child that waits for it
+        goes on.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define receive_trial_result")
+
+    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
+        """Told once when the last attempt of a trial is over; then its waiters are let go."""
+
+    def import_data(self, data: Sequence[dict[str, Any]]) -> None:
+        """Takes results of another experiment: ``[{"parameter": …, "value": …}, …]``."""
+
+    def _on_exit(self) -> None:
+        """Called when the experiment is over."""
+
+    def _on_error(self) -> None:
+        """Called when the tuner is given up after an error."""
+
+    def state(self) -> Any:
+        """Returns what ``restore`` needs, JSON-serialisable; None: rebuild me by replay.
+
+        Called while no result is being delivered and every request thread is blocked or gone.
+        """
+        return None
+
+    def restore(self, state: Any) -> None:
+        """Takes what ``state`` returned, in a fresh tuner, before any request or later result."""
+        raise NotImplementedError(f"{type(self).__name__} defines state but not restore")
+
+    # ---- what authors call -------------------------------------------------------------------
+
+    @overload
+    def wait_for(
+        self,
+        parent: SupportsIndex,
+        *more: SupportsIndex,
+        mode: WaitMode = "all",
+        timeout: float | None = None,
+    ) -> list[int]: ...
+
+    @overload
+    def wait_for(
+        self,
+        parent: SupportsIndex,
+        *more: SupportsIndex,
+        mode: WaitMode = "all",
+        timeout: float | None = None,
+        fallback: T,
+    ) -> list[int] | T: ...
+
+    def wait_for(
+        self,
+        parent: SupportsIndex,
+        *more: SupportsIndex,
+        mode: WaitMode = "all",
+        timeout: float | None = None,
+        fallback: Any = _RAISE,
+    ) -> Any:
+        """Blocks until trials have ended and their weights may be read. Holds no slot meanwhile.
+
+        When it returns, each named trial's weights are committed and its ``receive_trial_result``
+        and ``trial_end`` have returned.
+
+        Args:
+            parent: ``parameter_id`` of the trial to wait for.
+            more: further ones.
+            mode: ``"all"`` waits for every one, ``"any"`` for the first that can bequeath.
+            timeout: seconds; None waits as long as it takes.
+            fallback: returned instead of raising ParentFailed.
+
+        Returns:
+            The ids that can bequeath, in the order they were named (``"any"``: those so far).
+
+        Raises:
+            ParentFailed: a parent (``"any"``: every parent) cannot bequeath.
+            UnknownParent: no such trial.
+            WaitTimeout: the timeout passed.
+            WaitCancelled: the experiment is stopping.
+            WaitNotAllowed: outside a request thread, or with ``multiThread: false``.
+            WaitWithLock: this thread holds ``self.lock``.
+            SelfWait, CycleRefused: the wait could never end.
+        """
+        parents = tuple(dict.fromkeys(_parameter_id(one) for one in (parent, *more)))
+        if mode not in ("all", "any"):
+            raise ValueError(f"mode is 'all' or 'any', not {mode!r}")
+        if timeout is not None and not timeout >= 0:
+            raise ValueError(f"timeout is a number of seconds from 0 up, or None, not {timeout!r}")
+        if _held_by_this_thread(self.__dict__.get("lock")):
+            raise WaitWithLock(parents)
+        gate = self._bequeath_gate
+        if gate is None:
+            raise WaitNotAllowed(
+                "this tuner is not run by the dispatcher",
+                "In a test, install an object with wait(parents, mode, timeout) as "
+                "tuner._bequeath_gate.",
+            )
+        try:
+            return gate.wait(parents, mode, timeout)
+        except ParentFailed:
+            if isinstance(fallback, _Raise):
+                raise
+            return fallback
+
+    def rng(self, parameter_id: int, *salt: int | str) -> np.random.Generator:
+        """Returns a generator seeded by (``self.seed``, parameter_id, salt).
+
+        Drawing from it after the last wait makes a request give the same answer when it is asked
+        again, whatever other requests drew meanwhile.
+        """
+        import numpy as np
+
+        words = [zlib.crc32(word.encode()) if isinstance(word, str) else word for word in salt]
+        return np.random.default_rng([self.seed or 0, parameter_id, *words])
+
+    def save_path(self, parameter_id: int) -> str:
+        """Returns where trial ``parameter_id`` keeps its weights, relative to the weights root."""
+        return f"trials/{parameter_id}"
+
+
+def _parameter_id(value: SupportsIndex) -> int:
+    """Accepts numpy integers too; refuses floats, strings and bools, which are slips."""
+    if isinstance(value, bool):
+        raise TypeError(f"wait_for takes parameter_ids, not {value!r}")
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"wait_for takes parameter_ids (integers), not {value!r}; it waits for trials, "
+            "not for paths or parameters"
+        ) from None
+
+
+def _held_by_this_thread(lock: object) -> bool:
+    """Only an RLock knows its owner; a plain Lock of the author's is the host's to watch."""
+    is_owned = getattr(lock, "_is_owned", None)
+    return bool(is_owned()) if callable(is_owned) and not isinstance(lock, type) else False

@@ -1,0 +1,261 @@
+"""Regularized (aging) evolution in which children start from their parents' weights.
+
+Real, Aggarwal, Huang, Le: Regularized Evolution for Image Classifier Architecture Search, AAAI
+2019, Algorithm 1: a queue of P individuals, first drawn at random; then, cycle by cycle, a sample
+of S is drawn from it with replacement, the best of the sample is mutated, the child joins on the
+right and the oldest leaves on the left, however good it is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from tuners import space as spaces
+from tuners import values
+from tuners.base import Tuner
+from tuners.errors import NoMoreTrialError, TunerArgumentError, UnknownParent, WaitNotAllowed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(slots=True, eq=False)
+class Individual:
+    """A finished trial in the population. ``score``: larger is better, whatever the mode."""
+
+    parameter_id: int | None  # None: imported from elsewhere, without weights
+    parameters: dict[str, Any]
+    score: float
+    save_path: str | None
+    succeeded: bool | None = None  # None: its end was not delivered yet
+
+
+class RegularizedEvolutionTuner(Tuner):
+    """Aging evolution, asynchronous, with inheritance. Thread-safe; memory is bounded.
+
+    With ``inherit`` every trial gets a ``save_path``, and a child the ``restore_path`` of its
+    parent, whose weights are certain to be committed: the request waits for the parent before it
+    answers. Trials that failed, or reported NaN or infinity, or whose weights went missing, do
+    not enter the population; during the first generation others are drawn in their place.
+
+    Override ``founder`` and ``mutate`` for a search space of your own.
+
+    Args:
+        optimize_mode: ``maximize`` or ``minimize``.
+        population_size: P of the paper, which used 100.
+        sample_size: S of the paper, which used 25; at most P.
+        seed: the same seed gives the same answers under the same order of results; null draws one.
+        inherit: whether children start from their parents' weights.
+        asynchronous: true: a child may be bred as soon as S individuals have finished, from those
+            finished by then; until S have, requests wait for the earliest unfinished ones. false:
+            the serial algorithm to the letter: each child waits for every trial proposed before
+            it, so that one seed gives one search, whatever the timing.
+    """
+
+    def __init__(
+        self,
+        optimize_mode: str = "maximize",
+        population_size: int = 100,
+        sample_size: int = 25,
+        seed: int | None = 0,
+        inherit: bool = True,
+        asynchronous: bool = True,
+    ) -> None:
+        self.optimize_mode = values.optimize_mode(optimize_mode)
+        self.population_size = values.whole("population_size", population_size, 1)
+        self.sample_size = values.whole("sample_size", sample_size, 1)
+        if sample_size > population_size:
+            raise TunerArgumentError(
+                f"sample_size ({sample_size}) is above population_size ({population_size}).",
+                "The paper used 25 of 100.",
+            )
+        self.seed = values.seed(seed)
+        self.inherit = inherit
+        self.asynchronous = asynchronous
+        self._space = spaces.Space(())
+        self._population: deque[Individual] = deque(maxlen=population_size)
+        # Asked for or running: parameter_id -> whether it is a founder without a result yet.
+        self._pending: dict[int, bool] = {}
+        self._grown = False  # whether the population has ever been full
+
+    # ---- hooks for architectures of one's own ------------------------------------------------
+
+    def founder(self, rng: np.random.Generator) -> dict[str, Any]:
+        """Draws an individual of the first generation. Called with ``self.lock`` held."""
+        return spaces.sample(self._space, rng)
+
+    def mutate(self, parameters: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+        """Returns a changed copy of a parent's parameters. Called with ``self.lock`` held."""
+        return spaces.mutate(self._space, parameters, rng)
+
+    # ---- the tuner ---------------------------------------------------------------------------
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Takes the space; parents that lie outside a new one are mutated into it."""
+        space = spaces.parse(search_space)
+        with self.lock:
+            self._space = space
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
+        """Breeds a child, or draws a founder. Blocks while too few individuals have finished.
+
+        Raises:
+            NoMoreTrialError: too few have finished and waiting is not allowed
+                (``multiThread: false``): ask again after the next result.
+        """
+        with self.lock:
+            self._pending[parameter_id] = False  # a place in the line, before any wait
+        try:
+            while True:
+                with self.lock:
+                    awaited = self._awaited(parameter_id)
+                    if awaited is None:
+                        parameters, parent = self._propose(parameter_id)
+                # Waits are outside the lock: the results that are waited for need it.
+                if awaited is not None:
+                    if not self._has_ended_well(awaited):
+                        self._forget(awaited)
+                elif parent is None or self._can_bequeath(parent):
+                    return parameters
+                else:
+                    self._bury(parent)
+        except BaseException:
+            self._forget(parameter_id)
+            raise
+
+    def receive_trial_result(
+        self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
+    ) -> None:
+        """Takes the individual into the population; the oldest leaves when it is full."""
+        score = values.score(value, self.optimize_mode)
+        if score is None:
+            return
+        known = parameters if isinstance(parameters, Mapping) else {}
+        own = {key: known[key] for key in known if key not in ("save_path", "restore_path")}
+        with self.lock:
+            self._admit(Individual(parameter_id, own, score, known.get("save_path")))
+
+    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
+        """Counts the trial out; one without a usable result leaves its place to another."""
+        with self.lock:
+            self._pending.pop(parameter_id, None)
+            for individual in self._population:
+                if individual.parameter_id == parameter_id:
+                    individual.succeeded = success
+
+    def import_data(self, data: Sequence[dict[str, Any]]) -> None:
+        """Takes results of another experiment; their children start without weights."""
+        for entry in data:
+            score = values.score(entry["value"], self.optimize_mode)
+            if score is not None:
+                with self.lock:
+                    self._admit(Individual(None, dict(entry["parameter"]), score, None))
+
+    def state(self) -> dict[str, Any]:
+        """Population and pending trials; bounded by population size and trials in flight."""
+        with self.lock:
+            return {
+                "seed": self.seed,
+                "grown": self._grown,
+                "population": [asdict(individual) for individual in self._population],
+                "pending": [[key, founder] for key, founder in self._pending.items()],
+            }
+
+    def restore(self, state: Any) -> None:
+        """Takes over what ``state`` returned."""
+        with self.lock:
+            self.seed = state["seed"]
+            self._grown = state["grown"]
+            self._population.clear()
+            self._population.extend(Individual(**one) for one in state["population"])
+            self._pending = {int(key): bool(founder) for key, founder in state["pending"]}
+
+    # ---- decisions, all with the lock held ---------------------------------------------------
+
+    def _awaited(self, parameter_id: int) -> int | None:
+        """The earliest trial that this request must wait for, or None when it may go on."""
+        if self._needs_founder():
+            return None
+        earlier = [
+            key
+            for key, founder in self._pending.items()
+            if key < parameter_id and (founder or not self.asynchronous)
+        ]
+        enough = self.asynchronous and len(self._population) >= self.sample_size
+        return None if enough or not earlier else min(earlier)
+
+    def _needs_founder(self) -> bool:
+        if self._grown:
+            return not self._population  # all buried: begin again rather than stall
+        founders = sum(self._pending.values())
+        return len(self._population) + founders < self.population_size
+
+    def _propose(self, parameter_id: int) -> tuple[dict[str, Any], Individual | None]:
+        """Parameters, and the parent whose weights they name; drawn after the last wait."""
+        rng = self.rng(parameter_id)
+        parent = None
+        if self._needs_founder() or not self._population:
+            parameters = self.founder(rng)
+            self._pending[parameter_id] = True
+        else:
+            drawn = rng.integers(len(self._population), size=self.sample_size)
+            fittest = max((self._population[int(i)] for i in drawn), key=lambda one: one.score)
+            parameters = self.mutate(fittest.parameters, rng)
+            self._pending[parameter_id] = False
+            if self.inherit and fittest.save_path and fittest.parameter_id is not None:
+                parent = fittest
+                parameters["restore_path"] = fittest.save_path
+        if self.inherit:
+            parameters["save_path"] = self.save_path(parameter_id)
+        return parameters, parent
+
+    def _admit(self, individual: Individual) -> None:
+        if individual.parameter_id in self._pending:
+            # No longer a founder to come, yet pending until its end was delivered too.
+            self._pending[individual.parameter_id] = False
+        self._population.append(individual)
+        if not self.asynchronous:
+            # Founders run side by side; in order of their ids they age alike in every run.
+            in_order = sorted(self._population, key=_age)
+            self._population.clear()
+            self._population.extend(in_order)
+        self._grown = self._grown or len(self._population) == self.population_size
+
+    # ---- waits, all without the lock ---------------------------------------------------------
+
+    def _has_ended_well(self, parameter_id: int) -> bool:
+        """Waits for a trial to end; False when it cannot bequeath, or never was."""
+        try:
+            return self.wait_for(parameter_id, fallback=None) is not None
+        except UnknownParent:
+            return False
+        except WaitNotAllowed as refused:
+            raise NoMoreTrialError(
+                f"too few trials have finished to breed from, and {refused.reason}"
+            ) from refused
+
+    def _can_bequeath(self, parent: Individual) -> bool:
+        """Waits until the parent's weights are committed: at once, or as long as its end takes."""
+        assert parent.parameter_id is not None
+        try:
+            return self._has_ended_well(parent.parameter_id)
+        except NoMoreTrialError:
+            if parent.succeeded is None:
+                raise
+            return parent.succeeded  # without a gate, its end is all there is to go by
+
+    def _forget(self, parameter_id: int) -> None:
+        with self.lock:
+            self._pending.pop(parameter_id, None)
+
+    def _bury(self, parent: Individual) -> None:
+        with self.lock:
+            if parent in self._population:
+                self._population.remove(parent)
+
+
+def _age(individual: Individual) -> int:
+    return -1 if individual.parameter_id is None else individual.parameter_id

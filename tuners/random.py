@@ -1,0 +1,44 @@
+"""Random search: every trial drawn independently."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tuners import values
+from tuners.base import Tuner
+from tuners.space import Space, parse, sample
+
+
+class RandomTuner(Tuner):
+    """Draws each set of parameters from the search space, by its ``parameter_id`` alone.
+
+    Args:
+        seed: the same seed gives the same parameters for the same id; null draws a fresh one.
+        optimize_mode: ignored (random search has no use for it), taken so that files can name it.
+    """
+
+    def __init__(self, seed: int | None = 0, optimize_mode: str = "maximize") -> None:
+        self.seed = values.seed(seed)
+        values.optimize_mode(optimize_mode)
+        self._space = Space(())
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Takes the space; raises SpaceError when it cannot be read."""
+        self._space = parse(search_space)
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
+        """Draws parameters; never blocks."""
+        return sample(self._space, self.rng(parameter_id))
+
+    def receive_trial_result(
+        self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
+    ) -> None:
+        """Learns nothing."""
+
+    def state(self) -> dict[str, Any]:
+        """The seed is all there is."""
+        return {"seed": self.seed}
+
+    def restore(self, state: Any) -> None:
+        """Takes the seed back, which matters when it was drawn."""
+        self.seed = state["seed"]

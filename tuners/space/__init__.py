@@ -1,0 +1,14 @@
+"""Search spaces in NNI's JSON types: read, sample, mutate, enumerate.
+
+It decides what the ten types mean (choice, nested choice, randint, uniform, quniform, loguniform,
+qloguniform, normal, qnormal, lognormal, qlognormal), never which parameters are worth trying.
+Values that come out are plain Python ones. ``model.py`` is what to read first.
+"""
+
+from __future__ import annotations
+
+from tuners.space.lattice import grid, size
+from tuners.space.model import Space, SpaceError, parse
+from tuners.space.sampling import mutate, sample
+
+__all__ = ["Space", "SpaceError", "grid", "mutate", "parse", "sample", "size"]

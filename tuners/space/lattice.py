@@ -1,0 +1,136 @@
+"""Enumerating a search space: all of a finite one, ever finer grids of a continuous one.
+
+Each dimension is a list of points, each with the level at which it appears: choices and ranges of
+integers have all theirs at level 0; a number has the middle of its distribution at level 0, the
+quarters at level 1, the odd eighths at level 2, and so on, as in NNI's grid search. (Ranges of
+more than 1024 integers are treated as numbers, so that nobody waits for a million integers.)
+Level *n* of the whole space is the combinations of points of levels up to *n* that have at least
+one of level *n*.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from itertools import product
+from statistics import NormalDist
+from typing import Any, TypeGuard
+
+from tuners.space.model import Bell, Branch, Choice, Dimension, RandInt, Range, Space, parse
+from tuners.space.sampling import quantise
+
+# 2**21 - 1 points on one axis: no search gets there, and it bounds the hunt for a quantised value
+# that a narrow bell practically never takes.
+_FINEST_LEVEL = 20
+_MOST_INTEGERS_AT_ONCE = 1024
+
+_Point = tuple[int, Any]
+"""The level at which a value appears, and the value."""
+
+
+def grid(space: Any) -> Iterator[dict[str, Any]]:
+    """Yields every combination once, coarse before fine, the last parameter fastest.
+
+    Lazy, deterministic, and endless for practical purposes when a dimension is continuous.
+
+    Args:
+        space: a Space, or NNI's JSON.
+    """
+    whole = parse(space)
+    for level in range(_FINEST_LEVEL + 1):
+        for born, values in _combinations(whole, level):
+            if born == level:
+                yield copy.deepcopy(values)
+        if not _may_refine(whole, level):
+            return
+
+
+def size(space: Any) -> int | None:
+    """Returns how many different parameter sets there are; None when without bound."""
+    total = 1
+    for _, dimension in parse(space).dimensions:
+        count = _count(dimension)
+        if count is None:
+            return None
+        total *= count
+    return total
+
+
+def _combinations(space: Space, level: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    names = [name for name, _ in space.dimensions]
+    axes = [_points(dimension, level) for _, dimension in space.dimensions]
+    for combination in product(*axes):
+        born = max((point[0] for point in combination), default=0)
+        yield born, {name: point[1] for name, point in zip(names, combination, strict=True)}
+
+
+def _points(dimension: Dimension, level: int) -> list[_Point]:
+    if _is_short(dimension):
+        return [(0, number) for number in range(dimension.low, dimension.high)]
+    if isinstance(dimension, Choice):
+        points: list[_Point] = []
+        for option in dimension.options:
+            if isinstance(option, Branch):
+                points += [
+                    (born, {"_name": option.name, **values})
+                    for born, values in _combinations(option.space, level)
+                ]
+            else:
+                points.append((0, option))
+        return points
+    seen: dict[float, int] = {}
+    for born in range(level + 1):
+        for odd in range(1, 2 ** (born + 1), 2):
+            seen.setdefault(_quantile(dimension, odd / 2 ** (born + 1)), born)
+        if len(seen) == _count(dimension):
+            break
+    return [(born, value) for value, born in seen.items()]
+
+
+def _is_short(dimension: Dimension) -> TypeGuard[RandInt]:
+    return isinstance(dimension, RandInt) and (
+        dimension.high - dimension.low <= _MOST_INTEGERS_AT_ONCE
+    )
+
+
+def _quantile(dimension: RandInt | Range | Bell, share: float) -> float:
+    """The value below which ``share`` of the distribution lies, rounded as samples are."""
+    if isinstance(dimension, RandInt):
+        return dimension.low + int(share * (dimension.high - dimension.low))
+    if isinstance(dimension, Range):
+        if "log" in dimension.kind:
+            low, high = math.log(dimension.low), math.log(dimension.high)
+            return quantise(dimension, math.exp(low + share * (high - low)))
+        return quantise(dimension, dimension.low + share * (dimension.high - dimension.low))
+    raw = NormalDist(dimension.mu, dimension.sigma).inv_cdf(share)
+    return quantise(dimension, math.exp(raw) if "log" in dimension.kind else raw)
+
+
+def _may_refine(space: Space, level: int) -> bool:
+    """Whether a later level could bring a point that levels up to this one have not."""
+    for _, dimension in space.dimensions:
+        if isinstance(dimension, Choice):
+            branches = [option for option in dimension.options if isinstance(option, Branch)]
+            if any(_may_refine(branch.space, level) for branch in branches):
+                return True
+        elif not _is_short(dimension) and len(_points(dimension, level)) != _count(dimension):
+            return True
+    return False
+
+
+def _count(dimension: Dimension) -> int | None:
+    if isinstance(dimension, RandInt):
+        return dimension.high - dimension.low
+    if isinstance(dimension, Choice):
+        counts = [
+            size(option.space) if isinstance(option, Branch) else 1 for option in dimension.options
+        ]
+        return None if None in counts else sum(count for count in counts if count is not None)
+    if isinstance(dimension, Range) and dimension.q is not None:
+        # Multiples of q from the first to the last that rounding reaches from within the bounds
+        # (clipping moves only the ends; a low of 0.5 q rounds to 0, all above it to 1).
+        first = round(math.nextafter(dimension.low / dimension.q, math.inf))
+        last = round(math.nextafter(dimension.high / dimension.q, -math.inf))
+        return last - first + 1
+    return None

@@ -1,0 +1,73 @@
+"""Reading the number out of a final result, and the sense in which it is better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from tuners.errors import TunerArgumentError
+
+OptimizeMode = Literal["maximize", "minimize"]
+
+
+def scalar(value: Any) -> float:
+    """Returns the number in a result: itself, or the ``default`` of a mapping. NaN passes.
+
+    Raises:
+        ValueError: neither a number nor a mapping with a numeric ``default``.
+    """
+    number = value.get("default") if isinstance(value, Mapping) else value
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise ValueError(
+            "a final result is a number, or a mapping whose 'default' is one; "
+            f"this trial reported {value!r}"
+        )
+    return float(number)
+
+
+def score(value: Any, mode: OptimizeMode) -> float | None:
+    """Returns the number with the sign that makes larger better; None when it is not finite."""
+    number = scalar(value)
+    if not math.isfinite(number):
+        return None
+    return number if mode == "maximize" else -number
+
+
+def optimize_mode(value: str) -> OptimizeMode:
+    """Checks a class argument.
+
+    Raises:
+        TunerArgumentError: neither ``maximize`` nor ``minimize``.
+    """
+    if value == "maximize":
+        return "maximize"
+    if value == "minimize":
+        return "minimize"
+    raise TunerArgumentError(f"optimize_mode is 'maximize' or 'minimize', not {value!r}.")
+
+
+def seed(value: int | None) -> int:
+    """Checks a class argument; None draws a fresh one, which the tuner keeps in its state.
+
+    Raises:
+        TunerArgumentError: not an integer from 0 up.
+    """
+    if value is None:
+        import secrets
+
+        return secrets.randbits(32)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TunerArgumentError(f"seed is an integer from 0 up, or null, not {value!r}.")
+    return value
+
+
+def whole(name: str, value: int, low: int) -> int:
+    """Checks a class argument that is an integer of at least ``low``.
+
+    Raises:
+        TunerArgumentError: it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise TunerArgumentError(f"{name} is an integer from {low} up, not {value!r}.")
+    return value
