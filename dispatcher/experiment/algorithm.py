@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from dispatcher.experiment.fields import ResolvedPath, Section, Text
-from dispatcher.experiment.plain_json import unjson, written_path
+from dispatcher.experiment.fields import ResolvedPath, Section, Text, resolve_path
+from dispatcher.experiment.plain_json import plain, unjson, written_path
+from dispatcher.experiment.problems import Misfit
 
 _IDENTIFIERS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -48,23 +49,39 @@ class AlgorithmConfig(Section):
     @classmethod
     def _args_are_json(cls, value: dict[str, Any]) -> dict[str, Any]:
         for path, text in unjson(value, ()):
-            raise ValueError(f"{written_path(path)} {text}")
-        return value
+            raise ValueError(f"holds {written_path(path) or 'a value'}, which {text}")
+        return plain(value)  # type: ignore[no-any-return]
 
     @model_validator(mode="after")
-    def _names_one_class(self) -> Self:
+    def _names_one_class(self, info: ValidationInfo) -> Self:
         if self.name is not None and self.class_name is not None:
-            raise ValueError("has both 'name' (built in) and 'className' (your own): keep one")
+            raise Misfit(
+                "has both 'name' (built in) and 'className' (your own)",
+                at=("className",),
+                hint="keep one of the two",
+            )
         if self.name is None and self.class_name is None:
-            raise ValueError(
-                "needs 'name' (a built-in one) or 'className' (your own, as 'module:Class')"
+            raise Misfit(
+                "needs 'name' (a built-in one) or 'className' (your own)",
+                hint="write e.g. 'name: Random' or 'className: my_module:MyClass'",
             )
         if self.name is not None and (self.file or self.code_directory):
-            raise ValueError("names a built-in one, so 'file' and 'codeDirectory' say nothing")
+            raise Misfit(
+                "names a built-in one, so 'file' and 'codeDirectory' say nothing",
+                at=("file" if self.file else "codeDirectory",),
+                hint="remove them, or write 'className' instead of 'name'",
+            )
         if self.file and self.code_directory:
-            raise ValueError("has both 'file' and 'codeDirectory': keep one")
+            raise Misfit(
+                "has both 'file' and 'codeDirectory'",
+                at=("codeDirectory",),
+                hint="keep one: the folder of 'file' is searched anyway",
+            )
         if self.class_name is not None:
             split_class_name(self.class_name, alone=self.file is not None)
+            if self.file is None and self.code_directory is None:
+                # Frozen for everybody else; here the value is still being made.
+                object.__setattr__(self, "code_directory", resolve_path(".", info))
         return self
 
     @property
@@ -104,17 +121,22 @@ def split_class_name(text: str, *, alone: bool) -> tuple[str | None, str]:
     """Split ``module:Class`` or ``module.Class``; with ``alone`` a bare class name will do.
 
     Raises:
-        ValueError: not a class name of either form.
+        Misfit: not a class name of either form.
     """
     module, colon, name = text.rpartition(":")
     if not colon:
         module, _, name = text.rpartition(".")
     fits = _IDENTIFIERS.fullmatch(name) and (not module or _IDENTIFIERS.fullmatch(module))
     if not fits or (colon and not module):
-        raise ValueError(f"has the className {text!r}; write it as 'module:Class'")
+        raise Misfit(
+            f"has the className {text!r}, which names no class",
+            at=("className",),
+            hint="write it as 'module:Class'",
+        )
     if not module and not alone:
-        raise ValueError(
-            f"has the className {text!r} without a module: write 'module:{name}', "
-            "or add 'file' with the path of the Python file"
+        raise Misfit(
+            f"has the className {text!r} without a module",
+            at=("className",),
+            hint=f"write 'module:{name}', or add 'file' with the path of the Python file",
         )
     return module or None, name

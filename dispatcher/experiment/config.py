@@ -11,7 +11,15 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    Strict,
+    WithJsonSchema,
+    model_validator,
+)
 
 from dispatcher.experiment.algorithm import AlgorithmConfig, AssessorConfig, TunerConfig
 from dispatcher.experiment.fields import (
@@ -28,7 +36,9 @@ from dispatcher.experiment.fields import (
     fold_word,
 )
 from dispatcher.experiment.local_service import LocalServiceConfig, ReuseMode
-from dispatcher.experiment.search_space import check_search_space
+from dispatcher.experiment.plain_json import plain
+from dispatcher.experiment.problems import Misfit
+from dispatcher.experiment.search_space import parse_search_space
 from dispatcher.experiment.sections import (
     ChannelConfig,
     Keep,
@@ -75,6 +85,19 @@ def _read_function(value: object) -> object:
     return value
 
 
+def _check_variable(name: str) -> str:
+    if "=" in name or "\0" in name:
+        raise ValueError(f"has the name {name!r}, which no environment variable can have")
+    return name
+
+
+def _read_variable(value: object) -> object:
+    """Take ``OMP_NUM_THREADS: 1`` as it is meant; 1.10 and yes have more than one meaning."""
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError("holds a NUL character, which no environment variable can")
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def _read_log_level(value: object) -> object:
     """Take NNI's two levels that we lack for their nearest neighbours."""
     neighbours = {"trace": "debug", "fatal": "error"}
@@ -100,7 +123,7 @@ class ExperimentConfig(Section):
         Text, Field(description="Name to show and to search by; the file's name if not given.")
     ] = "experiment"
     search_space: Annotated[
-        dict[str, Any],
+        Annotated[dict[str, Any], AfterValidator(plain)],
         Field(description="What may be chosen, in NNI's JSON types. Excludes `searchSpaceFile`."),
     ] = Field(default_factory=dict)
     search_space_file: Annotated[
@@ -137,7 +160,10 @@ class ExperimentConfig(Section):
         ResolvedPath, Field(description="Folder in which trials run and from which they import.")
     ] = Path(".")
     trial_environment: Annotated[
-        dict[Text, Annotated[str, Field(strict=True)]],
+        dict[
+            Annotated[Text, AfterValidator(_check_variable)],
+            Annotated[str, Strict(), BeforeValidator(_read_variable)],
+        ],
         Field(
             description="Environment variables of trials. `env:NAME` and `file:PATH` are "
             "references, resolved when a trial starts and never stored; `literal:` in front "
@@ -273,15 +299,22 @@ class ExperimentConfig(Section):
     @model_validator(mode="after")
     def _trial_is_one_thing(self) -> Self:
         if self.trial_command is not None and self.trial_function is not None:
-            raise ValueError("'trialCommand' and 'trialFunction' exclude each other: keep one")
+            raise Misfit(
+                "'trialCommand' and 'trialFunction' exclude each other",
+                at=("trialFunction",),
+                hint="keep one of the two",
+            )
         if self.trial_command is None and self.trial_function is None:
-            raise ValueError(
-                "needs 'trialCommand' (a command line) or 'trialFunction' ('module:function')"
+            raise Misfit(
+                "needs 'trialCommand' or 'trialFunction'",
+                at=("trialCommand",),
+                hint="write e.g. 'trialCommand: python trial.py' or 'trialFunction: trial:main'",
             )
         if self.training_service.reuse_mode == "inProcess" and self.trial_function is None:
-            raise ValueError(
-                "'reuseMode: inProcess' runs functions, so it needs 'trialFunction' "
-                "instead of 'trialCommand'"
+            raise Misfit(
+                "'reuseMode: inProcess' runs functions, and this trial is a command",
+                at=("trainingService", "reuseMode"),
+                hint="write 'trialFunction' instead of 'trialCommand', or another reuseMode",
             )
         return self
 
@@ -292,17 +325,16 @@ class ExperimentConfig(Section):
             # Frozen for everybody else; here the value is still being made.
             object.__setattr__(self, "optimize_mode", told or "maximize")
         elif told is not None and told != self.optimize_mode:
-            raise ValueError(
-                f"'optimizeMode' is {self.optimize_mode}, but the tuner's 'optimize_mode' is "
-                f"{told}: keep one of the two"
+            raise Misfit(
+                f"'optimizeMode' is {self.optimize_mode}, but the tuner's is {told}",
+                at=("optimizeMode",),
+                hint="keep one of 'optimizeMode' and 'tuner.classArgs.optimize_mode'",
             )
         return self
 
     @model_validator(mode="after")
     def _search_space_fits(self) -> Self:
-        problems = check_search_space(self.search_space, strict=self.tuner.builtin)
-        if problems:
-            raise ValueError("; ".join(f"{p.place('searchSpace')} {p.text}" for p in problems))
+        parse_search_space(self.search_space, strict=self.tuner.builtin)
         return self
 
     @property

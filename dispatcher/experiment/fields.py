@@ -39,9 +39,13 @@ class Section(BaseModel):
         alias_generator=to_camel,
         populate_by_name=True,
         validate_default=True,
-        use_attribute_docstrings=False,
         allow_inf_nan=False,
     )
+
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        """Turn a shorter way to write this section into its keys; the rest comes back as it is."""
+        return value
 
 
 def read_switch(value: object) -> object:

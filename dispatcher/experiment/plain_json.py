@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 JsonPath: TypeAlias = tuple[str | int, ...]
 """Keys and indexes that lead to one place of a JSON value."""
@@ -22,13 +22,15 @@ def written_path(path: JsonPath, root: str = "") -> str:
     return written
 
 
-def unjson(value: object, path: SpacePath) -> Iterator[tuple[SpacePath, str]]:
+def unjson(value: object, path: JsonPath) -> Iterator[tuple[JsonPath, str]]:
     """Yield what JSON cannot say: infinities, sets, objects."""
     if isinstance(value, float) and not math.isfinite(value):
         yield path, f"must be finite, not {value}"
     elif isinstance(value, Mapping):
         for key, entry in value.items():
-            yield from unjson(entry, (*path, key))
+            if not isinstance(key, str):
+                yield path, f"has the key {key!r}, and keys must be text"
+            yield from unjson(entry, (*path, str(key)))
     elif isinstance(value, list | tuple):
         for index, entry in enumerate(value):
             yield from unjson(entry, (*path, index))
@@ -36,7 +38,27 @@ def unjson(value: object, path: SpacePath) -> Iterator[tuple[SpacePath, str]]:
         yield path, f"must be a JSON value, not {kind_of(value)}"
 
 
+def plain(value: Any) -> Any:
+    """Return a deep copy as JSON would give it back: tuples as lists, subclasses as their base."""
+    match value:
+        case Mapping():
+            return {str(key): plain(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [plain(entry) for entry in value]
+        case None | bool():
+            return value
+        case str():
+            return str(value)
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case _:
+            raise ValueError(f"must be a JSON value, not {kind_of(value)}")
+
+
 def kind_of(value: object) -> str:
+    """Say in a few words what a value is, for the end of a sentence."""
     match value:
         case None:
             return "nothing"

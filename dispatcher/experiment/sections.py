@@ -16,6 +16,7 @@ from dispatcher.experiment.fields import (
     choice_reader,
     fold_word,
 )
+from dispatcher.experiment.problems import Misfit
 
 Keep = Literal["all", "best", "ancestors-of-live", "last-generations"]
 _COUNTED = {"best": "best", "lastgenerations": "last-generations"}
@@ -32,7 +33,10 @@ class WeightKeysConfig(Section):
     @model_validator(mode="after")
     def _differ(self) -> Self:
         if self.save == self.restore:
-            raise ValueError(f"names {self.save!r} twice: save and restore need keys of their own")
+            raise Misfit(
+                f"names {self.save!r} twice: save and restore need keys of their own",
+                at=("restore",),
+            )
         return self
 
 
@@ -56,7 +60,11 @@ class RetentionConfig(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _read_short_forms(cls, value: Any) -> Any:
+    def _expand(cls, value: Any) -> Any:
+        return cls.read_short_form(value)
+
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
         """Read ``all``, ``{keep: {best: 5}}`` and ``{best: 5}`` as ``{keep, count}``."""
         if isinstance(value, str):
             return {"keep": value}
@@ -73,9 +81,9 @@ class RetentionConfig(Section):
     def _count_fits(self) -> Self:
         counted = self.keep in ("best", "last-generations")
         if counted and self.count is None:
-            raise ValueError(f"needs a count: write 'keep: {{{self.keep}: 5}}'")
+            raise Misfit("needs a count", at=("keep",), hint=f"write 'keep: {{{self.keep}: 5}}'")
         if not counted and self.count is not None:
-            raise ValueError(f"keeps {self.keep!r}, so 'count' says nothing")
+            raise Misfit(f"keeps {self.keep!r}, so 'count' says nothing", at=("count",))
         return self
 
 
@@ -107,7 +115,7 @@ class LeasesConfig(Section):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if not self.alive < self.suspect < self.lost:
-            raise ValueError(
+            raise Misfit(
                 f"must grow from alive to suspect to lost, not {self.alive:g}, "
                 f"{self.suspect:g}, {self.lost:g} seconds"
             )

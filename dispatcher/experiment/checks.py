@@ -1,0 +1,124 @@
+"""What an experiment needs on this machine's disk, looked at and not run.
+
+The tuner's class is imported later and elsewhere, by the tuner host; here only misses
+that are sure are reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from dispatcher.experiment.builtin_names import builtin_problem
+from dispatcher.experiment.code_folder import measure, too_large
+from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
+from dispatcher.experiment.plain_json import JsonPath
+from dispatcher.experiment.python_source import find_module, missing_name
+from dispatcher.experiment.trial_command import cannot_start
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A key, what is wrong with what it names (without the key), and what would mend it."""
+
+    path: JsonPath
+    text: str
+    hint: str = ""
+
+
+def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
+    """Yield what is missing, unreadable or too large on this machine."""
+    yield from _check_algorithm("tuner", config.tuner)
+    if config.assessor is not None:
+        yield from _check_algorithm("assessor", config.assessor)
+    folder_problem = _check_folder(config.trial_code_directory)
+    if folder_problem is not None:
+        yield Finding(("trialCodeDirectory",), *folder_problem)
+    else:
+        yield from _check_code(config)
+    for index, root in enumerate(config.weights_read_roots):
+        problem = _check_folder(root)
+        if problem is not None:
+            yield Finding(("weightsReadRoots", index), *problem)
+    for key, path in (
+        ("experimentWorkingDirectory", config.experiment_working_directory),
+        ("weightsRoot", config.weights_root),
+    ):
+        if path is not None and path.exists() and not path.is_dir():
+            yield Finding((key,), f"is not a folder: {path}")
+
+
+def _check_folder(path: Path) -> tuple[str, str] | None:
+    if not path.exists():
+        return f"does not exist: {path}", "relative paths count from the experiment file's folder"
+    if not path.is_dir():
+        return f"is not a folder: {path}", ""
+    return None
+
+
+def _check_code(config: ExperimentConfig) -> Iterator[Finding]:
+    folder = config.trial_code_directory
+    ours = [config.experiment_working_directory, config.weights_root]
+    try:
+        measured = measure(folder, [path for path in ours if path is not None])
+    except OSError as error:
+        yield Finding(
+            ("trialCodeDirectory",), f"cannot be read: {error.filename}: {error.strerror}"
+        )
+        return
+    limits = config.limits
+    text = too_large(folder, measured, limits.max_code_files, limits.max_code_size)
+    if text:
+        hint = "keep code in a folder of its own, data elsewhere; or raise 'limits'"
+        yield Finding(("trialCodeDirectory",), text, hint)
+    if config.trial_command is not None:
+        problem = cannot_start(config.trial_command, folder, config.trial_environment.get("PATH"))
+        if problem is not None:
+            yield Finding(("trialCommand",), *problem)
+    if config.trial_function is not None:
+        module, _, name = config.trial_function.partition(":")
+        yield from _check_name(("trialFunction",), module, name.partition(".")[0], folder)
+    for index, module in enumerate(config.training_service.preload):
+        if find_module(module, folder) is None:
+            at = ("trainingService", "preload", index)
+            yield Finding(at, f"names a module that is not installed: {module!r}")
+
+
+def _check_algorithm(key: str, algorithm: AlgorithmConfig) -> Iterator[Finding]:
+    if algorithm.name is not None:
+        plugins = {plugin.name for plugin in entry_points(group=f"bequeath.{key}s")}
+        problem = builtin_problem(key, algorithm.name, plugins)
+        if problem is not None:
+            yield Finding((key, "name"), *problem)
+        return
+    name = (algorithm.bare_class_name or "").partition(".")[0]
+    if algorithm.file is not None:
+        if not algorithm.file.is_file():
+            hint = "relative paths count from the experiment file's folder"
+            yield Finding((key, "file"), f"does not exist: {algorithm.file}", hint)
+            return
+        missing = missing_name(algorithm.file, name)
+        if missing is not None:
+            yield Finding((key, "className"), *missing)
+        return
+    if algorithm.code_directory is not None:
+        folder_problem = _check_folder(algorithm.code_directory)
+        if folder_problem is not None:
+            yield Finding((key, "codeDirectory"), *folder_problem)
+            return
+    yield from _check_name(
+        (key, "className"), algorithm.module or "", name, algorithm.code_directory
+    )
+
+
+def _check_name(path: JsonPath, module: str, name: str, folder: Path | None) -> Iterator[Finding]:
+    found = find_module(module, folder)
+    if found is None:
+        place = f"neither in {folder} nor installed" if folder else "not installed"
+        yield Finding(path, f"names the module {module!r}, which is {place}")
+    elif found.source is not None:
+        missing = missing_name(found.source, name)
+        if missing is not None:
+            yield Finding(path, *missing)

@@ -1,0 +1,107 @@
+"""What belongs to a code directory, and whether it is too much to copy or digest."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dispatcher.experiment.sizes import format_size
+
+SKIPPED_FOLDERS = frozenset(
+    {".git", ".hg", ".svn", ".venv", "__pycache__", "node_modules", ".ipynb_checkpoints"}
+    | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", ".nox", ".hypothesis"}
+)
+"""Folders that are no code of the author's: history, caches and installed packages."""
+
+MOST_SEEN = 100_000
+"""Entries after which counting stops; somebody named their home folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSize:
+    """What a code directory holds, links not followed.
+
+    Attributes:
+        entries: files and folders.
+        size: bytes of all files.
+        largest: the largest file and its bytes; None without files.
+        fullest: the folder directly below with the most entries, and how many.
+        complete: False if counting stopped at :data:`MOST_SEEN`.
+    """
+
+    entries: int
+    size: int
+    largest: tuple[Path, int] | None
+    fullest: tuple[Path, int] | None
+    complete: bool
+
+
+def walk_code(folder: Path, excluded: Collection[Path] = ()) -> Iterator[os.DirEntry[str]]:
+    """Yield the files and folders that belong to the code, in no order, links not followed.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    waiting = [str(folder)]
+    left_out = {str(path) for path in excluded}
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if entry.path in left_out or (is_folder and entry.name in SKIPPED_FOLDERS):
+                    continue
+                yield entry
+                if is_folder:
+                    waiting.append(entry.path)
+
+
+def measure(folder: Path, excluded: Collection[Path] = ()) -> FolderSize:
+    """Count a code directory's entries and bytes; stops at :data:`MOST_SEEN` entries."""
+    count = size = 0
+    largest: tuple[Path, int] | None = None
+    below: Counter[str] = Counter()
+    for entry in walk_code(folder, excluded):
+        count += 1
+        parts = Path(entry.path).relative_to(folder).parts
+        if len(parts) > 1:
+            below[parts[0]] += 1
+        if entry.is_file(follow_symlinks=False):
+            taken = entry.stat(follow_symlinks=False).st_size
+            size += taken
+            if largest is None or taken > largest[1]:
+                largest = (Path(entry.path), taken)
+        if count >= MOST_SEEN:
+            break
+    fullest = None
+    if below:
+        name, held = below.most_common(1)[0]
+        fullest = (folder / name, held)
+    return FolderSize(count, size, largest, fullest, count < MOST_SEEN)
+
+
+def too_large(folder: Path, measured: FolderSize, most_entries: int, most_bytes: int) -> str:
+    """Return why a code directory is too large, naming the culprit; empty if it is not."""
+    if measured.entries > most_entries:
+        more = "" if measured.complete else "at least "
+        text = f"holds {more}{measured.entries:,} files and folders, {most_entries:,} are allowed"
+        if measured.fullest is not None:
+            path, held = measured.fullest
+            text += f"; {path.relative_to(folder)}/ has {held:,} of them"
+        return text
+    if measured.size > most_bytes:
+        text = f"holds {_rounded(measured.size)}, {format_size(most_bytes)} are allowed"
+        if measured.largest is not None:
+            path, taken = measured.largest
+            text += f"; {path.relative_to(folder)} alone has {_rounded(taken)}"
+        return text
+    return ""
+
+
+def _rounded(size: int) -> str:
+    for unit, name in ((1 << 30, "gb"), (1 << 20, "mb"), (1 << 10, "kb")):
+        if size >= unit:
+            return f"{size / unit:.1f}{name}"
+    return f"{size}b"

@@ -1,0 +1,111 @@
+"""The spelling of keys: camelCase, snake_case, and what was probably meant.
+
+As in NNI, neither case nor underscores are looked at.
+"""
+
+from __future__ import annotations
+
+import difflib
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from dispatcher.experiment.fields import Section, fold_word
+from dispatcher.experiment.nni_keys import nni_hint
+from dispatcher.experiment.plain_json import JsonPath
+
+Refuse = Callable[[JsonPath, str, str], None]
+"""Called with the path of a key as it is written, a sentence and a hint."""
+
+
+def file_key(section: type[Section], attribute: str) -> str:
+    """Return the key of the file that an attribute is read from."""
+    return section.model_fields[attribute].alias or attribute
+
+
+def keys_of(section: type[Section]) -> dict[str, str]:
+    """Return folded key → canonical key for one section."""
+    keys = (file_key(section, attribute) for attribute in section.model_fields)
+    return {fold_word(key): key for key in keys}
+
+
+def sections_of(section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
+    """Yield the keys of a section that hold sections themselves."""
+    for attribute, info in section.model_fields.items():
+        inner = _section_in(info.annotation)
+        if inner is not None:
+            yield file_key(section, attribute), inner
+
+
+def _section_in(annotation: Any) -> type[Section] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation
+    for part in typing.get_args(annotation):
+        found = _section_in(part)
+        if found is not None:
+            return found
+    return None
+
+
+class KeySettler:
+    """Rewrites the keys of a file into their canonical spelling, section by section.
+
+    Attributes:
+        written: canonical path → path as the file spells it, for finding places.
+    """
+
+    def __init__(self, root: type[Section], refuse: Refuse) -> None:
+        self.root = root
+        self.refuse = refuse
+        self.written: dict[JsonPath, JsonPath] = {(): ()}
+
+    def settle(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values under canonical keys; unknown and doubled keys are left out."""
+        return self._settle(values, self.root, (), ())
+
+    def _settle(
+        self, values: Mapping[str, Any], section: type[Section], path: JsonPath, spelt: JsonPath
+    ) -> dict[str, Any]:
+        known, inner = keys_of(section), dict(sections_of(section))
+        settled: dict[str, Any] = {}
+        spelling: dict[str, str] = {}
+        for key, value in values.items():
+            canonical = known.get(fold_word(key))
+            if canonical is None:
+                self._refuse_unknown(key, section, path, spelt)
+            elif canonical in spelling:
+                text = f"{key!r} and {spelling[canonical]!r} are the same key"
+                self.refuse((*spelt, key), text, "keep one of the two spellings")
+            else:
+                spelling[canonical] = key
+                at, written = (*path, canonical), (*spelt, key)
+                self.written[at] = written
+                if canonical in inner:
+                    value = inner[canonical].read_short_form(value)
+                    if isinstance(value, Mapping):
+                        value = self._settle(value, inner[canonical], at, written)
+                settled[canonical] = value
+        return settled
+
+    def _refuse_unknown(
+        self, key: str, section: type[Section], path: JsonPath, spelt: JsonPath
+    ) -> None:
+        name = str(path[-1]) if path else ""
+        known = keys_of(section)
+        hint = nni_hint(name, key) or self._belongs(key, name)
+        near = difflib.get_close_matches(fold_word(key), known, 1, 0.6)
+        text = f"unknown key {key!r}" + (f" in {name!r}" if name else "")
+        if near and not hint:
+            text += f"; did you mean {known[near[0]]!r}?"
+        elif not hint:
+            hint = f"keys here are {', '.join(sorted(known.values()))}"
+        self.refuse((*spelt, key), text, hint)
+
+    def _belongs(self, key: str, section: str) -> str:
+        """Say where a key belongs that is valid elsewhere in the file."""
+        if section and fold_word(key) in keys_of(self.root):
+            return f"{keys_of(self.root)[fold_word(key)]!r} belongs at the top level of the file"
+        for name, inner in sections_of(self.root):
+            if not section and fold_word(key) in keys_of(inner):
+                return f"{keys_of(inner)[fold_word(key)]!r} belongs below {name!r}"
+        return ""

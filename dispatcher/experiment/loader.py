@@ -1,0 +1,249 @@
+"""From the text of an experiment file to a checked configuration, or to all its errors.
+
+The order: YAML → spelling of keys → types and what must fit together → the disk. Each
+stage goes on with what the one before could read, so that one run names all that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from dispatcher.errors import ExperimentFileError
+from dispatcher.experiment.checks import check_on_disk
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.fields import BASE_FOLDER
+from dispatcher.experiment.keys import KeySettler
+from dispatcher.experiment.nni_keys import v1_advice, v1_key
+from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
+from dispatcher.experiment.problems import ExperimentFileErrors
+from dispatcher.experiment.sentences import explain
+from dispatcher.experiment.source import MOST_BYTES, Source, read_json_source, read_source
+
+# What takes the place of a wrong value while the rest is looked at. Never leaves this file.
+_STAND_INS: dict[str, Any] = {
+    "tuner": {"className": "stand:In"},
+    "trialCommand": "true",
+    "trialConcurrency": 1,
+    "searchSpace": {"stand_in": {"_type": "choice", "_value": [0]}},
+}
+
+
+def load_experiment(path: str | Path) -> ExperimentConfig:
+    """Read and check an experiment file.
+
+    Args:
+        path: a YAML file; relative paths in it count from its folder.
+
+    Raises:
+        ExperimentFileErrors: with everything that is wrong, each with ``file:line:column``.
+    """
+    file = Path(path).expanduser()
+    text = _read_text(file, str(path))
+    return parse_experiment(text, str(path), file.absolute().parent, default_name=file.stem)
+
+
+def parse_experiment(
+    text: str, origin: str, base_folder: Path, *, default_name: str = "experiment"
+) -> ExperimentConfig:
+    """Read and check the text of an experiment file.
+
+    Args:
+        text: YAML.
+        origin: what to call the file in errors.
+        base_folder: the folder that relative paths count from.
+        default_name: the experiment's name if the text gives none.
+
+    Raises:
+        ExperimentFileErrors: with everything that is wrong.
+    """
+    return _Loading(read_source(text, origin), base_folder, default_name).finish()
+
+
+def build_experiment(
+    values: Mapping[str, Any], *, origin: str = "experiment", base_folder: Path | None = None
+) -> ExperimentConfig:
+    """Check an experiment given as a mapping from Python, with the same errors as a file's.
+
+    Raises:
+        ExperimentFileErrors: with everything that is wrong, each with the path of its key.
+    """
+    source = Source(origin, dict(values))
+    return _Loading(source, base_folder or Path.cwd(), "experiment").finish()
+
+
+def load_search_space(path: str | Path) -> dict[str, Any]:
+    """Read a search space from a YAML or JSON file; whether it holds is not checked here.
+
+    Raises:
+        ExperimentFileErrors: not to be read, or not a mapping.
+    """
+    return _mapping(_read_file(Path(path).expanduser(), str(path)), "a search space")
+
+
+class _Loading:
+    """One run over one experiment; collects errors and never stops at the first."""
+
+    def __init__(self, source: Source, base_folder: Path, default_name: str) -> None:
+        self.source = source
+        self.base_folder = base_folder
+        self.default_name = default_name
+        self.found: list[tuple[tuple[int, int, int], ExperimentFileError]] = []
+        self.settler = KeySettler(ExperimentConfig, self._refuse_key)
+
+    def finish(self) -> ExperimentConfig:
+        values = _mapping(self.source, "an experiment file")
+        old = v1_key(values)
+        if old is not None:
+            # All that follows would only repeat this, key by key.
+            self._refuse_key((old,), "this is an NNI v1 file", v1_advice(values))
+            raise ExperimentFileErrors([error for _, error in self.found])
+        self._set_aside_platform(values)
+        settled = self.settler.settle(values)
+        self._take_search_space(settled)
+        settled.setdefault("experimentName", self.default_name)
+        config, wrong = self._validate(settled)
+        if config is not None:
+            for finding in check_on_disk(config):
+                if finding.path[0] not in wrong:
+                    text = f"'{written_path(finding.path)}' {finding.text}"
+                    self._refuse(finding.path, text, finding.hint)
+        if self.found or config is None:
+            self.found.sort(key=lambda item: item[0])
+            raise ExperimentFileErrors([error for _, error in self.found])
+        return config
+
+    def _refuse_key(self, path: JsonPath, message: str, hint: str) -> None:
+        """Refuse a key, given by its path as the file spells it."""
+        self._record(path, self.source.where(path, key=True), message, hint, key=True)
+
+    def _refuse(self, path: JsonPath, message: str, hint: str) -> None:
+        """Refuse a value, given by its canonical path."""
+        written = self._written(path)
+        self._record(written, self.source.where(written), message, hint)
+
+    def _record(
+        self, path: JsonPath, where: str, message: str, hint: str, *, key: bool = False
+    ) -> None:
+        line, column = self.source.place(path, key=key) or (0, 0)
+        error = ExperimentFileError(message, hint=hint, where=where)
+        self.found.append(((line, column, len(self.found)), error))
+
+    def _written(self, path: JsonPath) -> JsonPath:
+        """Return the path in the file's own spelling, as far as the file goes."""
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.settler.written:
+                return self.settler.written[path[:end]] + path[end:]
+        return path
+
+    def _set_aside_platform(self, values: dict[str, Any]) -> None:
+        """Take out a training service that we do not have, whose keys we cannot judge."""
+        for key, service in list(values.items()):
+            if key.replace("_", "").lower() != "trainingservice":
+                continue
+            first = service[0] if isinstance(service, list) and service else service
+            name = first.get("platform") if isinstance(first, Mapping) else None
+            listed = isinstance(service, list)
+            if listed or (isinstance(name, str) and name.lower() != "local"):
+                at: JsonPath = (key,) if listed else (key, "platform")
+                what = "a list of services" if listed else f"the platform {name!r}"
+                hint = "write 'trainingService: {platform: local}'"
+                self._record(at, self.source.where(at), f"{what} is not in this version", hint)
+                del values[key]
+
+    def _take_search_space(self, settled: dict[str, Any]) -> None:
+        """Read ``searchSpaceFile`` into ``searchSpace``, its places included."""
+        name = settled.get("searchSpaceFile")
+        if not isinstance(name, str):
+            return
+        if "searchSpace" in settled:
+            text = "'searchSpace' and 'searchSpaceFile' exclude each other"
+            self._refuse(("searchSpaceFile",), text, "keep one of the two")
+            return
+        file = self.base_folder / Path(name).expanduser()
+        try:
+            space = _read_file(file, name)
+            settled["searchSpace"] = _mapping(space, "a search space")
+        except ExperimentFileErrors as errors:
+            at = self._written(("searchSpaceFile",))
+            for error in errors.errors:
+                if not file.is_file():
+                    where = self.source.where(at)
+                    self._record(at, where, f"'searchSpaceFile' {error.message}", error.hint)
+                else:
+                    self._record(at, error.where, error.message, error.hint)
+            settled["searchSpace"] = _STAND_INS["searchSpace"]
+            return
+        self.source.grafts[("searchSpace",)] = space
+
+    def _validate(self, values: dict[str, Any]) -> tuple[ExperimentConfig | None, set[str]]:
+        """Validate; where a value is wrong, go on with a stand-in to see what else is."""
+        wrong: set[str] = set()
+        while True:
+            try:
+                context = {BASE_FOLDER: self.base_folder}
+                return ExperimentConfig.model_validate(values, context=context), wrong
+            except ValidationError as error:
+                fresh: set[str] = set()
+                for detail in error.errors(include_url=False):
+                    for path, text, hint in explain(detail):
+                        top = str(path[0]) if path else ""
+                        if top not in wrong:
+                            self._refuse(path, text, hint)
+                            fresh.add(top)
+            wrong |= fresh
+            if not fresh or "" in fresh:
+                return None, wrong
+            for top in fresh:
+                values.pop(top, None)
+                if top in _STAND_INS and not (
+                    top == "trialCommand" and values.get("trialFunction") is not None
+                ):
+                    values[top] = _STAND_INS[top]
+
+
+def _mapping(source: Source, what: str) -> dict[str, Any]:
+    if isinstance(source.value, dict):
+        return dict(source.value)
+    text = "is empty" if source.value is None else f"must be a mapping, not {kind_of(source.value)}"
+    where = source.where(()) if source.values else f"{source.origin}:1:1"
+    error = ExperimentFileError(f"{what} {text}", hint="write 'key: value' lines", where=where)
+    raise ExperimentFileErrors([error])
+
+
+def _read_file(file: Path, origin: str) -> Source:
+    text = _read_text(file, origin)
+    read = read_json_source if file.suffix.lower() == ".json" else read_source
+    return read(text, origin)
+
+
+def _read_text(file: Path, origin: str) -> str:
+    try:
+        if file.is_file() and file.stat().st_size > MOST_BYTES:
+            raise _unreadable(origin, f"is larger than {MOST_BYTES >> 20} MiB")
+        return file.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        near = _near(file)
+        raise _unreadable(origin, f"does not exist: {file}{near}") from None
+    except IsADirectoryError:
+        raise _unreadable(origin, f"is a folder: {file}") from None
+    except UnicodeDecodeError as error:
+        raise _unreadable(origin, f"is not UTF-8 text, see byte {error.start}") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise _unreadable(origin, f"cannot be read: {reason}") from error
+
+
+def _near(file: Path) -> str:
+    """Name a file that may be meant: the same stem, or the other ending of YAML."""
+    for ending in (".yml", ".yaml", ".json"):
+        if file.with_suffix(ending).is_file():
+            return f"; did you mean {file.with_suffix(ending).name!r}?"
+    return ""
+
+
+def _unreadable(origin: str, message: str) -> ExperimentFileErrors:
+    return ExperimentFileErrors([ExperimentFileError(message, where=origin)])

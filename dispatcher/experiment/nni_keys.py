@@ -1,0 +1,96 @@
+"""Keys of NNI's files that we do not read, and what to write instead.
+
+Facts: NNI v1 files carry ``trainingServicePlatform``; v2 and v3 share our spelling for
+most keys. A file of theirs should meet an answer, not just "unknown key".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dispatcher.experiment.fields import fold_word
+
+V1_MARK = "trainingServicePlatform"
+
+_RENAMED = {
+    "maxExecDuration": "maxExperimentDuration",
+    "maxTrialNum": "maxTrialNumber",
+    "searchSpacePath": "searchSpaceFile",
+    "logDir": "experimentWorkingDirectory",
+    "codeDir": "trialCodeDirectory",
+    "command": "trialCommand",
+}
+_NO_GPUS = "this version does not assign GPUs: set CUDA_VISIBLE_DEVICES in 'trialEnvironment'"
+_REMOTE = "this version runs trials on this machine only: 'trainingService: {platform: local}'"
+_NOT_NEEDED = "remove it: nothing here needs it"
+
+_TOP = {old: f"write '{new}'" for old, new in _RENAMED.items()} | {
+    V1_MARK: "this is an NNI v1 file",
+    "trial": "write 'trialCommand' and 'trialCodeDirectory' at the top level",
+    "trialGpuNumber": _NO_GPUS,
+    "tunerGpuIndices": _NO_GPUS,
+    "gpuNum": _NO_GPUS,
+    "nniManagerIp": "remove it, or set 'channel: {transport: tcp, host: …}'",
+    "useAnnotation": "remove it: annotated code is not read, write 'searchSpace'",
+    "advisor": "an advisor is a tuner here: write 'tuner'",
+    "sharedStorage": "write 'weightsRoot', a folder that is mounted already",
+    "experimentType": _NOT_NEEDED,
+    "authorName": _NOT_NEEDED,
+    "description": "remove it, or put it into a comment",
+    "versionCheck": _NOT_NEEDED,
+    "logCollection": "remove it: logs are always collected",
+    "multiPhase": "remove it: have each phase proposed as a trial of its own",
+    "localConfig": "write its keys below 'trainingService'",
+    "remoteConfig": _REMOTE,
+    "machineList": _REMOTE,
+    "hybridConfig": _REMOTE,
+    "trainingServiceConfig": "write 'trainingService'",
+}
+_SERVICE = {
+    "useActiveGpu": _NO_GPUS,
+    "gpuIndices": _NO_GPUS,
+    "maxTrialNumberPerGpu": _NO_GPUS,
+    "maxTrialNumPerGpu": _NO_GPUS,
+    "trialGpuNumber": _NO_GPUS,
+    "reuse": "write 'reuseMode'",
+    "machineList": _REMOTE,
+}
+_ALGORITHM = {
+    "builtinTunerName": "write 'name'",
+    "builtinAssessorName": "write 'name'",
+    "classFileName": "write 'file', and the bare class name in 'className'",
+    "codeDir": "write 'codeDirectory'",
+    "gpuIndices": "set CUDA_VISIBLE_DEVICES where you start the experiment",
+    "includeIntermediateResults": "remove it",
+    "checkpointDir": "remove it: a tuner is told its folder",
+}
+_BY_SECTION: dict[str, dict[str, str]] = {
+    section: {fold_word(key): hint for key, hint in hints.items()}
+    for section, hints in {
+        "": _TOP,
+        "tuner": _ALGORITHM,
+        "assessor": _ALGORITHM,
+        "trainingService": _SERVICE,
+    }.items()
+}
+
+
+def nni_hint(section: str, key: str) -> str:
+    """Return what to write instead of a key of NNI's; empty if it is none of theirs."""
+    return _BY_SECTION.get(section, {}).get(fold_word(key), "")
+
+
+def v1_key(values: Mapping[str, object]) -> str | None:
+    """Return the key that makes a file an NNI v1 file, as it is spelt there, or None."""
+    return next((key for key in values if fold_word(key) == fold_word(V1_MARK)), None)
+
+
+def v1_advice(values: Mapping[str, object]) -> str:
+    """Say how an NNI v1 file becomes one of ours, for the keys that it really has."""
+    trial = values.get("trial")
+    found = [*values, *(trial if isinstance(trial, Mapping) else ())]
+    steps = [f"{key} → {_RENAMED[key]}" for key in found if key in _RENAMED]
+    steps.append(f"{V1_MARK}: X → trainingService: {{platform: X}}")
+    if "tuner" in values:
+        steps.append("builtinTunerName → name, codeDir and classFileName → file")
+    return "rename " + "; ".join(steps)

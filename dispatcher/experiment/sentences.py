@@ -1,0 +1,94 @@
+"""What pydantic found wrong, said in one plain sentence per error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
+from dispatcher.experiment.problems import Misfit
+from dispatcher.experiment.search_space import SearchSpaceError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_NUMBERS = {
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+}
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a finite number",
+    "bool": "true or false",
+    "string": "text",
+    "tuple": "a list",
+    "list": "a list",
+    "dict": "a mapping",
+    "model": "a section of keys",
+}
+_QUOTABLE = (bool, int, float)
+
+
+def explain(error: ErrorDetails) -> Iterator[tuple[JsonPath, str, str]]:
+    """Yield path, sentence and hint; one error of ours may name several places."""
+    path: JsonPath = tuple(error["loc"])
+    raised = error.get("ctx", {}).get("error")
+    if isinstance(raised, SearchSpaceError):
+        for problem in raised.problems:
+            at = ("searchSpace", *problem.path)
+            yield at, _sentence(at, problem.text), problem.hint
+    elif isinstance(raised, Misfit):
+        at = (*path, *raised.at)
+        yield at, _sentence(path, str(raised)), raised.hint
+    elif error["type"] == "missing":
+        owner = f"{written_path(path[:-1])!r}" if path[:-1] else "the experiment"
+        yield path, f"{owner} needs the key {path[-1]!r}", ""
+    else:
+        text, hint = _plain(error, raised)
+        yield path, _sentence(path, text), hint
+
+
+def _sentence(path: JsonPath, text: str) -> str:
+    if not path:
+        return text if text.startswith("'") else f"the experiment {text}"
+    return f"'{written_path(path)}' {text}"
+
+
+def _plain(error: ErrorDetails, raised: object) -> tuple[str, str]:
+    kind, value, ctx = error["type"], error["input"], error.get("ctx", {})
+    if isinstance(raised, ValueError):
+        return str(raised), ""
+    if kind in _NUMBERS:
+        return f"{_NUMBERS[kind].format(**ctx)}, not {value}", ""
+    if kind == "literal_error":
+        return f"must be {ctx['expected']}, not {kind_of(value)}", _literal_hint(value)
+    if kind == "string_too_short":
+        return "must not be empty", ""
+    family = kind.partition("_")[0]
+    if family in _KINDS:
+        return f"must be {_KINDS[family]}, not {kind_of(value)}", _quotes(family, value)
+    return f"{error['msg'][:1].lower()}{error['msg'][1:]}", ""
+
+
+def _quotes(family: str, value: Any) -> str:
+    if family == "string" and isinstance(value, _QUOTABLE):
+        shown = str(value).lower() if isinstance(value, bool) else value
+        return f"put it in quotes: '{shown}'"
+    if family in ("int", "float") and isinstance(value, str) and _is_number(value):
+        return f"write {value.strip()} without quotes"
+    return ""
+
+
+def _literal_hint(value: object) -> str:
+    return "" if isinstance(value, str) else "write one of these words"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

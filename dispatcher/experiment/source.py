@@ -1,0 +1,223 @@
+"""A YAML or JSON text as plain values that remember where they stood.
+
+The node graph is read rather than the loaded values, since only nodes know the place of
+every key, and since nothing but plain scalars, lists and mappings is ever constructed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from dispatcher.errors import ExperimentFileError
+from dispatcher.experiment.plain_json import JsonPath, written_path
+from dispatcher.experiment.problems import ExperimentFileErrors
+
+MOST_BYTES = 16 << 20
+MOST_VALUES = 200_000
+"""Values after aliases are followed: a few lines of nested aliases can mean billions."""
+
+_TAG = "tag:yaml.org,2002:"
+_SCALARS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
+_TEXTS = frozenset(_TAG + name for name in ("str", "timestamp", "value"))
+
+Place = tuple[int, int]
+"""Line and column, both from 1."""
+
+
+@dataclass(slots=True)
+class Source:
+    """Plain values and the places of their keys and values, by path."""
+
+    origin: str
+    value: Any = None
+    keys: dict[JsonPath, Place] = field(default_factory=dict)
+    values: dict[JsonPath, Place] = field(default_factory=dict)
+    grafts: dict[JsonPath, Source] = field(default_factory=dict)
+    """Values that came from files of their own."""
+
+    def place(self, path: JsonPath, *, key: bool = False) -> Place | None:
+        """Return the place of a value, or of its key, or of what is nearest above it."""
+        if key and path in self.keys:
+            return self.keys[path]
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.values:
+                return self.values[path[:end]]
+        return None
+
+    def where(self, path: JsonPath, *, key: bool = False) -> str:
+        """Return ``file:line:column`` of a value or key; without places ``file: key``."""
+        for root, graft in self.grafts.items():
+            if path[: len(root)] == root:
+                return graft.where(path[len(root) :], key=key)
+        place = self.place(path, key=key)
+        if place is not None:
+            return f"{self.origin}:{place[0]}:{place[1]}"
+        return f"{self.origin}: {written_path(path)}" if path else self.origin
+
+
+def read_source(text: str, origin: str) -> Source:
+    """Read one YAML document.
+
+    Raises:
+        ExperimentFileErrors: not YAML, keys given twice, tags, or more than it may hold.
+    """
+    if len(text) > MOST_BYTES:
+        raise _one(origin, None, f"is larger than {MOST_BYTES >> 20} MiB")
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        root = yaml.compose(text)
+    except MarkedYAMLError as error:
+        raise _not_yaml(error, origin) from error
+    except YAMLError as error:
+        line = " ".join(str(error).split())
+        raise _one(origin, (1, 1), f"is not YAML: {line}") from error
+    except RecursionError:
+        raise _one(origin, (1, 1), "is nested too deeply to be read") from None
+    if root is None:
+        return Source(origin)
+    reader = _NodeReader(yaml, origin)
+    try:
+        reader.source.value = reader.read(root, (), ())
+    except RecursionError:
+        raise _one(origin, (1, 1), "is nested too deeply to be read") from None
+    if reader.errors:
+        raise ExperimentFileErrors(reader.errors)
+    return reader.source
+
+
+def read_json_source(text: str, origin: str) -> Source:
+    """Read a JSON text; as strict about double keys as :func:`read_source`.
+
+    Raises:
+        ExperimentFileErrors: not JSON, or keys given twice.
+    """
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _one(origin, (error.lineno, error.colno), f"is not JSON: {error.msg}") from error
+    except RecursionError:
+        raise _one(origin, (1, 1), "is nested too deeply to be read") from None
+    # JSON is YAML but for tabs between values, and inside its strings no tab is legal.
+    source = read_source(text.replace("\t", " "), origin)
+    source.value = value
+    return source
+
+
+class _NodeReader:
+    """Turns nodes into plain values; reads on after an error."""
+
+    def __init__(self, yaml: YAML, origin: str) -> None:
+        self.constructor = yaml.constructor
+        self.source = Source(origin)
+        self.errors: list[ExperimentFileError] = []
+        self.count = 0
+
+    def refuse(self, node: Node, message: str, hint: str = "") -> None:
+        where = f"{self.source.origin}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+        self.errors.append(ExperimentFileError(message, hint=hint, where=where))
+
+    def read(self, node: Node, path: JsonPath, above: tuple[Node, ...]) -> Any:
+        self.count += 1
+        if self.count > MOST_VALUES:
+            if self.count == MOST_VALUES + 1:
+                self.refuse(node, f"more than {MOST_VALUES:,} values, aliases followed")
+            return None
+        if any(node is outer for outer in above):
+            self.refuse(node, "an alias that contains itself")
+            return None
+        self.source.values[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
+        match node:
+            case MappingNode() if node.tag == _TAG + "map":
+                return self._mapping(node, path, (*above, node))
+            case SequenceNode() if node.tag == _TAG + "seq":
+                inner = (*above, node)
+                return [self.read(n, (*path, i), inner) for i, n in enumerate(node.value)]
+            case ScalarNode() if node.tag in _TEXTS:
+                return str(node.value)
+            case ScalarNode() if node.tag in _SCALARS:
+                return self._scalar(node)
+            case _:
+                self.refuse(
+                    node,
+                    f"the tag {str(node.tag).replace(_TAG, '!!')!r} is not allowed here",
+                    "write plain text, numbers, lists and mappings",
+                )
+                return None
+
+    def _scalar(self, node: ScalarNode) -> Any:
+        try:
+            return self.constructor.construct_object(node)
+        except (ValueError, YAMLError):
+            self.refuse(node, f"not a number: {str(node.value)[:40]!r}")
+            return None
+
+    def _mapping(self, node: MappingNode, path: JsonPath, above: tuple[Node, ...]) -> Any:
+        here = self.source.values[path]
+        merges = [value for key, value in node.value if key.tag == _TAG + "merge"]
+        # Merges first, so that what stands here itself overrides them, places included.
+        merged: dict[str, Any] = {}
+        for value_node in merges:
+            merged |= self._merged(value_node, path, above)
+        self.source.values[path] = here
+        own: dict[str, Any] = {}
+        first: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _TAG + "merge":
+                continue
+            if not isinstance(key_node, ScalarNode) or key_node.tag not in _TEXTS:
+                text = getattr(key_node, "value", "")
+                shown = f"{text!r} " if isinstance(text, str) else ""
+                self.refuse(key_node, f"the key {shown}is not text", "put it in quotes")
+                continue
+            key = str(key_node.value)
+            if key in first:
+                self.refuse(
+                    key_node,
+                    f"the key {key!r} is given twice, first in line {first[key]}",
+                    "remove one of the two",
+                )
+                continue
+            first[key] = key_node.start_mark.line + 1
+            inner = (*path, key)
+            self.source.keys[inner] = (first[key], key_node.start_mark.column + 1)
+            own[key] = self.read(value_node, inner, above)
+        return merged | own
+
+    def _merged(self, node: Node, path: JsonPath, above: tuple[Node, ...]) -> dict[str, Any]:
+        """Read ``<<: *anchor`` or ``<<: [*one, *other]``; of several the first one wins."""
+        parts = node.value if isinstance(node, SequenceNode) else [node]
+        result: dict[str, Any] = {}
+        for part in parts:
+            value = self.read(part, path, above)
+            if not isinstance(value, dict):
+                self.refuse(part, "'<<' merges mappings only")
+                continue
+            result = value | result
+        return result
+
+
+def _not_yaml(error: MarkedYAMLError, origin: str) -> ExperimentFileErrors:
+    mark = error.problem_mark or error.context_mark
+    place = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+    said = f"{error.problem or 'unreadable'}"
+    if error.context:
+        said = f"{error.context}, {said}"
+    hint = ""
+    if "'\\t'" in said:
+        hint = "indent with blanks; YAML does not allow tabs"
+    elif "mapping values are not allowed" in said:
+        hint = "put a text that holds ': ' in quotes, and look at the indentation"
+    elif "another document" in said:
+        hint = "keep one document; remove the line '---'"
+    return _one(origin, place, f"is not YAML: {' '.join(said.split())}", hint)
+
+
+def _one(origin: str, place: Place | None, message: str, hint: str = "") -> ExperimentFileErrors:
+    where = f"{origin}:{place[0]}:{place[1]}" if place else origin
+    return ExperimentFileErrors([ExperimentFileError(message, hint=hint, where=where)])
