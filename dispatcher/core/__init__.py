@@ -1,0 +1,34 @@
+"""What is decided here: everything. How it is carried out: elsewhere.
+
+The core is a pure, synchronous machine. :func:`apply` takes a fact (``events``) and the time
+and answers with intents (``actions``), all of which leave only after the fact is on disk. It
+knows no clock, no thread, no file and no randomness, so a journal of facts replays to the same
+state, and restart is: replay, then carry out :func:`outstanding`. There is no second recovery
+path.
+
+Four machines live in one record, :class:`~dispatcher.core.model.Trial`, since a request, its
+trial and NNI's ``parameter_id`` are one number:
+
+* the *request*: OPEN (the tuner thinks) ⇄ BLOCKED (it waits; holds a thread and nothing else),
+  or PARKED ("not now"); it becomes a trial by ``Proposed`` or ends without one;
+* the *trial*: HELD (proposed before its parent ended), QUEUED, RUNNING, BACKOFF, DELIVERING,
+  ENDED;
+* the *attempt*, the newest one only: STARTING, RUNNING, STOPPING. What an older attempt says is
+  recorded and not counted;
+* the *gate*: no verdict, then one, for ever. It is spoken when result and end were delivered to
+  the tuner, in this order; then waits end and held children move (``gates``).
+
+Legality is a table (``table``), effects are in ``transitions`` by event family, and what follows
+from the state as a whole (placing, opening requests, finishing, stalls) is in ``coupling``. How
+an attempt's end is translated for the tuner and the children is one function, ``endings.conclude``.
+
+The state is changed in place by its one owner: copying an index of ten thousand trials on each
+event would make the cost of a trial grow with the experiment. Refusals come before changes.
+
+What is not beautiful: ``Trial`` carries fields that only some of its states use.
+"""
+
+from dispatcher.core.apply import Step, apply, check, new_state, next_deadline, outstanding
+from dispatcher.core.model import State
+
+__all__ = ["State", "Step", "apply", "check", "new_state", "next_deadline", "outstanding"]

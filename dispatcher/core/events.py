@@ -99,6 +99,21 @@ class WaitGivenUp:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignWaitSeen:
+    """The request's thread stands still in something that is not ours: an author's own Event,
+    a queue, a sleep. It counts as blocked until :class:`ForeignWaitOver` or its answer."""
+
+    trial: TrialId
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignWaitOver:
+    """The thread of a request in a foreign wait moves again."""
+
+    trial: TrialId
+
+
+@dataclass(frozen=True, slots=True)
 class Proposed:
     """``generate_parameters`` returned. Paths are canonical and relative to the weights root;
     a restore path outside it (a declared read root) is absolute."""
@@ -259,6 +274,8 @@ Event: TypeAlias = (
     | TunerHostLost
     | WaitStarted
     | WaitGivenUp
+    | ForeignWaitSeen
+    | ForeignWaitOver
     | Proposed
     | RequestFailed
     | ResultDelivered
@@ -280,6 +297,8 @@ HOST_EVENTS = (
     TunerHostReady,
     WaitStarted,
     WaitGivenUp,
+    ForeignWaitSeen,
+    ForeignWaitOver,
     Proposed,
     RequestFailed,
     ResultDelivered,

@@ -17,7 +17,7 @@ class TrialState(StrEnum):
     :class:`State` (named beside each) holds a trial that has not ended."""
 
     OPEN = "open"  # in generate_parameters, running                     open
-    BLOCKED = "blocked"  # in generate_parameters, inside wait_for       blocked
+    BLOCKED = "blocked"  # in generate_parameters, in a wait             blocked
     PARKED = "parked"  # the tuner said "not now" (NoMoreTrialError)     parked
     HELD = "held"  # proposed, its parent's gate still closed            held
     QUEUED = "queued"  # waits for a slot                                queued
@@ -141,7 +141,9 @@ class Trial:
     result_delivered: bool = False
     outcome: Outcome | None = None
     success: bool = False
-    verdict: Verdict | None = None
+    told: str | None = None  # what receive_trial_result is given; None: not called
+    verdict_due: Verdict | None = None  # decided, and not spoken before the delivery
+    verdict: Verdict | None = None  # spoken: the gate is open, or failed
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -165,7 +167,7 @@ class Wait:
 
     ticket: int
     parents: tuple[TrialId, ...]
-    mode: str  # "all" or "any"
+    mode: str  # "all", "any", "foreign" (not ours, no parents) or "held" (a proposed trial)
     missing: set[TrialId]  # parents whose gates have not opened yet
     since: float
 
@@ -177,6 +179,7 @@ class Worker:
     id: WorkerId
     slots: int
     alive: bool = True
+    losses: int = 0  # in a row, without a hello in between
     running: set[TrialId] = field(default_factory=set)
 
 
@@ -187,11 +190,12 @@ class State:
     settings: Settings
     phase: Phase = Phase.RUNNING
     phase_reason: str = ""
-    fail_when_drained: bool = False
+    over_phase: Phase = Phase.STOPPED  # what DRAINING or STOPPING ends in
     started_at: float | None = None
     active_s: float = 0.0  # time under heads that are gone
     epoch: int = 0
     now: float = 0.0
+    last_event_at: float = 0.0  # the event before this one
 
     host_ready: bool = False
     host_restarts: int = 0
@@ -200,7 +204,7 @@ class State:
     results_seen: int = 0  # ends delivered so far; a parked request is asked again after one
     lookahead_extra: int = 0  # what ``onStall: grow`` has added
     quiet_since: float | None = None  # nothing but open requests is left since then
-    stall_named_at: float | None = None
+    fail_at: float | None = None  # a stall was named; time for the stacks to come in
 
     next_id: TrialId = TrialId(0)  # noqa: RUF009 - a NewType is a plain int
     submitted: int = 0  # trials with parameters that came from the tuner
@@ -220,3 +224,11 @@ class State:
     waiters: dict[TrialId, dict[TrialId, None]] = field(default_factory=dict)
     claims: dict[str, TrialId] = field(default_factory=dict)  # save_path → owner
     claim_folders: dict[str, TrialId] = field(default_factory=dict)  # folders above claims
+    removed_weights: set[TrialId] = field(default_factory=set)  # deleted by retention
+
+    dirty: dict[TrialId, None] = field(default_factory=dict)  # touched since the last commit
+
+    @property
+    def lookahead(self) -> int:
+        """How many requests may be blocked before no further one is opened."""
+        return self.settings.lookahead + self.lookahead_extra

@@ -58,6 +58,12 @@ REQUEST_RETRIES = 3
 #: Restarts of a crashed tuner host without a delivered result in between.
 HOST_RESTARTS_IN_A_ROW = 3
 
+#: Times an agent may be lost in a row without a hello before the experiment gives up.
+WORKER_LOSSES_IN_A_ROW = 3
+
+#: Seconds a named stall waits for the stacks of the blocked threads before it fails.
+STALL_REPORT_S = 2.0
+
 #: Undelivered results beyond ``4 × slots`` and this many stop new requests: a tuner whose
 #: ``receive_trial_result`` is slower than its trials must slow the experiment down.
 DELIVERY_BACKLOG = 64

@@ -1,0 +1,149 @@
+"""Joint rules: what follows from the state as a whole after an event has had its effect.
+
+They run in this order and once per event: each only enables those after it, except that a
+finished tuner may open gates, which the loop in :func:`settle` catches.
+"""
+
+from dispatcher.core import stalls
+from dispatcher.core.actions import Action, Finish, OpenRequest
+from dispatcher.core.gates import end_without_trial
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import OVER, Phase, State, TrialState
+from dispatcher.core.moves import move, new_trial
+from dispatcher.core.placement import free_worker
+from dispatcher.core.settings import DELIVERY_BACKLOG
+from dispatcher.core.transitions.attempt import start_attempt
+
+
+def settle(state: State, out: list[Action]) -> None:
+    """Bring the state to rest."""
+    _end_of_time(state)
+    if state.phase is Phase.RUNNING:
+        _end_backoffs(state)
+        _start_attempts(state, out)
+        _open_requests(state, out)
+        while _tuner_is_done(state):
+            _end_parked(state, out)
+            _start_attempts(state, out)
+            _open_requests(state, out)
+    _finish(state, out)
+    stalls.watch(state, out)
+
+
+def _end_of_time(state: State) -> None:
+    limit = state.settings.max_duration_s
+    if limit is None or state.phase is not Phase.RUNNING or state.started_at is None:
+        return
+    if state.active_s + state.now - state.started_at >= limit:
+        state.phase = Phase.DRAINING
+        state.over_phase = Phase.COMPLETED
+        state.phase_reason = "maxExperimentDuration has passed"
+
+
+def _end_backoffs(state: State) -> None:
+    if not state.backoff:
+        return
+    for trial_id in [t for t, due in state.backoff.items() if due <= state.now]:
+        move(state, state.trials[trial_id], TrialState.QUEUED)
+
+
+def _start_attempts(state: State, out: list[Action]) -> None:
+    while state.queued:
+        worker = free_worker(state)
+        if worker is None:
+            return
+        start_attempt(state, state.trials[state.queued[0]], worker, out)
+
+
+def _open_requests(state: State, out: list[Action]) -> None:
+    """Promise 5 and the rule of design §1: open what a slot would idle without."""
+    if not state.host_ready or state.tuner_done:
+        return
+    while _wanted(state):
+        if state.parked:
+            again = _parked_to_ask(state)
+            if again is None:
+                return  # "not now" still stands: no new request either
+            trial = state.trials[again]
+            move(state, trial, TrialState.OPEN)
+        elif _may_open_another(state):
+            trial = new_trial(state, to=TrialState.OPEN)
+        else:
+            return
+        trial.asked += 1
+        out.append(OpenRequest(trial.id))
+
+
+def _wanted(state: State) -> bool:
+    busy = len(state.running) + len(state.queued) + len(state.backoff) + len(state.open)
+    return (
+        busy < state.settings.slots
+        and len(state.blocked) + len(state.held) < state.lookahead
+        and len(state.delivering) <= 4 * state.settings.slots + DELIVERY_BACKLOG
+    )
+
+
+def _parked_to_ask(state: State) -> TrialId | None:
+    for trial_id, seen in state.parked.items():
+        if seen < state.results_seen:
+            return trial_id
+    return None
+
+
+def _may_open_another(state: State) -> bool:
+    limit = state.settings.max_trials
+    if limit is None:
+        return True
+    return state.submitted + len(state.open) + len(state.blocked) < limit
+
+
+def _tuner_is_done(state: State) -> bool:
+    """*Not now* becomes *no more* when nothing is left whose end could change the answer."""
+    return (
+        bool(state.parked)
+        and state.host_ready
+        and not (state.open or state.running or state.queued or state.backoff or state.delivering)
+        and _parked_to_ask(state) is None
+    )
+
+
+def _end_parked(state: State, out: list[Action]) -> None:
+    for trial_id in list(state.parked):
+        end_without_trial(state, state.trials[trial_id], out)
+    if not (state.blocked or state.held):
+        state.tuner_done = True
+
+
+def _finish(state: State, out: list[Action]) -> None:
+    if state.phase in OVER:
+        return
+    if state.phase is Phase.RUNNING:
+        reason = _nothing_left(state)
+        if reason is None:
+            return
+        state.phase, state.phase_reason = Phase.COMPLETED, reason
+    else:
+        if state.running or (state.delivering and state.host_ready):
+            return
+        state.phase = state.over_phase
+    out.append(Finish(state.phase, state.phase_reason))
+
+
+def _nothing_left(state: State) -> str | None:
+    if (
+        state.open
+        or state.blocked
+        or state.parked
+        or state.held
+        or state.queued
+        or state.running
+        or state.backoff
+        or state.delivering
+    ):
+        return None
+    limit = state.settings.max_trials
+    if limit is not None and state.submitted >= limit:
+        return f"all {state.submitted} trials are over"
+    if state.tuner_done:
+        return "the tuner has no more trials"
+    return None

@@ -1,0 +1,91 @@
+"""What happens when the word on a parent is spoken: waits end, held children move."""
+
+from dispatcher.core import waits
+from dispatcher.core.actions import Action, Deliver, OpenGate, TrialIsOver
+from dispatcher.core.endings import inherited_failure
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import FailReason, Outcome, State, Trial, TrialState, Verdict
+from dispatcher.core.moves import move
+
+
+def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -> None:
+    """Promise 1: called only when result and end were delivered, or no trial ever was.
+
+    The tuner host wakes the waiting threads itself (it has just run ``trial_end``); here
+    the same waits are taken off the books, and held children are queued or failed.
+    """
+    trial.verdict = verdict
+    move(state, trial, TrialState.ENDED)
+    trial.parameters = ""
+    trial.final = trial.last_intermediate = trial.restore_path = None
+    for waiter_id, wait, answer in waits.released_by(state, trial.id):
+        waiter = state.trials[waiter_id]
+        if wait.mode == "held":
+            _release_held(state, waiter, answer, out)
+        elif waiter.state is TrialState.BLOCKED:
+            move(state, waiter, TrialState.OPEN)
+    out.append(TrialIsOver(trial.id))
+
+
+def _release_held(state: State, child: Trial, answer: waits.Answer, out: list[Action]) -> None:
+    if answer.kind == "granted":
+        if child.parent is not None and child.parent in state.removed_weights:
+            fail_unstarted(state, child, FailReason.WEIGHTS_GONE, (child.parent,), out)
+        else:
+            move(state, child, TrialState.QUEUED)
+        return
+    assert answer.parent is not None
+    assert answer.verdict is not None
+    chain = (answer.parent, *answer.verdict.chain)
+    fail_unstarted(state, child, FailReason.FAILED, chain, out)
+
+
+def fail_unstarted(
+    state: State,
+    child: Trial,
+    reason: FailReason,
+    chain: tuple[TrialId, ...],
+    out: list[Action],
+    outcome: Outcome = Outcome.FAILED,
+) -> None:
+    """End a proposed trial that never got an attempt; the tuner hears ``trial_end(False)``."""
+    child.outcome = outcome
+    child.success = False
+    child.verdict_due = Verdict(reason, chain)
+    deliver(state, child, out)
+
+
+def deliver(state: State, trial: Trial, out: list[Action]) -> None:
+    """Put an ended trial in line for the tuner."""
+    move(state, trial, TrialState.DELIVERING)
+    if state.host_ready:
+        out.append(delivery_of(trial))
+
+
+def delivery_of(trial: Trial) -> Deliver:
+    """The one message from which the tuner host does result, end and gate, in this order."""
+    assert trial.verdict_due is not None
+    return Deliver(
+        trial=trial.id,
+        parameters=trial.parameters,
+        value=trial.told,
+        success=trial.success,
+        verdict=trial.verdict_due,
+        result_delivered=trial.result_delivered,
+        by_hand=trial.by_hand,
+    )
+
+
+def end_without_trial(
+    state: State, trial: Trial, out: list[Action], parent: TrialId | None = None
+) -> None:
+    """A request ended without parameters: its place under ``maxTrialNumber`` is free again."""
+    waits.erase(state, trial.id)
+    trial.outcome = Outcome.NO_TRIAL
+    if parent is not None and parent in state.trials:
+        above = state.trials[parent].verdict or Verdict()
+        verdict = inherited_failure(parent, above, FailReason.NO_TRIAL)
+    else:
+        verdict = Verdict(FailReason.NO_TRIAL)
+    out.append(OpenGate(trial.id, verdict))
+    open_gate(state, trial, verdict, out)

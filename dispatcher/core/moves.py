@@ -1,0 +1,73 @@
+"""Moving a trial from one state to another: the only code that touches the collections."""
+
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import State, Trial, TrialState
+
+
+def move(state: State, trial: Trial, to: TrialState, *, due: float = 0.0) -> None:
+    """Take the trial out of its collection and put it into that of ``to``.
+
+    ``due`` is when a trial in back-off may start again.
+    """
+    _leave(state, trial)
+    trial.state = to
+    trial.since = state.now
+    state.dirty[trial.id] = None
+    match to:
+        case TrialState.OPEN:
+            state.open[trial.id] = None
+        case TrialState.BLOCKED:
+            state.blocked[trial.id] = None
+        case TrialState.PARKED:
+            state.parked[trial.id] = state.results_seen
+        case TrialState.HELD:
+            state.held[trial.id] = None
+        case TrialState.QUEUED:
+            state.queued.append(trial.id)
+        case TrialState.RUNNING:
+            state.running[trial.id] = None
+        case TrialState.BACKOFF:
+            state.backoff[trial.id] = due
+        case TrialState.DELIVERING:
+            state.delivering[trial.id] = None
+        case TrialState.ENDED:
+            pass
+
+
+def _leave(state: State, trial: Trial) -> None:
+    match trial.state:
+        case TrialState.OPEN:
+            state.open.pop(trial.id, None)
+        case TrialState.BLOCKED:
+            state.blocked.pop(trial.id, None)
+        case TrialState.PARKED:
+            state.parked.pop(trial.id, None)
+        case TrialState.HELD:
+            state.held.pop(trial.id, None)
+        case TrialState.QUEUED:
+            _unqueue(state, trial.id)
+        case TrialState.RUNNING:
+            state.running.pop(trial.id, None)
+        case TrialState.BACKOFF:
+            state.backoff.pop(trial.id, None)
+        case TrialState.DELIVERING:
+            state.delivering.pop(trial.id, None)
+        case TrialState.ENDED:
+            pass
+
+
+def _unqueue(state: State, trial: TrialId) -> None:
+    if state.queued and state.queued[0] == trial:  # the usual case: first in, first out
+        state.queued.popleft()
+    elif trial in state.queued:
+        state.queued.remove(trial)
+
+
+def new_trial(state: State, *, to: TrialState, by_hand: bool = False) -> Trial:
+    """A record under the next id, in state ``to``."""
+    number = state.next_id
+    state.next_id = TrialId(number + 1)
+    trial = Trial(id=number, state=TrialState.ENDED, since=state.now, by_hand=by_hand)
+    state.trials[number] = trial
+    move(state, trial, to)
+    return trial

@@ -1,0 +1,82 @@
+"""When nothing can move any more: recognised, named, and decided by ``onStall``.
+
+A *deadlock* is certain (every open request waits through us, and nothing is under way)
+and named at once. A *suspected stall* contains waits that are not ours, or a tuner that
+thinks for long, and is named after ``stallTimeout``.
+"""
+
+from dispatcher.core.actions import Action, AskStacks, ReportStall
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import Phase, State
+from dispatcher.core.settings import LOOKAHEAD_CEILING, STALL_REPORT_S, StallPolicy
+
+
+def watch(state: State, out: list[Action]) -> None:
+    """Start, stop or act on the clock of a stall."""
+    if state.phase is not Phase.RUNNING or not state.host_ready or not _quiet(state):
+        state.quiet_since = state.fail_at = None
+        return
+    if state.fail_at is not None:
+        if state.now >= state.fail_at:
+            state.fail_at = None
+            state.phase = Phase.DRAINING
+            state.over_phase = Phase.FAILED
+            state.phase_reason = "nothing can move any more: " + who_waits(state)
+        return
+    if state.quiet_since is None:
+        state.quiet_since = state.now
+    certain = not state.open and not _foreign(state)
+    if certain or state.now >= state.quiet_since + state.settings.stall_timeout_s:
+        _name(state, certain, out)
+
+
+def _quiet(state: State) -> bool:
+    """Only requests are left: no trial is under way, waiting for a slot or being delivered."""
+    if state.running or state.queued or state.backoff or state.delivering:
+        return False
+    return bool(state.open or state.blocked or state.held)
+
+
+def _foreign(state: State) -> bool:
+    return any(state.waits[t].mode == "foreign" for t in state.blocked)
+
+
+def _name(state: State, certain: bool, out: list[Action]) -> None:
+    stuck = (*state.open, *state.blocked)[:64]
+    text = who_waits(state)
+    policy = state.settings.on_stall
+    crowded = len(state.blocked) + len(state.held) >= state.lookahead
+    if policy is StallPolicy.GROW and crowded and state.lookahead < LOOKAHEAD_CEILING:
+        room = LOOKAHEAD_CEILING - state.settings.lookahead
+        state.lookahead_extra = min(room, state.lookahead_extra + state.settings.lookahead)
+        state.quiet_since = state.now
+        out.append(ReportStall(certain, f"{text}; lookahead raised to {state.lookahead}", stuck))
+        return
+    out.append(AskStacks(stuck))
+    out.append(ReportStall(certain, text, stuck))
+    if policy is StallPolicy.WAIT:
+        state.quiet_since = state.now  # named again after another stallTimeout
+    else:
+        state.fail_at = state.now + STALL_REPORT_S
+
+
+def who_waits(state: State, limit: int = 8) -> str:
+    """One line: which request waits for what."""
+    parts: list[str] = []
+    for trial_id in (*state.blocked, *state.held):
+        if len(parts) == limit:
+            parts.append("…")
+            break
+        parts.append(_one_wait(state, trial_id))
+    for trial_id in list(state.open)[: max(0, limit - len(parts))]:
+        parts.append(f"request {trial_id} is in generate_parameters")
+    return "; ".join(parts)
+
+
+def _one_wait(state: State, trial_id: TrialId) -> str:
+    wait = state.waits.get(trial_id)
+    if wait is None or wait.mode == "foreign":
+        return f"request {trial_id} stands still in a wait that is not wait_for"
+    kind = "trial" if wait.mode == "held" else "request"
+    missing = ", ".join(f"{p} ({state.trials[p].state.value})" for p in sorted(wait.missing)[:4])
+    return f"{kind} {trial_id} waits for {missing}"

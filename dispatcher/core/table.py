@@ -1,0 +1,59 @@
+"""Which event is legal in which state of its trial. Legality lives here and nowhere else.
+
+``LEGAL`` lists where an event has its effect; ``LATE`` where it is recorded and not
+counted, because it crossed with a decision of ours. Anywhere else it is an
+:class:`~dispatcher.errors.InvalidTransition` and nothing changes. Words of a superseded
+attempt are late in every state (promise 3).
+"""
+
+from dispatcher.core import events as e
+from dispatcher.core.model import TrialState as S
+
+ANY = frozenset(S)
+IN_TUNER = frozenset({S.OPEN, S.BLOCKED})
+GONE = frozenset({S.ENDED, S.PARKED})
+
+LEGAL: dict[type, frozenset[S]] = {
+    e.WaitStarted: IN_TUNER,
+    e.WaitGivenUp: frozenset({S.BLOCKED}),
+    e.ForeignWaitSeen: frozenset({S.OPEN}),
+    e.ForeignWaitOver: frozenset({S.BLOCKED}),
+    e.Proposed: IN_TUNER,
+    e.RequestFailed: IN_TUNER,
+    e.ResultDelivered: frozenset({S.DELIVERING}),
+    e.EndDelivered: frozenset({S.DELIVERING}),
+    e.AttemptStarted: frozenset({S.RUNNING}),
+    e.MetricReported: frozenset({S.RUNNING}),
+    e.FinalReported: frozenset({S.RUNNING}),
+    e.WeightsPublished: frozenset({S.RUNNING}),
+    e.AttemptEnded: frozenset({S.RUNNING}),
+    e.TrialStopRequested: frozenset(
+        {S.OPEN, S.BLOCKED, S.PARKED, S.HELD, S.QUEUED, S.RUNNING, S.BACKOFF}
+    ),
+}
+
+LATE: dict[type, frozenset[S]] = {
+    e.WaitStarted: GONE,
+    e.WaitGivenUp: ANY - {S.BLOCKED},  # crossed with the gate
+    e.ForeignWaitSeen: ANY - {S.OPEN},
+    e.ForeignWaitOver: ANY - {S.BLOCKED},
+    e.Proposed: GONE,
+    e.RequestFailed: GONE,
+    e.ResultDelivered: frozenset(),
+    e.EndDelivered: frozenset(),
+    e.AttemptStarted: ANY - {S.RUNNING},
+    e.MetricReported: ANY - {S.RUNNING},
+    e.FinalReported: ANY - {S.RUNNING},
+    e.WeightsPublished: ANY - {S.RUNNING},
+    e.AttemptEnded: ANY - {S.RUNNING},
+    e.TrialStopRequested: frozenset({S.DELIVERING, S.ENDED}),
+}
+
+#: Events that speak for one attempt: counted for the newest attempt only.
+ATTEMPT_EVENTS = (
+    e.AttemptStarted,
+    e.MetricReported,
+    e.FinalReported,
+    e.WeightsPublished,
+    e.AttemptEnded,
+)

@@ -1,0 +1,213 @@
+"""What the tuner host says: waits, proposals, failures, deliveries."""
+
+from dispatcher.core import events as e
+from dispatcher.core import waits
+from dispatcher.core.actions import Action, AnswerWait, ReportTunerError
+from dispatcher.core.claims import claim, owner_of
+from dispatcher.core.gates import end_without_trial, fail_unstarted, open_gate
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import FailReason, Phase, State, Trial, TrialState
+from dispatcher.core.moves import move
+from dispatcher.core.settings import REQUEST_RETRIES, TUNER_ERRORS_IN_A_ROW, TunerErrorPolicy
+
+
+def wait_started(state: State, event: e.WaitStarted, out: list[Action]) -> None:
+    """Answer at once where that is possible, else draw the edges."""
+    trial = state.trials[event.trial]
+    if trial.state is TrialState.BLOCKED:  # a foreign wait whose end we were not told of
+        waits.erase(state, trial.id)
+        move(state, trial, TrialState.OPEN)
+    answer = _immediate_answer(state, event)
+    if answer is not None:
+        out.append(answer)
+        return
+    waits.draw(state, trial.id, event.ticket, event.parents, event.mode)
+    move(state, trial, TrialState.BLOCKED)
+
+
+def _immediate_answer(state: State, event: e.WaitStarted) -> AnswerWait | None:
+    if event.trial in event.parents:
+        return AnswerWait(event.trial, event.ticket, "self", parent=event.trial)
+    for parent in event.parents:
+        if parent not in state.trials:
+            return AnswerWait(event.trial, event.ticket, "unknown", parent=parent)
+    resolved = waits.resolve(event.parents, event.mode, lambda p: state.trials[p].verdict)
+    if resolved.kind == "granted":
+        ready = tuple(p for p in event.parents if (v := state.trials[p].verdict) and v.ok)
+        return AnswerWait(event.trial, event.ticket, "granted", parents=ready)
+    if resolved.kind == "failed":
+        assert resolved.verdict is not None
+        return AnswerWait(
+            event.trial,
+            event.ticket,
+            "failed",
+            parent=resolved.parent,
+            reason=resolved.verdict.reason,
+            chain=resolved.verdict.chain,
+        )
+    cycle = waits.find_cycle(state, event.trial, event.parents)
+    if cycle is not None:
+        return AnswerWait(event.trial, event.ticket, "cycle", chain=cycle)
+    return None
+
+
+def wait_given_up(state: State, event: e.WaitGivenUp) -> bool:
+    """The thread goes on without our answer. Late if it is in another wait already."""
+    wait = state.waits.get(event.trial)
+    if wait is None or wait.ticket != event.ticket:
+        return False
+    waits.erase(state, event.trial)
+    move(state, state.trials[event.trial], TrialState.OPEN)
+    return True
+
+
+def foreign_wait_seen(state: State, event: e.ForeignWaitSeen) -> None:
+    """A thread that stands still holds no slot, whatever it stands in."""
+    waits.draw(state, event.trial, 0, (), "foreign")
+    move(state, state.trials[event.trial], TrialState.BLOCKED)
+
+
+def foreign_wait_over(state: State, event: e.ForeignWaitOver) -> bool:
+    """The thread moves again. Late if it is in a wait of ours by now."""
+    wait = state.waits.get(event.trial)
+    if wait is None or wait.mode != "foreign":
+        return False
+    waits.erase(state, event.trial)
+    move(state, state.trials[event.trial], TrialState.OPEN)
+    return True
+
+
+def proposed(state: State, event: e.Proposed, out: list[Action]) -> None:
+    """Parameters are there: claim the save path, find the parent, queue or hold the trial."""
+    trial = state.trials[event.trial]
+    waits.erase(state, trial.id)
+    refusal = admit(state, trial, event.parameters, event.save_path, event.restore_path, out)
+    if refusal is None:
+        state.submitted += 1
+        state.tuner_errors_in_a_row = 0
+        return
+    out.append(ReportTunerError(trial.id, "generate_parameters", refusal))
+    _request_error(state, trial, refusal, out)
+
+
+def admit(
+    state: State,
+    trial: Trial,
+    parameters: str,
+    save_path: str | None,
+    restore_path: str | None,
+    out: list[Action],
+) -> str | None:
+    """Take a proposal in, or return the sentence that refuses it (nothing has changed then)."""
+    parent: TrialId | None = None
+    if restore_path is not None and not restore_path.startswith("/"):
+        parent = owner_of(state, restore_path)
+        if parent is None:
+            return (
+                f"restore path {restore_path!r} is no trial's save path; "
+                "pretrained weights belong under a folder named in weightsReadRoots"
+            )
+        if parent == trial.id:
+            return f"trial {trial.id} would restore from its own save path {restore_path!r}"
+    if save_path is not None:
+        refusal = claim(state, trial.id, save_path)
+        if refusal is not None:
+            return refusal
+    trial.parameters = parameters
+    trial.save_path = save_path
+    trial.restore_path = restore_path
+    trial.parent = parent
+    _enqueue(state, trial, out)
+    return None
+
+
+def _enqueue(state: State, trial: Trial, out: list[Action]) -> None:
+    parent = trial.parent
+    if parent is None:
+        move(state, trial, TrialState.QUEUED)
+        return
+    verdict = state.trials[parent].verdict
+    if verdict is None:
+        # Promise 1: the author proposed a child before its parent ended. It is held, unless
+        # the parent itself waits for this trial.
+        cycle = waits.find_cycle(state, trial.id, (parent,))
+        if cycle is not None:
+            fail_unstarted(state, trial, FailReason.FAILED, cycle, out)
+            return
+        waits.draw(state, trial.id, 0, (parent,), "held")
+        move(state, trial, TrialState.HELD)
+    elif not verdict.ok or state.trials[parent].weights is None:
+        reason = verdict.reason or FailReason.WEIGHTS_MISSING
+        fail_unstarted(state, trial, reason, (parent, *verdict.chain), out)
+    elif parent in state.removed_weights:
+        fail_unstarted(state, trial, FailReason.WEIGHTS_GONE, (parent,), out)
+    else:
+        move(state, trial, TrialState.QUEUED)
+
+
+def request_failed(state: State, event: e.RequestFailed, out: list[Action]) -> None:
+    """The request ended without parameters; what kind of end it was decides on the rest."""
+    trial = state.trials[event.trial]
+    waits.erase(state, trial.id)
+    match event.kind:
+        case e.RequestEnd.NOT_NOW:
+            move(state, trial, TrialState.PARKED)
+        case e.RequestEnd.ABANDONED | e.RequestEnd.CANCELLED:
+            end_without_trial(state, trial, out, event.parent)
+        case e.RequestEnd.ERROR | e.RequestEnd.NONSENSE:
+            out.append(ReportTunerError(trial.id, "generate_parameters", event.text))
+            _request_error(state, trial, event.text, out)
+
+
+def _request_error(state: State, trial: Trial, text: str, out: list[Action]) -> None:
+    state.tuner_errors_in_a_row += 1
+    policy = state.settings.on_tuner_error
+    if policy is TunerErrorPolicy.RETRY and trial.asked <= REQUEST_RETRIES:
+        move(state, trial, TrialState.PARKED)
+        state.parked[trial.id] = -1  # to be asked again at once
+        if state.tuner_errors_in_a_row < TUNER_ERRORS_IN_A_ROW:
+            return
+    end_without_trial(state, trial, out)
+    tuner_error(state, "generate_parameters", text)
+
+
+def tuner_error(state: State, method: str, text: str) -> None:
+    """Decide on the rest of the experiment after an exception of the tuner."""
+    last = text.strip().rsplit("\n", 1)[-1]
+    if state.phase is not Phase.RUNNING:
+        return
+    if state.settings.on_tuner_error is TunerErrorPolicy.FAIL:
+        reason = f"the tuner raised in {method}: {last}"
+    elif state.tuner_errors_in_a_row >= TUNER_ERRORS_IN_A_ROW:
+        reason = f"the tuner raised {state.tuner_errors_in_a_row} times in a row; last: {last}"
+    else:
+        return
+    state.phase = Phase.DRAINING  # what runs may finish: its results are worth keeping
+    state.over_phase = Phase.FAILED
+    state.phase_reason = reason
+
+
+def result_delivered(state: State, event: e.ResultDelivered, out: list[Action]) -> None:
+    """Promise 2: counted once; a host that starts again is not told a second time."""
+    trial = state.trials[event.trial]
+    trial.result_delivered = True
+    state.dirty[trial.id] = None
+    if event.error:
+        _delivery_error(state, trial, "receive_trial_result", event.error, out)
+
+
+def end_delivered(state: State, event: e.EndDelivered, out: list[Action]) -> None:
+    """Result, then end, then gate: the gate opens here and nowhere earlier (promise 1)."""
+    trial = state.trials[event.trial]
+    assert trial.verdict_due is not None
+    state.results_seen += 1
+    state.host_restarts = 0
+    if event.error:
+        _delivery_error(state, trial, "trial_end", event.error, out)
+    open_gate(state, trial, trial.verdict_due, out)
+
+
+def _delivery_error(state: State, trial: Trial, method: str, text: str, out: list[Action]) -> None:
+    out.append(ReportTunerError(trial.id, method, text))
+    state.tuner_errors_in_a_row += 1
+    tuner_error(state, method, text)

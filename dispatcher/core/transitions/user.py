@@ -1,0 +1,106 @@
+"""What users ask for: trials by hand, trials to be killed, the end of it all, other limits."""
+
+from dispatcher.core import events as e
+from dispatcher.core import waits
+from dispatcher.core.actions import Action, CancelRequest, ReportTunerError, StopAttempt
+from dispatcher.core.gates import end_without_trial, fail_unstarted
+from dispatcher.core.model import (
+    OVER,
+    AttemptState,
+    EndReason,
+    FailReason,
+    Outcome,
+    Phase,
+    State,
+    Trial,
+    TrialState,
+)
+from dispatcher.core.moves import move, new_trial
+from dispatcher.core.transitions.request import admit
+
+
+def trial_submitted(state: State, event: e.TrialSubmitted, out: list[Action]) -> None:
+    """Parameters proposed by hand get an id like all others and may be parents."""
+    trial = new_trial(state, to=TrialState.OPEN, by_hand=True)
+    refusal = admit(state, trial, event.parameters, event.save_path, event.restore_path, out)
+    if refusal is not None:
+        out.append(ReportTunerError(trial.id, "trial submit", refusal))
+        end_without_trial(state, trial, out)
+
+
+def trial_stop_requested(state: State, event: e.TrialStopRequested, out: list[Action]) -> None:
+    """Kill a trial in whatever state it is."""
+    trial = state.trials[event.trial]
+    if trial.state is TrialState.RUNNING:
+        if trial.attempt_state is not AttemptState.STOPPING:
+            trial.kill_reason = event.reason
+            stop_attempt(state, trial, event.reason, state.settings.trial_stop_grace_s, out)
+    elif trial.state in (TrialState.OPEN, TrialState.BLOCKED, TrialState.PARKED):
+        out.append(CancelRequest(trial.id))
+        end_without_trial(state, trial, out)
+    else:  # held, queued or waiting for its next attempt
+        waits.erase(state, trial.id)
+        outcome, reason = Outcome.KILLED, FailReason.KILLED
+        if event.reason is EndReason.STOPPED_EARLY:
+            outcome, reason = Outcome.STOPPED_EARLY, FailReason.STOPPED_EARLY
+        fail_unstarted(state, trial, reason, (), out, outcome)
+
+
+def stop_attempt(
+    state: State, trial: Trial, reason: EndReason, grace_s: float, out: list[Action]
+) -> None:
+    """Ask for the end of a running attempt. What was *seen* of it does not change by that."""
+    assert trial.worker is not None
+    trial.attempt_state = AttemptState.STOPPING
+    state.dirty[trial.id] = None
+    out.append(StopAttempt(trial.worker, trial.id, trial.attempt, reason, grace_s))
+
+
+def stop_requested(state: State, event: e.StopRequested, out: list[Action]) -> None:
+    """Drain or stop. A stop after a drain goes further; nothing goes back."""
+    if state.phase in OVER:
+        return
+    if state.phase is Phase.RUNNING:
+        state.over_phase = Phase.STOPPED
+        state.phase_reason = event.reason
+    if event.kind is e.StopKind.NOW:
+        state.phase = Phase.STOPPING
+        grace = state.settings.trial_stop_grace_s
+        for trial_id in state.running:
+            trial = state.trials[trial_id]
+            if trial.attempt_state is not AttemptState.STOPPING:
+                stop_attempt(state, trial, EndReason.SHUTDOWN, grace, out)
+    elif state.phase is Phase.RUNNING:
+        state.phase = Phase.DRAINING
+
+
+def head_started(state: State, event: e.HeadStarted) -> None:
+    """A new head: peers of the old one are not known yet; all requests are asked again."""
+    if state.started_at is not None:
+        state.active_s += max(0.0, state.last_event_at - state.started_at)
+    state.started_at = state.now
+    state.epoch = event.epoch
+    state.phase = Phase.RUNNING
+    state.over_phase = Phase.STOPPED
+    state.phase_reason = ""
+    state.tuner_done = False
+    state.tuner_errors_in_a_row = 0
+    state.host_restarts = 0
+    state.quiet_since = state.fail_at = None
+    host_gone(state)
+    for worker in state.workers.values():
+        worker.alive = False
+        worker.losses = 0
+    for trial_id in state.running:
+        trial = state.trials[trial_id]
+        if trial.attempt_state is AttemptState.STOPPING:
+            trial.attempt_state = AttemptState.RUNNING
+
+
+def host_gone(state: State) -> None:
+    """The threads of all requests are gone with their process: they will be asked again."""
+    state.host_ready = False
+    for trial_id in list(state.blocked):
+        waits.erase(state, trial_id)
+        move(state, state.trials[trial_id], TrialState.OPEN)
+    state.open = dict.fromkeys(sorted(state.open))

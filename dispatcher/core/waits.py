@@ -1,0 +1,130 @@
+"""Who waits for whom.
+
+The edges are drawn here when ``wait_for`` is called and when a proposed trial is held for
+a parent that has not ended. An edge that would close a cycle is refused, so that a chain
+of waits always ends at something that can move.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import State, Verdict, Wait
+
+
+class Answer(NamedTuple):
+    """What a wait has come to: ``granted``, ``failed`` by ``parent``, or still ``pending``."""
+
+    kind: str
+    parent: TrialId | None = None
+    verdict: Verdict | None = None
+
+
+def resolve(
+    parents: Iterable[TrialId], mode: str, verdict_of: Callable[[TrialId], Verdict | None]
+) -> Answer:
+    """The one rule of when a wait is over; the tuner host uses it, too.
+
+    ``all``: fails with the first parent that failed, granted when every gate is open.
+    ``any``: granted with the first open gate, fails when every parent failed.
+    """
+    pending = False
+    failed: Answer | None = None
+    for parent in parents:
+        verdict = verdict_of(parent)
+        if verdict is None:
+            pending = True
+        elif verdict.ok:
+            if mode == "any":
+                return Answer("granted", parent)
+        else:
+            failed = failed or Answer("failed", parent, verdict)
+            if mode == "all":
+                return failed
+    if pending:
+        return Answer("pending")
+    if mode == "any" and failed is not None:
+        return failed
+    return Answer("granted")
+
+
+def find_cycle(
+    state: State, waiter: TrialId, parents: Iterable[TrialId]
+) -> tuple[TrialId, ...] | None:
+    """The cycle that the edges waiter → parents would close (first equals last), or None.
+
+    Depth-first over the waits; each node is visited once, so the cost is that of the
+    waits reachable from the parents.
+    """
+    came_from: dict[TrialId, TrialId] = {}
+    stack = []
+    for parent in parents:
+        if parent not in came_from:
+            came_from[parent] = waiter
+            stack.append(parent)
+    while stack:
+        node = stack.pop()
+        if node == waiter:
+            path = [waiter]
+            step = came_from[waiter]
+            while step != waiter:
+                path.append(step)
+                step = came_from[step]
+            path.append(waiter)
+            return tuple(reversed(path))
+        wait = state.waits.get(node)
+        if wait is None:
+            continue
+        for above in wait.missing:
+            if above not in came_from:
+                came_from[above] = node
+                stack.append(above)
+    return None
+
+
+def draw(
+    state: State, waiter: TrialId, ticket: int, parents: tuple[TrialId, ...], mode: str
+) -> None:
+    """Enter a wait whose answer is still pending."""
+    missing = {p for p in parents if state.trials[p].verdict is None}
+    state.waits[waiter] = Wait(ticket, parents, mode, missing, state.now)
+    for parent in missing:
+        state.waiters.setdefault(parent, {})[waiter] = None
+
+
+def erase(state: State, waiter: TrialId) -> None:
+    """Forget a wait."""
+    wait = state.waits.pop(waiter, None)
+    if wait is None:
+        return
+    for parent in wait.missing:
+        others = state.waiters.get(parent)
+        if others is not None:
+            others.pop(waiter, None)
+            if not others:
+                del state.waiters[parent]
+
+
+def released_by(state: State, parent: TrialId) -> list[tuple[TrialId, Wait, Answer]]:
+    """The waits that the verdict on ``parent`` ends; they are erased, the rest is kept."""
+    ended = []
+    for waiter in list(state.waiters.pop(parent, {})):
+        wait = state.waits[waiter]
+        wait.missing.discard(parent)
+        answer = _after(state, wait, parent)
+        if answer.kind == "pending":
+            continue
+        erase(state, waiter)
+        ended.append((waiter, wait, answer))
+    return ended
+
+
+def _after(state: State, wait: Wait, parent: TrialId) -> Answer:
+    """:func:`resolve`, without looking at all parents where this one decides."""
+    verdict = state.trials[parent].verdict
+    assert verdict is not None
+    if wait.mode == "all":
+        if not verdict.ok:
+            return Answer("failed", parent, verdict)
+        return Answer("pending") if wait.missing else Answer("granted")
+    return resolve(wait.parents, wait.mode, lambda p: state.trials[p].verdict)
