@@ -116,8 +116,10 @@ class RegularizedEvolutionTuner(Tuner):
                         parameters, parent = self._propose(parameter_id)
                 # Waits are outside the lock: the results that are waited for need it.
                 if awaited is not None:
-                    if not self._has_ended_well(awaited):
-                        self._forget(awaited)
+                    self._has_ended_well(awaited)
+                    # Over either way. Usually its end was delivered; a proposal that never became
+                    # a trial has none, and must not be waited for again and again.
+                    self._forget(awaited)
                 elif parent is None or self._can_bequeath(parent):
                     return parameters
                 else:
