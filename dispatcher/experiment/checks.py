@@ -16,6 +16,7 @@ from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
 from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.python_source import find_module, missing_name
+from dispatcher.experiment.references import LITERAL, resolve_reference
 from dispatcher.experiment.trial_command import cannot_start
 
 
@@ -38,6 +39,12 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
         yield Finding(("trialCodeDirectory",), *folder_problem)
     else:
         yield from _check_code(config)
+    for name, text in config.trial_environment.items():
+        try:
+            resolve_reference(text)
+        except ValueError as error:
+            hint = f"write '{LITERAL}{text}' if the text itself is meant"
+            yield Finding(("trialEnvironment", name), str(error), hint)
     for index, root in enumerate(config.weights_read_roots):
         problem = _check_folder(root)
         if problem is not None:

@@ -17,6 +17,7 @@ from pydantic import (
     Field,
     PlainValidator,
     Strict,
+    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
@@ -34,10 +35,12 @@ from dispatcher.experiment.fields import (
     Text,
     choice_reader,
     fold_word,
+    resolve_path,
 )
 from dispatcher.experiment.local_service import LocalServiceConfig, ReuseMode
 from dispatcher.experiment.plain_json import plain
 from dispatcher.experiment.problems import Misfit
+from dispatcher.experiment.references import FILE
 from dispatcher.experiment.search_space import parse_search_space
 from dispatcher.experiment.sections import (
     ChannelConfig,
@@ -91,8 +94,10 @@ def _check_variable(name: str) -> str:
     return name
 
 
-def _read_variable(value: object) -> object:
+def _read_variable(value: object, info: ValidationInfo) -> object:
     """Take ``OMP_NUM_THREADS: 1`` as it is meant; 1.10 and yes have more than one meaning."""
+    if isinstance(value, str) and value.startswith(FILE):
+        return FILE + str(resolve_path(value.removeprefix(FILE), info))
     if isinstance(value, str) and "\0" in value:
         raise ValueError("holds a NUL character, which no environment variable can")
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value

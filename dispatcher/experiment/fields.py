@@ -111,17 +111,22 @@ def fold_word(word: str) -> str:
     return word.replace("_", "").replace("-", "").replace(" ", "").lower()
 
 
+KINDS = ("duration", "size", "path")
+"""Titles in the JSON Schema; the generated reference calls these kinds of value so."""
+
 _DURATION_SCHEMA: dict[str, Any] = {
+    "title": "duration",
     "anyOf": [
         {"type": "number", "minimum": 0},
         {"type": "string", "pattern": r"^\s*([0-9.]+\s*(ms|s|m|h|d|w)?\s*)+$"},
-    ]
+    ],
 }
 _SIZE_SCHEMA: dict[str, Any] = {
+    "title": "size",
     "anyOf": [
         {"type": "integer", "minimum": 0},
         {"type": "string", "pattern": r"^\s*[0-9.]+\s*([kKmMgGtT]?[iI]?[bB]?)\s*$"},
-    ]
+    ],
 }
 
 Text = Annotated[str, Strict(), Field(min_length=1)]
@@ -132,5 +137,5 @@ Duration = Annotated[float, PlainValidator(_positive_duration), WithJsonSchema(_
 Grace = Annotated[float, PlainValidator(parse_duration), WithJsonSchema(_DURATION_SCHEMA)]
 Size = Annotated[int, PlainValidator(_positive_size), WithJsonSchema(_SIZE_SCHEMA)]
 ResolvedPath = Annotated[
-    Path, PlainValidator(resolve_path), WithJsonSchema({"type": "string", "format": "path"})
+    Path, PlainValidator(resolve_path), WithJsonSchema({"type": "string", "title": "path"})
 ]

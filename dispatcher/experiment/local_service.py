@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from dispatcher.experiment.fields import Count, Section, Switch, Text, choice_reader
 
@@ -28,7 +28,13 @@ class LocalServiceConfig(Section):
 
     platform: Annotated[Literal["local"], Field(description="Where trials run: `local`.")] = "local"
     reuse_mode: Annotated[
-        Annotated[ReuseMode, BeforeValidator(_read_reuse_mode)],
+        Annotated[
+            ReuseMode,
+            BeforeValidator(_read_reuse_mode),
+            WithJsonSchema(
+                {"anyOf": [{"enum": ["none", "forked", "inProcess"]}, {"type": "boolean"}]}
+            ),
+        ],
         Field(
             description="`none`: a fresh process for each trial; `forked`: forked from a server "
             "that has imported `preload`; `inProcess`: functions one after another inside a "

@@ -1,0 +1,140 @@
+"""The configuration reference, written from the fields themselves."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.durations import format_duration
+from dispatcher.experiment.fields import KINDS, Section
+from dispatcher.experiment.keys import sections_of
+from dispatcher.experiment.sizes import format_size
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "What is searched, and how": (
+        "experiment_name",
+        "search_space",
+        "search_space_file",
+        "tuner",
+        "assessor",
+        "optimize_mode",
+        "seed",
+    ),
+    "What a trial is": (
+        "trial_command",
+        "trial_function",
+        "trial_code_directory",
+        "trial_environment",
+        "max_trial_duration",
+        "trial_stop_grace",
+        "trial_retries",
+        "lost_retries",
+        "retry_backoff",
+        "on_trial_without_result",
+        "max_log_size",
+        "max_log_files",
+    ),
+    "How many, and how long": (
+        "trial_concurrency",
+        "lookahead",
+        "max_trial_number",
+        "max_experiment_duration",
+    ),
+    "Tuner threads, errors and stalls": (
+        "multi_thread",
+        "on_tuner_error",
+        "on_stall",
+        "stall_timeout",
+    ),
+    "Weights": ("weights_root", "weight_keys", "weights_read_roots", "retention"),
+    "Where it runs": (
+        "training_service",
+        "head_grace",
+        "channel",
+        "leases",
+        "limits",
+        "experiment_working_directory",
+        "log_level",
+        "debug",
+    ),
+}
+"""Top-level attributes in the order of the reference."""
+
+_INTRODUCTION = """\
+# Configuration reference
+
+<!-- Generated from dispatcher/experiment by `make docs`; edits here are lost. -->
+
+An experiment file is YAML. Keys may be written in camelCase, as here, or in snake_case.
+
+- *duration*: `90s`, `10m`, `0.5h`, `1h30m`, `2d`, or a number of seconds. Units: ms, s, m, h, d, w.
+- *size*: `64mb`, `1.5gb`, or a number of bytes. Units: b, kb, mb, gb, tb, powers of 1024.
+- *path*: relative ones count from the experiment file's folder; `~` is expanded.
+
+`bequeath validate FILE` names everything that is wrong with a file, by line and column;
+`bequeath config schema` prints a JSON Schema for editors.
+"""
+
+
+def reference_markdown() -> str:
+    """Return the text of ``docs/configuration.md``."""
+    schema = ExperimentConfig.model_json_schema(by_alias=True, mode="validation")
+    parts = [_INTRODUCTION]
+    for title, names in GROUPS.items():
+        parts.append(f"## {title}\n\n{_table(ExperimentConfig, schema, names)}")
+    for key, section in sections_of(ExperimentConfig):
+        inner = schema["$defs"][section.__name__]
+        summary = inner.get("description", "").partition("\n")[0]
+        table = _table(section, inner, tuple(section.model_fields))
+        parts.append(f"## Keys below `{key}`\n\n{summary}\n\n{table}")
+    return "\n".join(parts)
+
+
+def _table(section: type[Section], schema: dict[str, Any], names: tuple[str, ...]) -> str:
+    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for name in names:
+        info = section.model_fields[name]
+        key = info.alias or name
+        kind = _kind(schema["properties"][key])
+        text = (info.description or "").replace("|", "\\|")
+        rows.append(f"| `{key}` | {kind} | {_default(info, kind)} | {text} |")
+    return "\n".join(rows) + "\n"
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """Name the kind of value in a word or two."""
+    if "$ref" in schema:
+        return "section"
+    if "title" in schema and schema["title"] in KINDS:
+        return str(schema["title"])
+    if "enum" in schema or "const" in schema:
+        return ", ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
+    if "anyOf" in schema:
+        kinds = dict.fromkeys(_kind(part) for part in schema["anyOf"])
+        return " or ".join(kind for kind in kinds if kind != "nothing")
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema.get('items', {}))}"
+    names = {"integer": "whole number", "boolean": "true, false", "null": "nothing"}
+    names |= {"string": "text", "object": "mapping"}
+    kind = str(schema.get("type", "any"))
+    return names.get(kind, kind)
+
+
+def _default(info: FieldInfo, kind: str) -> str:
+    if info.is_required():
+        return "*required*"
+    value = info.get_default(call_default_factory=True, validated_data={})
+    if value is None or isinstance(value, Section):
+        return "–"
+    if kind == "duration":
+        return f"`{format_duration(float(value))}`"
+    if kind == "size":
+        return f"`{format_size(int(value))}`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        value = list(value)
+    return f"`{os.fspath(value) if isinstance(value, os.PathLike) else value}`"

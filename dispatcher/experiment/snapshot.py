@@ -1,0 +1,50 @@
+"""The resolved experiment as JSON, to be kept in its folder and read back exactly.
+
+References to secrets (``env:NAME``, ``file:PATH``) are stored as references.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from pydantic import ValidationError
+
+from dispatcher.errors import ExperimentFileError
+from dispatcher.experiment.config import ExperimentConfig
+
+VERSION = 1
+"""Raised when a reader of an older version could misread what is written."""
+
+
+def to_json(config: ExperimentConfig) -> str:
+    """Return the configuration as JSON; :func:`from_json` gives back an equal one."""
+    body = {"snapshotVersion": VERSION, "experiment": config.model_dump(by_alias=True)}
+    return json.dumps(body, indent=2, default=os.fspath, allow_nan=False) + "\n"
+
+
+def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
+    """Read what :func:`to_json` wrote. The disk is not looked at.
+
+    Raises:
+        ExperimentFileError: not such a text, or one of a newer version.
+    """
+    try:
+        body = json.loads(text)
+        version, values = body["snapshotVersion"], body["experiment"]
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ExperimentFileError(
+            f"not the record of an experiment: {error}", where=origin
+        ) from error
+    if version != VERSION:
+        raise ExperimentFileError(
+            f"the record of an experiment has version {version}, this bequeath reads {VERSION}",
+            hint="use the version of bequeath that started the experiment, or a newer one",
+            where=origin,
+        )
+    try:
+        return ExperimentConfig.model_validate(values)
+    except ValidationError as error:
+        raise ExperimentFileError(
+            f"the record of an experiment does not hold: {error}", where=origin
+        ) from error

@@ -1,0 +1,67 @@
+"""What may be changed while an experiment runs, checked as the file is."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from pydantic import ValidationError
+
+from dispatcher.errors import ExperimentFileError
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.fields import fold_word
+from dispatcher.experiment.keys import keys_of
+from dispatcher.experiment.problems import ExperimentFileErrors
+from dispatcher.experiment.sentences import explain
+from dispatcher.experiment.source import read_source
+
+UPDATABLE = (
+    "trialConcurrency",
+    "maxTrialNumber",
+    "maxExperimentDuration",
+    "searchSpace",
+    "lookahead",
+)
+
+
+def apply_update(config: ExperimentConfig, key: str, value: Any) -> ExperimentConfig:
+    """Return the configuration with one key changed.
+
+    Args:
+        config: the experiment as it runs.
+        key: in camelCase or snake_case; one of :data:`UPDATABLE`.
+        value: as in the file; text is read as YAML, so that ``"4"`` is a number.
+
+    Raises:
+        ExperimentFileErrors: no such key, one that is fixed once an experiment runs, or a
+            value that the file could not have either.
+    """
+    name = _updatable(key)
+    if isinstance(value, str):
+        value = read_source(value, f"update of {name}").value
+    values = config.model_dump(by_alias=True) | {name: value}
+    if name == "searchSpace":
+        values["searchSpaceFile"] = None
+    try:
+        return ExperimentConfig.model_validate(values)
+    except ValidationError as error:
+        found = [
+            ExperimentFileError(text, hint=hint, where=f"update of {name}")
+            for detail in error.errors(include_url=False)
+            for _, text, hint in explain(detail)
+        ]
+        raise ExperimentFileErrors(found) from error
+
+
+def _updatable(key: str) -> str:
+    name = keys_of(ExperimentConfig).get(fold_word(key))
+    if name in UPDATABLE:
+        return name
+    hint = f"while an experiment runs, {', '.join(UPDATABLE)} may be changed"
+    if name is not None:
+        text = f"{name!r} is fixed once an experiment has started"
+    else:
+        folded = {fold_word(each): each for each in UPDATABLE}
+        near = difflib.get_close_matches(fold_word(key), folded, 1)
+        text = f"unknown key {key!r}" + (f"; did you mean {folded[near[0]]!r}?" if near else "")
+    raise ExperimentFileErrors([ExperimentFileError(text, hint=hint, where=f"update of {key}")])
