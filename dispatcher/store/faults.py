@@ -1,0 +1,69 @@
+"""What SQLite's errors mean, said so that a person can mend it."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from dispatcher.errors import StoreError
+
+# Primary result codes; extended codes carry more in their higher bits.
+_PRIMARY: Final = 0xFF
+
+_MEANINGS: Final[dict[int, tuple[str, str]]] = {
+    sqlite3.SQLITE_FULL: (
+        "the disk is full, so nothing more can be journalled",
+        "free space there, then continue with 'bequeath resume'; all that was acknowledged "
+        "is on disk",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "the disk refused to read or write",
+        "look at the disk (dmesg, quota, mount), then continue with 'bequeath resume'",
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        "the store is damaged",
+        "copy the file away, then try 'bequeath experiment verify'; "
+        "a backup or 'sqlite3 FILE .recover' may save what is left",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "this is not a store of bequeath, or it was overwritten",
+        "restore it from a copy; no other program may write to it",
+    ),
+    sqlite3.SQLITE_BUSY: (
+        "another process holds the store",
+        "end whatever has it open for writing (a database browser?), then try again",
+    ),
+    sqlite3.SQLITE_READONLY: (
+        "the store may not be written",
+        "make the file and its folder writable for you",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "the store cannot be opened",
+        "check that the folder exists and that you may write there",
+    ),
+    sqlite3.SQLITE_NOLFS: (
+        "the file system cannot hold a file of this size",
+        "move the experiment's folder to another file system",
+    ),
+}
+_MEANINGS[sqlite3.SQLITE_LOCKED] = _MEANINGS[sqlite3.SQLITE_BUSY]
+_MEANINGS[sqlite3.SQLITE_PERM] = _MEANINGS[sqlite3.SQLITE_READONLY]
+_MEANINGS[sqlite3.SQLITE_AUTH] = _MEANINGS[sqlite3.SQLITE_READONLY]
+
+
+class DamagedStore(StoreError):
+    """Raised when what is read from the store cannot have been written by bequeath."""
+
+
+def store_error(error: sqlite3.Error, where: str) -> StoreError:
+    """The error to raise in place of SQLite's own."""
+    code = getattr(error, "sqlite_errorcode", None)
+    name = getattr(error, "sqlite_errorname", "")
+    primary = code & _PRIMARY if isinstance(code, int) else None
+    said = f"{error}" + (f" [{name}]" if name else "")
+    meaning = _MEANINGS.get(primary) if primary is not None else None
+    if meaning is None:
+        return StoreError(f"the store failed: {said}", where=where)
+    text, hint = meaning
+    damaged = primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return (DamagedStore if damaged else StoreError)(f"{text}: {said}", hint=hint, where=where)

@@ -1,0 +1,227 @@
+"""The journal: one transaction a batch, and the read models with it.
+
+What a batch costs is what every trial pays several times over, so statements are compiled
+once and run on SQLite's own connection, rows of a kind go in together, and a batch that
+acknowledges nothing does not wait for the disk.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from sqlalchemy import Connection
+
+from dispatcher import codec
+from dispatcher.core.events import NOT_JOURNALLED, FinalReported, MetricReported
+from dispatcher.core.model import Trial
+from dispatcher.errors import ProtocolError, StoreError
+from dispatcher.ports import Entry, JournalRow, Snapshot
+from dispatcher.store import statements
+from dispatcher.store.connection import connect_writer, raw_of
+from dispatcher.store.faults import DamagedStore, store_error
+from dispatcher.store.filesystem import refuse_network_filesystem
+from dispatcher.store.migrate import bring_up_to_date
+from dispatcher.store.trial_rows import Row, write_rows
+from dispatcher.store.values import number_of
+
+SNAPSHOTS_KEPT: Final = 2
+
+# Rows fetched at a time while the journal is read back.
+_ROWS_AT_ONCE: Final = 512
+
+# Counted metrics of attempts that run, each beside the newest of its attempt. Final metrics
+# are left out: they are in the journal, and are no intermediate results.
+_LAST_SEQUENCES: Final = """
+    SELECT t.id, t.attempt, m.seq, m.value FROM trials t
+    JOIN metrics m ON m.trial = t.id AND m.attempt = t.attempt AND m.seq = (
+        SELECT MAX(n.seq) FROM metrics n
+        WHERE n.trial = t.id AND n.attempt = t.attempt AND n.counted AND NOT n.final)
+    WHERE t.state = 'running'
+"""
+
+
+class SqliteJournal:
+    """Implements :class:`dispatcher.ports.Journal`. Keeps nothing of any trial in memory.
+
+    Used by one thread at a time, the engine's; that there is one head only is
+    :class:`~dispatcher.store.leadership.Leadership`'s business.
+    """
+
+    def __init__(self, path: Path, connection: Connection) -> None:
+        self._path = path
+        self._connection = connection
+        self._raw = raw_of(connection)
+        self._durable = True  # as connect_writer leaves it
+        newest = self._raw.execute("SELECT coalesce(max(n), 0) FROM journal").fetchone()
+        self._last = int(newest[0])
+
+    @classmethod
+    def open(cls, path: Path, *, allow_network: bool | None = None) -> Self:
+        """Open the store for writing; make it if it is missing, migrate it if it is older.
+
+        Args:
+            path: the file; its folder exists.
+            allow_network: take a network file system all the same; by default what the
+                environment says, see :mod:`dispatcher.store.filesystem`.
+
+        Raises:
+            StoreError: it lies on a network file system, was made by a newer bequeath, is
+                damaged, or cannot be opened.
+        """
+        refuse_network_filesystem(path.parent, allow=allow_network)
+        try:
+            connection = connect_writer(path)
+        except sqlite3.Error as error:
+            raise store_error(error, str(path)) from error
+        try:
+            bring_up_to_date(connection, path)
+            return cls(path, connection)
+        except sqlite3.Error as error:
+            connection.close()
+            raise store_error(error, str(path)) from error
+        except BaseException:
+            connection.close()
+            raise
+
+    def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
+        """See :meth:`dispatcher.ports.Journal.append`. Blocks for the disk if ``durable``."""
+        number: int = self._last
+        journal_rows: list[Row] = []
+        metric_rows: list[Row] = []
+        encode = codec.encode
+        for at, event, counted in entries:
+            kind = type(event)
+            if isinstance(event, MetricReported | FinalReported):
+                metric_rows.append(_metric_row(at, event, counted))
+            if kind in NOT_JOURNALLED:
+                continue
+            number += 1
+            trial, attempt = getattr(event, "trial", None), getattr(event, "attempt", None)
+            journal_rows.append((number, at, kind.__name__, trial, attempt, encode(event)))
+        records = {trial.id: trial for trial in touched}
+        if not (journal_rows or metric_rows or records):
+            return number
+        raw = self._raw
+        try:
+            self._set_durable(durable)
+            raw.execute("BEGIN IMMEDIATE")
+            if journal_rows:
+                raw.executemany(statements.INSERT_JOURNAL, journal_rows)
+            if metric_rows:
+                raw.executemany(statements.INSERT_METRIC, metric_rows)
+            write_rows(raw, entries, records)
+            raw.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._given_up(error) from error
+        self._last = number
+        return number
+
+    def rows(self, after: int = 0) -> Iterator[JournalRow]:
+        """See :meth:`dispatcher.ports.Journal.rows`. Reads as it goes, little at a time."""
+        number = after
+        try:
+            cursor = self._raw.execute(
+                "SELECT n, at, kind, payload FROM journal WHERE n > ? ORDER BY n", (after,)
+            )
+            cursor.arraysize = _ROWS_AT_ONCE
+            while batch := cursor.fetchmany():
+                for number, at, kind, payload in batch:
+                    yield JournalRow(number, at, codec.decode(kind, payload))
+        except sqlite3.Error as error:
+            raise store_error(error, str(self._path)) from error
+        except ProtocolError as error:
+            raise DamagedStore(
+                f"journal row {number} cannot be read: {error.message}",
+                hint="it was damaged, or written by a newer bequeath",
+                where=str(self._path),
+            ) from error
+
+    def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
+        """See :meth:`dispatcher.ports.Journal.last_sequences`. Final metrics are journalled
+        as events and are not among these."""
+        try:
+            found = self._raw.execute(_LAST_SEQUENCES).fetchall()
+        except sqlite3.Error as error:
+            raise store_error(error, str(self._path)) from error
+        return {(trial, attempt): (seq, value) for trial, attempt, seq, value in found}
+
+    def save_snapshot(self, snapshot: Snapshot) -> None:
+        """See :meth:`dispatcher.ports.Journal.save_snapshot`. Durable when it returns."""
+        raw = self._raw
+        try:
+            self._set_durable(True)
+            raw.execute("BEGIN IMMEDIATE")
+            raw.execute("INSERT OR REPLACE INTO snapshots (n, state) VALUES (?, ?)", snapshot)
+            raw.execute(
+                "DELETE FROM snapshots WHERE n NOT IN "
+                "(SELECT n FROM snapshots ORDER BY n DESC LIMIT ?)",
+                (SNAPSHOTS_KEPT,),
+            )
+            raw.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._given_up(error) from error
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """See :meth:`dispatcher.ports.Journal.latest_snapshot`."""
+        try:
+            row = self._raw.execute(
+                "SELECT n, state FROM snapshots ORDER BY n DESC LIMIT 1"
+            ).fetchone()
+        except sqlite3.Error as error:
+            raise store_error(error, str(self._path)) from error
+        return None if row is None else Snapshot(*row)
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep a fact about the experiment, such as its id. Durable when it returns."""
+        try:
+            self._set_durable(True)
+            self._raw.execute(
+                "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value)
+            )
+        except sqlite3.Error as error:
+            raise self._given_up(error) from error
+
+    def get_meta(self, key: str) -> str | None:
+        """The fact, if it was kept."""
+        try:
+            row = self._raw.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        except sqlite3.Error as error:
+            raise store_error(error, str(self._path)) from error
+        return None if row is None else str(row[0])
+
+    def close(self) -> None:
+        """See :meth:`dispatcher.ports.Journal.close`. Idempotent."""
+        if self._connection.closed:
+            return
+        try:
+            self._raw.execute("PRAGMA optimize")
+            self._raw.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.Error as error:
+            raise store_error(error, str(self._path)) from error
+        finally:
+            self._connection.close()
+
+    def _set_durable(self, durable: bool) -> None:
+        """FULL waits for the disk at each commit, NORMAL does not. Must precede ``BEGIN``:
+        inside a transaction SQLite ignores it. Costs 2 µs, so only when it changes."""
+        if durable is not self._durable:
+            self._raw.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            self._durable = durable
+
+    def _given_up(self, error: sqlite3.Error) -> StoreError:
+        """Take the transaction back and say what happened. Nothing of it is on disk."""
+        try:
+            if self._raw.in_transaction:
+                self._raw.execute("ROLLBACK")
+        except sqlite3.Error:
+            pass  # the first error is the one that tells
+        return store_error(error, str(self._path))
+
+
+def _metric_row(at: float, event: MetricReported | FinalReported, counted: bool) -> Row:
+    value = event.value
+    final = isinstance(event, FinalReported)
+    return (event.trial, event.attempt, event.seq, final, at, value, number_of(value), counted)

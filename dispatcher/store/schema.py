@@ -1,0 +1,162 @@
+"""The tables of an experiment's store, as they are in the newest schema.
+
+Migrations make them (``migrations/versions``); a test holds the two together. Times are
+seconds since the epoch, UTC. ``value`` and ``parameters`` are JSON texts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
+from sqlalchemy.dialects.sqlite import REAL
+
+#: The newest schema; versions are numbers written with four digits, each after the one before.
+SCHEMA_VERSION: Final = "0001"
+
+#: Holds one row, the version: what other versions of bequeath read before all else.
+VERSION_TABLE: Final = "schema_version"
+
+metadata = MetaData()
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# The truth. ``payload`` holds the event's fields as dispatcher.codec encodes them; ``trial``
+# and ``attempt`` repeat two of them so that the story of one trial is an index away.
+journal = Table(
+    "journal",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("at", REAL, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("trial", Integer),
+    Column("attempt", Integer),
+    Column("payload", LargeBinary, nullable=False),
+    Index("journal_by_trial", "trial", sqlite_where=Column("trial").is_not(None)),
+)
+
+# The journal of metrics. Clustered by its key: one tree to write and one to read, and a
+# message that comes twice finds its place taken. ``counted`` is 0 for words of a superseded
+# attempt, ``number`` is what the value is worth to a tuner, if it is worth a number.
+metrics = Table(
+    "metrics",
+    metadata,
+    Column("trial", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("final", Integer, nullable=False),
+    Column("at", REAL, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("number", REAL),
+    Column("counted", Integer, nullable=False),
+    PrimaryKeyConstraint("trial", "attempt", "seq"),
+    sqlite_with_rowid=False,
+)
+
+# Read model: one row a trial. The first part mirrors the core's record, the second part is
+# what the events said beside it (of the newest attempt, where there were several).
+trials = Table(
+    "trials",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("since", REAL, nullable=False),
+    Column("parameters", Text, nullable=False),
+    Column("save_path", Text),
+    Column("restore_path", Text),
+    Column("parent", Integer),
+    Column("by_hand", Integer, nullable=False),
+    Column("asked", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("worker", Text),
+    Column("failures", Integer, nullable=False),
+    Column("losses", Integer, nullable=False),
+    Column("final", Text),
+    Column("number", REAL),
+    Column("weights_digest", Text),
+    Column("weights_kind", Text),
+    Column("weights_nbytes", Integer),
+    Column("self_published", Integer, nullable=False),
+    Column("outcome", Text),
+    Column("success", Integer, nullable=False),
+    Column("verdict", Text),  # None: no gate yet; '': open; else the reason it failed
+    Column("verdict_chain", Text),  # JSON list of trials, nearest first
+    Column("asked_at", REAL),
+    Column("ended_at", REAL),
+    Column("proposed_at", REAL),
+    Column("started_at", REAL),
+    Column("end_reason", Text),
+    Column("exit_code", Integer),
+    Column("signal", Integer),
+    Column("error", Text),
+    Column("tuner_error", Text),
+    Column("cpu_s", REAL, nullable=False),
+    Column("wall_s", REAL, nullable=False),
+    Index("trials_by_state", "state"),
+)
+
+# Read model: one row an attempt. ``ended_at`` stays empty when nobody saw its end.
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("trial", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("worker", Text),
+    Column("pid", Integer),
+    Column("started_at", REAL),
+    Column("ended_at", REAL),
+    Column("end_reason", Text),
+    Column("exit_code", Integer),
+    Column("signal", Integer),
+    Column("text", Text),
+    Column("cpu_s", REAL),
+    Column("wall_s", REAL),
+    PrimaryKeyConstraint("trial", "attempt"),
+    sqlite_with_rowid=False,
+)
+
+# What the tuner said of itself, exact as of journal row ``n``.
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("state", Text, nullable=False),
+)
+
+pins = Table(
+    "pins",
+    metadata,
+    Column("trial", Integer, primary_key=True),
+    Column("at", REAL, nullable=False),
+    Column("note", Text, nullable=False),
+)
+
+# The weight keeper's intents: a row is written before the files go (``removed_at`` empty)
+# and completed when they are gone, so that a crash in between is finished, not guessed at.
+weights_removed = Table(
+    "weights_removed",
+    metadata,
+    Column("path", Text, primary_key=True),  # relative to the weights root
+    Column("trial", Integer, nullable=False),
+    Column("intended_at", REAL, nullable=False),
+    Column("removed_at", REAL),
+    Column("nbytes", Integer, nullable=False),
+    CheckConstraint("path <> ''", name="weights_removed_path"),
+    sqlite_with_rowid=False,
+)

@@ -1,0 +1,144 @@
+"""The read models' rows: what the core's records and the events beside them say of a trial.
+
+Life and :mod:`dispatcher.store.verify` make them by the same functions, so the two cannot
+differ by accident.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from dispatcher.core.events import (
+    AttemptEnded,
+    AttemptStarted,
+    EndDelivered,
+    Proposed,
+    RequestFailed,
+    ResultDelivered,
+)
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import Trial, TrialState
+from dispatcher.ports import Entry
+from dispatcher.store import statements
+from dispatcher.store.values import number_of
+
+Row = tuple[Any, ...]
+_OVER: Final = frozenset({TrialState.DELIVERING, TrialState.ENDED})
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def trial_row(trial: Trial) -> Row:
+    """The values of ``statements.RECORD_COLUMNS``, then 0 s of CPU and 0 s of wall time."""
+    weights, verdict, final, since = trial.weights, trial.verdict, trial.final, trial.since
+    return (
+        trial.id,
+        trial.state,
+        since,
+        trial.parameters,
+        trial.save_path,
+        trial.restore_path,
+        trial.parent,
+        trial.by_hand,
+        trial.asked,
+        trial.attempt,
+        trial.worker,
+        trial.failures,
+        trial.losses,
+        final,
+        None if final is None else number_of(final),
+        None if weights is None else weights.digest,
+        None if weights is None else weights.kind,
+        None if weights is None else weights.nbytes,
+        trial.self_published,
+        trial.outcome,
+        trial.success,
+        None if verdict is None else verdict.reason or "",
+        _encode(verdict.chain).decode() if verdict is not None and verdict.chain else None,
+        since,  # asked_at: counts when the row is made
+        since if trial.state in _OVER else None,
+        0.0,
+        0.0,
+    )
+
+
+_OF_ATTEMPTS: Final = (statements.UPSERT_STARTED, statements.UPSERT_ENDED)
+
+#: Makes (statement, values) pairs of an event that counted.
+_Notes = Callable[[float, Any, Mapping[TrialId, Trial]], Iterable[tuple[str, Row]]]
+
+
+def _proposed(at: float, event: Proposed, _: Mapping[TrialId, Trial]) -> list[tuple[str, Row]]:
+    return [(statements.NOTE_PROPOSED, (at, event.trial))]
+
+
+def _request_failed(
+    _at: float, event: RequestFailed, _: Mapping[TrialId, Trial]
+) -> list[tuple[str, Row]]:
+    return [(statements.NOTE_REQUEST_FAILED, (event.text or event.kind, event.trial))]
+
+
+def _delivered(
+    _at: float, event: ResultDelivered | EndDelivered, _: Mapping[TrialId, Trial]
+) -> list[tuple[str, Row]]:
+    if not event.error:
+        return []
+    return [(statements.NOTE_TUNER_ERROR, (event.error, event.trial))]
+
+
+def _started(
+    at: float, event: AttemptStarted, touched: Mapping[TrialId, Trial]
+) -> list[tuple[str, Row]]:
+    trial = event.trial
+    place = _worker(touched, trial, event.attempt)
+    return [
+        (statements.UPSERT_STARTED, (trial, event.attempt, place, event.pid or None, at)),
+        (statements.NOTE_STARTED, (at, trial)),
+    ]
+
+
+def _ended(
+    at: float, event: AttemptEnded, touched: Mapping[TrialId, Trial]
+) -> list[tuple[str, Row]]:
+    trial, exit_code, signal, text = event.trial, event.exit_code, event.signal, event.text or None
+    cpu_s, wall_s = event.cpu_s, event.wall_s
+    place = _worker(touched, trial, event.attempt)
+    attempt = (trial, event.attempt, place, at, event.reason, exit_code, signal, text)
+    return [
+        (statements.UPSERT_ENDED, (*attempt, cpu_s, wall_s)),
+        (statements.NOTE_ENDED, (event.reason, exit_code, signal, text, cpu_s, wall_s, trial)),
+    ]
+
+
+_NOTES: Final[dict[type, _Notes]] = {
+    Proposed: _proposed,
+    RequestFailed: _request_failed,
+    ResultDelivered: _delivered,
+    EndDelivered: _delivered,
+    AttemptStarted: _started,
+    AttemptEnded: _ended,
+}
+
+
+def _worker(touched: Mapping[TrialId, Trial], trial: TrialId, attempt: int) -> str | None:
+    """Where the attempt runs, which its events do not say, and its trial's record does."""
+    record = touched.get(trial)
+    return record.worker if record is not None and record.attempt == attempt else None
+
+
+def write_rows(
+    raw: sqlite3.Connection, entries: Iterable[Entry], touched: Mapping[TrialId, Trial]
+) -> None:
+    """Bring both read models to what a batch made true, inside the caller's transaction."""
+    raw.executemany(statements.UPSERT_TRIAL, [trial_row(trial) for trial in touched.values()])
+    for entry in entries:
+        notes = _NOTES.get(type(entry.event))
+        if notes is None:
+            continue
+        for statement, row in notes(entry.at, entry.event, touched):
+            # What a superseded attempt says about its end belongs to that attempt alone.
+            if entry.counted or statement in _OF_ATTEMPTS:
+                raw.execute(statement, row)

@@ -1,0 +1,135 @@
+"""What the weight keeper must remember across crashes: pins, and what it has removed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from sqlalchemy import Connection
+
+from dispatcher.store.connection import connect_writer, raw_of
+from dispatcher.store.faults import store_error
+from dispatcher.store.migrate import bring_up_to_date
+
+
+class LedgerTrial(NamedTuple):
+    """What retention has to know of a trial."""
+
+    id: int
+    state: str
+    parent: int | None
+    save_path: str | None
+    restore_path: str | None
+    number: float | None
+    weights_digest: str | None
+    weights_nbytes: int | None
+
+
+class Removal(NamedTuple):
+    """Weights that are gone, or (``removed_at`` is None) about to go."""
+
+    path: str
+    trial: int
+    nbytes: int
+    removed_at: float | None
+
+
+class SqliteWeightsLedger:
+    """Reads the trials and keeps the pins and removals of one experiment.
+
+    Short transactions on a connection of its own, so that it may be used beside a running
+    head. One thread at a time.
+    """
+
+    def __init__(self, path: Path, connection: Connection) -> None:
+        self._path = path
+        self._connection = connection
+        self._raw = raw_of(connection)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open the ledger in an existing store. Raises ``StoreError``."""
+        try:
+            connection = connect_writer(path)
+        except sqlite3.Error as error:
+            raise store_error(error, str(path)) from error
+        try:
+            bring_up_to_date(connection, path)
+        except sqlite3.Error as error:
+            connection.close()
+            raise store_error(error, str(path)) from error
+        except BaseException:
+            connection.close()
+            raise
+        return cls(path, connection)
+
+    def trials(self) -> list[LedgerTrial]:
+        """All trials, in the order of their ids."""
+        with self._errors():
+            rows = self._raw.execute(
+                "SELECT id, state, parent, save_path, restore_path, number, weights_digest, "
+                "weights_nbytes FROM trials ORDER BY id"
+            ).fetchall()
+        return [LedgerTrial(*row) for row in rows]
+
+    def pins(self) -> dict[int, str]:
+        """Pinned trials and why they are."""
+        with self._errors():
+            return dict(self._raw.execute("SELECT trial, note FROM pins ORDER BY trial").fetchall())
+
+    def pin(self, trial: int, note: str, at: float) -> None:
+        """Keep a trial's weights whatever retention says; a second pin replaces the note."""
+        self._write(
+            "INSERT OR REPLACE INTO pins (trial, at, note) VALUES (?, ?, ?)", (trial, at, note)
+        )
+
+    def unpin(self, trial: int) -> bool:
+        """Take the pin away; false if there was none."""
+        return self._write("DELETE FROM pins WHERE trial = ?", (trial,)) > 0
+
+    def intend_removal(self, removals: Iterable[Removal], at: float) -> None:
+        """Write down, durably, what is about to be removed. Idempotent."""
+        with self._errors():
+            self._raw.execute("BEGIN IMMEDIATE")
+            self._raw.executemany(
+                "INSERT OR IGNORE INTO weights_removed (path, trial, intended_at, nbytes) "
+                "VALUES (?, ?, ?, ?)",
+                [(r.path, r.trial, at, r.nbytes) for r in removals],
+            )
+            self._raw.execute("COMMIT")
+
+    def removal_done(self, path: str, at: float) -> None:
+        """The files are gone."""
+        self._write(
+            "UPDATE weights_removed SET removed_at = ? WHERE path = ? AND removed_at IS NULL",
+            (at, path),
+        )
+
+    def removals(self) -> list[Removal]:
+        """All that was removed or was meant to be, in the order of the paths."""
+        with self._errors():
+            rows = self._raw.execute(
+                "SELECT path, trial, nbytes, removed_at FROM weights_removed ORDER BY path"
+            ).fetchall()
+        return [Removal(*row) for row in rows]
+
+    def close(self) -> None:
+        """Idempotent."""
+        if not self._connection.closed:
+            self._connection.close()
+
+    def _write(self, statement: str, values: tuple[object, ...]) -> int:
+        with self._errors():
+            return self._raw.execute(statement, values).rowcount
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if self._raw.in_transaction:
+                self._raw.execute("ROLLBACK")
+            raise store_error(error, str(self._path)) from error
