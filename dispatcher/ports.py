@@ -73,7 +73,13 @@ class Link(Protocol):
     """One peer's place on the head's ROUTER."""
 
     def send(self, payload: bytes) -> bool:
-        """Hand a message to ZeroMQ; false if the peer's queue is full or it is not there."""
+        """Send in order. What the peer cannot take yet (it has not connected, its queue is
+        full) is kept; false once too much is kept."""
+        ...
+
+    def renew(self, routing_id: str) -> None:
+        """Speak with a successor of the peer under a new id (a new secret): what the old
+        process still says is not heard, what waited for it is dropped."""
         ...
 
 
@@ -82,6 +88,10 @@ class TunerPort(Protocol):
 
     def perform(self, action: TunerAction) -> None:
         """Carry out an action; never blocks."""
+        ...
+
+    def flush(self) -> None:
+        """All actions of a batch were performed: send what was gathered, in one message."""
         ...
 
     def receive(self, payload: bytes) -> list[Event]:
@@ -102,6 +112,10 @@ class Backend(Protocol):
 
     def perform(self, action: WorkerAction) -> None:
         """Carry out an action; never blocks. ``StartAttempt`` is idempotent by attempt."""
+        ...
+
+    def flush(self) -> None:
+        """All actions of a batch were performed: send what was gathered, in one message."""
         ...
 
     def receive(self, payload: bytes) -> list[Event]:

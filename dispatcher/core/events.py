@@ -52,10 +52,11 @@ class StopKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StopRequested:
-    """A user, a signal or a limit ended the experiment."""
+    """A user, a signal or a limit ended the experiment. ``grace_s`` replaces the file's."""
 
     kind: StopKind
     reason: str
+    grace_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

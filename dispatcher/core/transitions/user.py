@@ -65,10 +65,11 @@ def stop_requested(state: State, event: e.StopRequested, out: list[Action]) -> N
         state.phase_reason = event.reason
     if event.kind is e.StopKind.NOW:
         state.phase = Phase.STOPPING
-        grace = state.settings.trial_stop_grace_s
+        usual = state.settings.trial_stop_grace_s
+        grace = usual if event.grace_s is None else event.grace_s
         for trial_id in state.running:
             trial = state.trials[trial_id]
-            if trial.attempt_state is not AttemptState.STOPPING:
+            if trial.attempt_state is not AttemptState.STOPPING or event.grace_s is not None:
                 stop_attempt(state, trial, EndReason.SHUTDOWN, grace, out)
     elif state.phase is Phase.RUNNING:
         state.phase = Phase.DRAINING

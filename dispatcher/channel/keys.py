@@ -1,0 +1,38 @@
+"""CURVE key pairs of one experiment, in files that only their owner can read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import zmq
+
+
+class CurveKeys(NamedTuple):
+    """A pair of Z85 texts of 40 characters each."""
+
+    public: str
+    secret: str
+
+    @classmethod
+    def fresh(cls) -> CurveKeys:
+        """A new pair."""
+        public, secret = zmq.curve_keypair()
+        return cls(public.decode(), secret.decode())
+
+    @classmethod
+    def kept(cls, path: Path) -> CurveKeys:
+        """The pair in this file, made at the first call (mode 0600).
+
+        A head that takes over must show the agents the key that they were told.
+        """
+        try:
+            public, secret = path.read_text().split()
+            return cls(public, secret)
+        except FileNotFoundError:
+            keys = cls.fresh()
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w") as file:
+                file.write(f"{keys.public}\n{keys.secret}\n")
+            return keys

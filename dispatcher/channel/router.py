@@ -1,0 +1,250 @@
+"""The head's ROUTER: one thread polls it, known peers speak on it.
+
+Peers are told apart by their routing id, which holds a secret (see
+:mod:`trial_runtime.endpoint`). Frames of unknown ids are counted and dropped. On TCP the
+socket is a CURVE server with an allow-list of client keys, so that strangers do not get as
+far as sending one.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import socket
+from collections import deque
+from pathlib import Path
+from typing import NamedTuple
+
+import zmq
+from zmq.auth.thread import ThreadAuthenticator
+
+from dispatcher.channel.keys import CurveKeys
+from dispatcher.errors import PermanentBackendError
+from trial_runtime.endpoint import MAX_MESSAGE_BYTES
+
+#: Messages that wait in ZeroMQ for one peer before :meth:`RouterLink.send` says no. Beyond
+#: it the link keeps them itself, up to ``MAX_BACKLOG``.
+HIGH_WATER_MARK = 10_000
+MAX_BACKLOG = 100_000
+
+#: Messages taken from the socket at one go, so that one talkative peer cannot keep the
+#: engine from its timers.
+MAX_PER_POLL = 512
+
+
+class Said(NamedTuple):
+    """One message; ``owner`` is the name its peer was admitted under, empty for guests."""
+
+    owner: str
+    peer: bytes
+    payload: bytes
+
+
+class RouterLink:
+    """One peer's place on the ROUTER. Thread: the engine's."""
+
+    def __init__(self, router: Router, owner: str, routing_id: bytes) -> None:
+        self._router = router
+        self.owner = owner
+        self.routing_id = routing_id
+        self._backlog: deque[bytes] = deque()
+
+    def send(self, payload: bytes) -> bool:
+        """Send in order; what the peer cannot take yet is kept, and false returned, once the
+        backlog is full."""
+        if not self._backlog and self._router.send(self.routing_id, payload):
+            return True
+        if len(self._backlog) >= MAX_BACKLOG:
+            return False
+        self._backlog.append(payload)
+        return True
+
+    def flush(self) -> None:
+        """Try the backlog again: the peer has said something, so it is there."""
+        while self._backlog and self._router.send(self.routing_id, self._backlog[0]):
+            self._backlog.popleft()
+
+    def renew(self, routing_id: str) -> None:
+        """Speak with a successor of the peer: what the old one still says is not heard."""
+        self._backlog.clear()
+        self._router.rename(self, routing_id.encode())
+
+
+class Router:
+    """Bind, poll, send. All methods but :meth:`wake` belong to one thread."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
+        self._context = context
+        self._sockets: list[zmq.Socket[bytes]] = []
+        self._home: dict[bytes, zmq.Socket[bytes]] = {}
+        self._links: dict[bytes, RouterLink] = {}
+        self._guest_prefix = b""
+        self._poller = zmq.Poller()
+        self._authenticator: ThreadAuthenticator | None = None
+        self._wake_in, self._wake_out = socket.socketpair()
+        self._wake_in.setblocking(False)
+        self._wake_out.setblocking(False)
+        self._poller.register(self._wake_in, zmq.POLLIN)
+        self.refused = 0
+
+    def bind_ipc(self, path: Path) -> str:
+        """Listen on a socket file; its folder (mode 0700) is what keeps strangers out.
+
+        Raises:
+            PermanentBackendError: the path is too long for a socket, or cannot be made.
+        """
+        address = f"ipc://{path}"
+        limit = zmq.IPC_PATH_MAX_LEN
+        if len(os.fsencode(path)) > limit:
+            raise PermanentBackendError(
+                f"socket path {path} is longer than the {limit} bytes the system takes",
+                hint="set TMPDIR or XDG_RUNTIME_DIR to a shorter folder",
+            )
+        path.unlink(missing_ok=True)  # of a head that died; the leader's lock is ours by now
+        router = self._new_socket()
+        self._bind(router, address)
+        path.chmod(0o600)
+        return address
+
+    def bind_tcp(self, host: str, port: int, keys: CurveKeys, allowed: list[str]) -> str:
+        """Listen on TCP as a CURVE server that admits the ``allowed`` public keys only.
+
+        Raises:
+            PermanentBackendError: the port is in use, or the address is not of this machine.
+        """
+        self._authenticator = ThreadAuthenticator(self._context)
+        self._authenticator.start()
+        self._authenticator.configure_curve_callback(
+            domain="*", credentials_provider=_AllowList(allowed)
+        )
+        router = self._new_socket()
+        router.setsockopt(zmq.CURVE_SERVER, 1)
+        router.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
+        if port:
+            self._bind(router, f"tcp://{host}:{port}")
+            return f"tcp://{host}:{port}"
+        return f"tcp://{host}:{router.bind_to_random_port(f'tcp://{host}')}"
+
+    def _new_socket(self) -> zmq.Socket[bytes]:
+        router = self._context.socket(zmq.ROUTER)
+        router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        router.setsockopt(zmq.ROUTER_HANDOVER, 1)
+        router.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+        router.setsockopt(zmq.SNDHWM, HIGH_WATER_MARK)
+        router.setsockopt(zmq.RCVHWM, HIGH_WATER_MARK)
+        router.setsockopt(zmq.LINGER, 500)  # ms: the last acknowledgements leave
+        self._sockets.append(router)
+        self._poller.register(router, zmq.POLLIN)
+        return router
+
+    def _bind(self, router: zmq.Socket[bytes], address: str) -> None:
+        try:
+            router.bind(address)
+        except zmq.ZMQError as error:
+            raise PermanentBackendError(
+                f"cannot listen on {address}: {error.strerror}",
+                hint="another program has this address; choose another 'channel.port' (0: any)"
+                if error.errno == zmq.EADDRINUSE
+                else "",
+            ) from error
+
+    def admit(self, owner: str, routing_id: str) -> RouterLink:
+        """Let a peer speak under this id; what it says is handed out under ``owner``."""
+        link = RouterLink(self, owner, routing_id.encode())
+        self._links[link.routing_id] = link
+        return link
+
+    def rename(self, link: RouterLink, routing_id: bytes) -> None:
+        """Listen to a new id in place of the old one."""
+        self._links.pop(link.routing_id, None)
+        self._home.pop(link.routing_id, None)
+        link.routing_id = routing_id
+        self._links[routing_id] = link
+
+    def admit_guests(self, token: str) -> None:
+        """Let anybody speak whose id is ``control:<token>:…``: the command line."""
+        self._guest_prefix = f"control:{token}:".encode()
+
+    def poll(self, timeout_s: float) -> list[Said]:
+        """What peers said, waiting at most ``timeout_s`` for it."""
+        ready = self._poller.poll(max(0, int(timeout_s * 1000 + 0.999)))
+        said: list[Said] = []
+        for source, _ in ready:
+            if source is self._wake_in or isinstance(source, int):
+                self._drain_wake()
+            else:
+                self._receive(source, said)
+        return said
+
+    def _receive(self, router: zmq.Socket[bytes], said: list[Said]) -> None:
+        for _ in range(MAX_PER_POLL):
+            try:
+                frames = router.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            peer = frames[0]
+            if len(frames) != 2 or not self._knows(peer):
+                self.refused += 1
+                continue
+            self._home[peer] = router
+            link = self._links.get(peer)
+            if link is not None:
+                link.flush()
+            said.append(Said(link.owner if link else "", peer, frames[1]))
+
+    def _knows(self, peer: bytes) -> bool:
+        if peer in self._links:
+            return True
+        prefix = self._guest_prefix
+        return bool(prefix) and hmac.compare_digest(peer[: len(prefix)], prefix)
+
+    def send(self, routing_id: bytes, payload: bytes) -> bool:
+        """False if the peer is not connected or its queue is full."""
+        router = self._home.get(routing_id)
+        if router is None:
+            return False
+        try:
+            router.send_multipart((routing_id, payload), zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        except zmq.ZMQError as error:
+            if error.errno == zmq.EHOSTUNREACH:
+                return False
+            raise
+        return True
+
+    def leave(self, routing_id: bytes) -> None:
+        """Forget a guest that has been answered."""
+        self._home.pop(routing_id, None)
+
+    def wake(self) -> None:
+        """Let :meth:`poll` return now. From any thread."""
+        try:
+            self._wake_out.send(b"w")
+        except BlockingIOError:
+            pass  # awake already
+
+    def _drain_wake(self) -> None:
+        try:
+            self._wake_in.recv(4096)
+        except BlockingIOError:
+            pass
+
+    def close(self) -> None:
+        """Close all sockets; messages on their way get half a second."""
+        for router in self._sockets:
+            router.close()
+        if self._authenticator is not None:
+            self._authenticator.stop()
+        self._wake_in.close()
+        self._wake_out.close()
+
+
+class _AllowList:
+    """ZAP credentials: these client keys and no others."""
+
+    def __init__(self, keys: list[str]) -> None:
+        self._keys = {key.encode() for key in keys}
+
+    def callback(self, domain: str, key: bytes) -> bool:
+        return key in self._keys

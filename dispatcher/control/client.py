@@ -1,0 +1,95 @@
+"""Asking a running head. Blocking, with a timeout; from any thread, one client each."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import zmq
+
+from dispatcher.control.messages import Request, encoder, reply_decoder
+from dispatcher.errors import PassingBackendError, UserError
+from trial_runtime.endpoint import Endpoint, connect
+
+
+class RunFile(msgspec.Struct):
+    """``run.json`` in the experiment folder (mode 0600): where its head can be asked."""
+
+    pid: int
+    address: str
+    token: str
+    epoch: int
+    started_at: float
+    sockets: str = ""  # folder of the ipc sockets
+
+    def write(self, folder: Path) -> None:
+        """Publish it by rename, so that readers see all of it or the one before."""
+        path = folder / "run.json"
+        temporary = path.with_suffix(".new")
+        temporary.touch(mode=0o600)
+        temporary.write_bytes(msgspec.json.encode(self))
+        temporary.replace(path)
+
+    @classmethod
+    def read(cls, folder: Path) -> RunFile | None:
+        """None if no head has left one."""
+        try:
+            return msgspec.json.decode((folder / "run.json").read_bytes(), type=cls)
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return None
+
+
+class HeadClient:
+    """A connection to the head of one experiment.
+
+    Raises:
+        PassingBackendError: no head is there, or it does not answer in time.
+        UserError: the head refused the request; its own words.
+    """
+
+    def __init__(self, folder: Path, *, timeout_s: float = 10.0) -> None:
+        run = RunFile.read(folder)
+        if run is None:
+            raise PassingBackendError(
+                f"experiment {folder.name} is not running",
+                hint=f"take it up again with: bequeath resume {folder.name}",
+            )
+        self._name = folder.name
+        self._timeout_s = timeout_s
+        self._number = 0
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        identity = f"control:{run.token}:{secrets.token_hex(8)}"
+        self._socket = connect(self._context, Endpoint(run.address, identity))
+
+    def ask(self, verb: str, **arguments: Any) -> Any:
+        """Send a request and wait for its reply."""
+        self._number += 1
+        self._socket.send(encoder.encode(Request(self._number, verb, arguments)))
+        deadline = time.monotonic() + self._timeout_s
+        while (left := deadline - time.monotonic()) > 0:
+            if not self._socket.poll(int(left * 1000) + 1):
+                break
+            reply = reply_decoder.decode(self._socket.recv())
+            if reply.number != self._number:
+                continue
+            if reply.error:
+                raise UserError(reply.error, hint=reply.hint)
+            return reply.data
+        raise PassingBackendError(
+            f"the head of {self._name} does not answer",
+            hint=f"look at its log, or take the experiment up again: bequeath resume {self._name}",
+        )
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self._socket.close()
+        self._context.term()
+
+    def __enter__(self) -> HeadClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,92 @@
+"""Why nothing, or not more, is running: one sentence a user can act on, from the state alone."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dispatcher.core.model import OVER, Phase, State
+from dispatcher.core.stalls import who_waits
+
+
+class Cause(StrEnum):
+    """Everything that can keep a slot empty. A test walks this enumeration."""
+
+    ALL_SLOTS_BUSY = "all slots are busy"
+    OVER = "the experiment is over"
+    DRAINING = "no new trials are started"
+    STALLED = "nothing can move"
+    TUNER_NOT_READY = "the tuner is not ready"
+    WORKER_LOST = "no worker is there"
+    BACKOFF = "waiting before another attempt"
+    ALL_PROPOSED = "every trial has been proposed"
+    NOT_NOW = "the tuner has nothing to propose now"
+    BLOCKED = "requests wait for parents"
+    LOOKAHEAD_FULL = "as many requests wait as lookahead allows"
+    TUNER_BUSY = "the tuner is thinking"
+    TUNER_BEHIND = "the tuner is behind with results"
+    STARTING = "trials are being started"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A cause and its sentence."""
+
+    cause: Cause
+    text: str
+
+
+def why(state: State, now: float) -> Explanation:
+    """The first cause that applies, in the order in which a user can do something about it."""
+    running, slots = len(state.running), state.settings.slots
+    if state.phase in OVER:
+        return _because(Cause.OVER, f"the experiment is {state.phase.value}: {state.phase_reason}")
+    if state.phase is not Phase.RUNNING:
+        text = f"{state.phase.value} ({state.phase_reason}): {running} trials still run"
+        return _because(Cause.DRAINING, text)
+    if running >= slots:
+        return _because(Cause.ALL_SLOTS_BUSY, f"all {slots} slots are busy")
+    if state.fail_at is not None:
+        return _because(Cause.STALLED, "nothing can move any more: " + who_waits(state))
+    if state.queued:
+        if not any(w.alive for w in state.workers.values()):
+            text = f"{len(state.queued)} trials are queued, and no worker is there to run them"
+            return _because(Cause.WORKER_LOST, text)
+        return _because(Cause.STARTING, f"{len(state.queued)} trials wait for a free worker slot")
+    if not state.host_ready:
+        return _because(Cause.TUNER_NOT_READY, "the tuner's process is starting")
+    if state.backoff:
+        first, due = min(state.backoff.items(), key=lambda item: item[1])
+        text = f"trial {first} starts its next attempt in {max(0.0, due - now):.0f} s"
+        return _because(Cause.BACKOFF, text)
+    if state.open:
+        first = next(iter(state.open))
+        since = now - state.trials[first].since
+        text = f"request {first} has been in generate_parameters for {since:.0f} s"
+        return _because(Cause.TUNER_BUSY, text)
+    return _idle(state)
+
+
+def _idle(state: State) -> Explanation:
+    limit = state.settings.max_trials
+    waiting = len(state.blocked) + len(state.held)
+    asked_for = state.submitted + len(state.blocked)
+    if waiting and limit is not None and asked_for >= limit:
+        text = f"the last of {limit} trials wait: {who_waits(state)}"
+        return _because(Cause.BLOCKED, text)
+    if waiting >= state.lookahead and waiting:
+        text = f"{waiting} requests wait, as many as lookahead allows: {who_waits(state)}"
+        return _because(Cause.LOOKAHEAD_FULL, text)
+    if len(state.delivering) > state.settings.slots:
+        text = f"the tuner has {len(state.delivering)} results to take before more is asked of it"
+        return _because(Cause.TUNER_BEHIND, text)
+    if state.parked:
+        text = f"the tuner said 'not now' to request {next(iter(state.parked))}; it is asked again"
+        return _because(Cause.NOT_NOW, text + " after the next result")
+    if waiting:
+        return _because(Cause.BLOCKED, who_waits(state))
+    if limit is not None and state.submitted >= limit:
+        return _because(Cause.ALL_PROPOSED, f"all {limit} trials were proposed, the last ones run")
+    return _because(Cause.STARTING, "the next trial is being prepared")
+
+
+def _because(cause: Cause, text: str) -> Explanation:
+    return Explanation(cause, text)

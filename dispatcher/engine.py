@@ -1,0 +1,228 @@
+"""The one thread that owns the state and the journal's write side.
+
+One turn: poll the peers, turn what they said into facts, apply them, commit the batch, and
+only then let acknowledgements and actions leave. It decides nothing (the core does) and
+waits for nothing but the poll.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from dispatcher.channel import Router, Said
+from dispatcher.control.desk import Desk, Handled
+from dispatcher.core import State, apply, check, next_deadline
+from dispatcher.core import actions as a
+from dispatcher.core import events as e
+from dispatcher.core.model import OVER
+from dispatcher.errors import InvalidTransition, ProtocolError
+from dispatcher.ports import Backend, Entry, Journal, TunerPort
+
+#: Facts applied in one transaction: larger batches would delay the acknowledgement of their
+#: first fact for more than they save.
+BATCH = 256
+
+#: Seconds between looks at the peers' processes and leases.
+CHECK_EVERY_S = 0.5
+
+#: Facts whose loss in a power cut loses nothing: they are asked or reported again.
+_TRANSIENT = (
+    e.WaitStarted,
+    e.WaitGivenUp,
+    e.ForeignWaitSeen,
+    e.ForeignWaitOver,
+    e.AttemptStarted,
+    e.Tick,
+    e.StacksReported,
+    e.TunerHostReady,
+)
+
+
+class Watcher(Protocol):
+    """Whom the engine tells of what leaves it. Thread: the engine's; must not wait."""
+
+    def act(self, action: a.HeadAction) -> None:
+        """Something for the head itself."""
+        ...
+
+    def stacks(self, stacks: dict[int, str]) -> None:
+        """Stacks of blocked tuner threads have come in."""
+        ...
+
+    def peer_fault(self, owner: str, error: Exception) -> None:
+        """A peer said what it may not say; the message was dropped."""
+        ...
+
+
+class _Fact(NamedTuple):
+    owner: str  # which door it came through; empty: ours
+    event: e.Event
+
+
+class Engine(threading.Thread):
+    """Runs until the core says :class:`~dispatcher.core.actions.Finish`, or an error.
+
+    ``error`` holds what ended it early: a full disk, a broken invariant.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        journal: Journal,
+        router: Router,
+        tuner: TunerPort,
+        backends: dict[str, Backend],
+        desk: Desk,
+        watcher: Watcher,
+        *,
+        debug: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(name="engine", daemon=True)
+        self.state = state
+        self.error: BaseException | None = None
+        self.finished = threading.Event()
+        self._journal = journal
+        self._router = router
+        self._tuner = tuner
+        self._backends = backends
+        self._desk = desk
+        self._watcher = watcher
+        self._debug = debug
+        self._clock = clock
+        self._inbox: deque[e.Event] = deque(maxlen=10_000)
+        self._replies: list[tuple[bytes, Handled]] = []
+        self._heard: set[str] = set()
+        self._abandon = False
+
+    def post(self, event: e.Event) -> None:
+        """Hand in a fact. From any thread."""
+        self._inbox.append(event)
+        self._router.wake()
+
+    def abandon(self) -> None:
+        """End the thread where it stands; the journal is what is left. From any thread."""
+        self._abandon = True
+        self._router.wake()
+
+    def run(self) -> None:
+        """The thread."""
+        try:
+            self._loop()
+        except BaseException as error:  # noqa: BLE001 - the head re-raises it
+            self.error = error
+        finally:
+            self.finished.set()
+
+    def begin(self, actions: list[a.Action]) -> None:
+        """Carry out what is outstanding. Before :meth:`start`, from the head's thread."""
+        self._perform(actions)
+
+    def _loop(self) -> None:
+        next_check = time.monotonic()
+        while self.state.phase not in OVER and not self._abandon:
+            facts = self._collect(self._router.poll(self._timeout(next_check)))
+            if time.monotonic() >= next_check:
+                next_check = time.monotonic() + CHECK_EVERY_S
+                facts.extend(_Fact("", event) for event in self._check_peers())
+            due = next_deadline(self.state)
+            if due is not None and due <= self._clock():
+                facts.append(_Fact("", e.Tick()))
+            for start in range(0, len(facts), BATCH):
+                self._turn(facts[start : start + BATCH])
+            self._acknowledge()
+            self._send_replies()
+
+    def _timeout(self, next_check: float) -> float:
+        timeout = next_check - time.monotonic()
+        due = next_deadline(self.state)
+        if due is not None:
+            timeout = min(timeout, due - self._clock())
+        return max(0.0, timeout)
+
+    def _collect(self, said: list[Said]) -> list[_Fact]:
+        facts: list[_Fact] = []
+        while self._inbox:
+            facts.append(_Fact("", self._inbox.popleft()))
+        for owner, peer, payload in said:
+            try:
+                if owner == "":
+                    handled = self._desk.receive(payload, self.state)
+                    facts.extend(_Fact("", event) for event in handled.events)
+                    self._replies.append((peer, handled))
+                    continue
+                port = self._tuner if owner == "tuner" else self._backends[owner]
+                facts.extend(_Fact(owner, event) for event in port.receive(payload))
+                self._heard.add(owner)
+            except ProtocolError as error:
+                self._watcher.peer_fault(owner, error)
+        return facts
+
+    def _check_peers(self) -> list[e.Event]:
+        events = self._tuner.check()
+        for backend in self._backends.values():
+            events.extend(backend.check())
+        return events
+
+    def _turn(self, facts: list[_Fact]) -> None:
+        """Apply a batch, commit it, then act."""
+        state = self.state
+        entries: list[Entry] = []
+        actions: list[a.Action] = []
+        durable = False
+        at = self._clock()
+        for owner, event in facts:
+            try:
+                step = apply(state, event, at)
+            except InvalidTransition as error:
+                if not owner:
+                    raise
+                self._watcher.peer_fault(owner, error)
+                continue
+            if isinstance(event, e.StacksReported):
+                self._watcher.stacks(event.stacks)
+                continue
+            entries.append(Entry(at, event, step.counted))
+            actions.extend(step.actions)
+            durable = durable or not isinstance(event, _TRANSIENT)
+            if self._debug:
+                check(state)
+        if entries:
+            touched = [state.trials[t] for t in state.dirty]
+            self._journal.append(entries, touched, durable=durable)
+            state.dirty.clear()
+        self._perform(actions)
+
+    def _acknowledge(self) -> None:
+        """All that was heard in this turn is on disk."""
+        for name in self._heard:
+            if name != "tuner":
+                self._backends[name].acknowledge()
+                self._backends[name].flush()
+        self._heard.clear()
+
+    def _perform(self, actions: list[a.Action]) -> None:
+        for action in actions:
+            if isinstance(action, a.TUNER_ACTIONS):
+                self._tuner.perform(action)
+            elif isinstance(action, a.WORKER_ACTIONS):
+                self._backend_of(action.worker).perform(action)
+            else:
+                self._watcher.act(action)
+        self._tuner.flush()
+        for backend in self._backends.values():
+            backend.flush()
+
+    def _backend_of(self, worker: str) -> Backend:
+        """Workers are called ``<backend>`` or ``<backend>/<host>``."""
+        return self._backends[worker.partition("/")[0]]
+
+    def _send_replies(self) -> None:
+        for peer, handled in self._replies:
+            self._router.send(peer, handled.reply(self.state))
+            self._router.leave(peer)
+        self._replies.clear()
