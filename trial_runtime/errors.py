@@ -1,0 +1,96 @@
+"""All errors of the trial runtime: what a trial's author, or an agent, may have to catch.
+
+Every error carries a sentence (its text), ``hint`` (what to do about it) and ``where``
+(a place a person can go to: a path, a tensor), as the dispatcher's errors do.
+"""
+
+from __future__ import annotations
+
+
+class TrialRuntimeError(Exception):
+    """Base of everything the trial runtime raises on purpose."""
+
+    def __init__(self, message: str, *, hint: str = "", where: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.where = where
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        advice = f"\n  {self.hint}" if self.hint else ""
+        return f"{place}{self.message}{advice}"
+
+
+class WeightsError(TrialRuntimeError):
+    """Base of all errors about weights; raised itself when a state cannot be stored as asked."""
+
+
+class WeightsNotFound(WeightsError):
+    """Raised when there are no weights at a path and nobody said that there must be."""
+
+
+class WeightsTaken(WeightsError):
+    """Raised when a save would replace weights that another attempt has published."""
+
+
+class WeightsMismatch(WeightsError):
+    """Raised by a strict load when stored and wanted tensors do not fit one to one."""
+
+
+class StaleWeights(WeightsError):
+    """Raised when the weights announced by their digest did not appear within the bound."""
+
+    def __init__(self, path: str, *, expected: str, found: str, waited_s: float) -> None:
+        seen = f"found digest {found}" if found else "found no manifest"
+        super().__init__(
+            f"weights with digest {expected} did not appear within {waited_s:.0f} s; {seen}",
+            hint="the file system shows an older state than was announced: check the mount and "
+            "its acdirmax, or that nobody else writes to this path",
+            where=path,
+        )
+        self.expected = expected
+        self.found = found
+
+
+class CorruptWeights(WeightsError):
+    """Raised when a file is truncated, forged or changed after it was published."""
+
+    def __init__(self, message: str, *, where: str, writer: str = "") -> None:
+        author = f" (written by {writer})" if writer else ""
+        super().__init__(
+            message + author,
+            hint="the file was changed or cut after it was published; train that trial again, "
+            "or restore the file from a copy",
+            where=where,
+        )
+        self.writer = writer
+
+
+class PathError(WeightsError):
+    """Base of errors about where a path of weights leads."""
+
+
+class PathOutsideRoot(PathError):
+    """Raised when a path does not lie below the weights root (or a declared read root)."""
+
+
+class PathThroughLink(PathError):
+    """Raised when a symbolic link on the way leads out of the weights root."""
+
+
+class DiskFull(WeightsError):
+    """Raised when weights did not fit on the disk; nothing of them was published."""
+
+    def __init__(self, path: str, *, needed_bytes: int, reason: str) -> None:
+        super().__init__(
+            f"no space for {needed_bytes:,} bytes of weights: {reason}",
+            hint="free space below the weights root (bequeath weights gc --dry-run shows what "
+            "may go), then save again; what was there before is untouched",
+            where=path,
+        )
+        self.needed_bytes = needed_bytes
+
+
+class MissingExtra(TrialRuntimeError):
+    """Raised when a library is needed that is not installed; names the extra that brings it."""

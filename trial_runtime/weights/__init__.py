@@ -1,0 +1,86 @@
+"""The weight store: publish training state at a path, and start from it elsewhere.
+
+``save`` writes what changed since the parent into one safetensors file and a manifest
+(which tensor lies where, with which digest); ``load`` maps the files and copies straight
+into a model. Readers are told the digest of the manifest by other means and check it, and
+each tensor they take against it. Nothing here decides who is whose parent, what may be
+deleted, or which path is whose; nothing here deletes what others may refer to.
+
+Read first: ``manifest.py`` (what is on disk), ``saving.py``, ``loading.py``; then
+``skeleton.py`` (nested state), ``paths.py`` (what may be reached), ``plain.py`` (weights
+that a trial wrote by its own means), ``usage.py`` (which files belong to whom).
+
+Importing this imports neither torch nor numpy: names are loaded when they are used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trial_runtime.weights.exporting import export
+    from trial_runtime.weights.loading import load
+    from trial_runtime.weights.matching import Form, MatchReport, Reshaped
+    from trial_runtime.weights.plain import (
+        FilesDigest,
+        PublishedDigest,
+        digest_tree,
+        published_digest,
+        verify_tree,
+    )
+    from trial_runtime.weights.reading import read_manifest
+    from trial_runtime.weights.roots import configure
+    from trial_runtime.weights.saving import Published, save
+    from trial_runtime.weights.verifying import Verified, verify
+
+_HOMES = {
+    "export": "exporting",
+    "load": "loading",
+    "Form": "matching",
+    "MatchReport": "matching",
+    "Reshaped": "matching",
+    "FilesDigest": "plain",
+    "PublishedDigest": "plain",
+    "digest_tree": "plain",
+    "published_digest": "plain",
+    "verify_tree": "plain",
+    "read_manifest": "reading",
+    "configure": "roots",
+    "Published": "saving",
+    "save": "saving",
+    "Verified": "verifying",
+    "verify": "verifying",
+}
+
+__all__ = [
+    "FilesDigest",
+    "Form",
+    "MatchReport",
+    "Published",
+    "PublishedDigest",
+    "Reshaped",
+    "Verified",
+    "configure",
+    "digest_tree",
+    "export",
+    "load",
+    "published_digest",
+    "read_manifest",
+    "save",
+    "verify",
+    "verify_tree",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,34 @@
+"""BLAKE3 of buffers, on as many threads as the process may use."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+# From here on a second thread inside one digest pays for starting it.
+_MANY_THREADS_BYTES: Final = 64 * 1024 * 1024
+# More threads than this only wait for memory.
+_MAX_WORKERS: Final = 8
+
+
+def workers() -> int:
+    """Threads worth using for hashing and copying on the processors this process may use."""
+    try:
+        allowed = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        allowed = os.cpu_count() or 1
+    return max(1, min(allowed, _MAX_WORKERS))
+
+
+def digest(data: Any, threads: int = 1) -> str:
+    """BLAKE3 of a buffer as hex; releases the interpreter meanwhile.
+
+    ``threads`` above one counts for large buffers only. Never blake3's automatic choice:
+    its threads are kept by the process, and are missing after a fork.
+    """
+    from blake3 import blake3
+
+    size = memoryview(data).nbytes
+    if threads > 1 and size >= _MANY_THREADS_BYTES:
+        return blake3(data, max_threads=threads).hexdigest()
+    return blake3(data).hexdigest()

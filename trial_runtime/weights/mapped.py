@@ -1,0 +1,119 @@
+"""Data files mapped into memory, and the digests of what is taken from them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from trial_runtime.errors import CorruptWeights
+from trial_runtime.weights import hashing, staging
+from trial_runtime.weights.manifest import TensorEntry
+from trial_runtime.weights.paths import open_regular
+from trial_runtime.weights.reading import OpenedManifest, check_data_file
+
+# Pieces that copying threads share among themselves.
+_COPY_PIECE_BYTES = 8 * 1024 * 1024
+
+
+class MappedFiles:
+    """The data files of one manifest, each mapped when the first tensor of it is asked for.
+
+    Mappings are private and copy-on-write: tensors over them may be trained on, and the
+    file never changes. They live as long as a tensor over them does; the files may be
+    unlinked meanwhile, but who cuts one short kills its readers (SIGBUS), which is why
+    nothing of ours ever does.
+    """
+
+    def __init__(self, opened: OpenedManifest) -> None:
+        self._opened = opened
+        self._maps: dict[str, mmap.mmap] = {}
+
+    def prepare(self, entries: Iterable[TensorEntry]) -> None:
+        """Map what these tensors need and have the disk begin to read it, and nothing else."""
+        for entry in entries:
+            if not entry.nbytes:
+                continue
+            mapping = self._map(entry.file)
+            begin = entry.offset - entry.offset % mmap.PAGESIZE
+            mapping.madvise(mmap.MADV_WILLNEED, begin, entry.offset + entry.nbytes - begin)
+
+    def _map(self, reference: str) -> mmap.mmap:
+        mapping = self._maps.get(reference)
+        if mapping is None:
+            path = self._opened.file(reference)
+            fd, size = open_regular(path)
+            try:
+                check_data_file(self._opened, reference, fd, size)
+                mapping = mmap.mmap(fd, size, access=mmap.ACCESS_COPY)
+            finally:
+                os.close(fd)
+            # A partial load must not pay for the neighbours that read-ahead would bring.
+            mapping.madvise(mmap.MADV_RANDOM)
+            self._maps[reference] = mapping
+        return mapping
+
+    def view(self, entry: TensorEntry) -> memoryview:
+        """The bytes of a tensor."""
+        if not entry.nbytes:
+            return memoryview(b"")
+        return memoryview(self._map(entry.file))[entry.offset : entry.offset + entry.nbytes]
+
+    def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
+        """A tensor over the mapping, of torch or numpy."""
+        data: Any = self._map(entry.file) if entry.nbytes else b""
+        make = staging.torch_from if like == "torch" else staging.numpy_from
+        return make(data, entry.offset, entry.dtype, entry.shape, f"tensor {name!r}")
+
+    def verify(self, entries: Mapping[str, TensorEntry]) -> None:
+        """Compute the digests of tensors and compare them with the manifest's.
+
+        Raises:
+            CorruptWeights: the first that differs, with the file and its writer.
+        """
+        places = {
+            (entry.file, entry.offset, entry.nbytes): (name, entry)
+            for name, entry in entries.items()
+            if entry.nbytes and entry.blake3
+        }
+        # The largest first, or one thread ends with it while the others have nothing to do.
+        todo = sorted(places.values(), key=lambda item: -item[1].nbytes)
+        threads = hashing.workers()
+
+        def wrong(item: tuple[str, TensorEntry]) -> bool:
+            return hashing.digest(self.view(item[1]), threads) != item[1].blake3
+
+        with ThreadPoolExecutor(threads, thread_name_prefix="weights-hash") as pool:
+            for (name, entry), bad in zip(todo, pool.map(wrong, todo), strict=True):
+                if bad:
+                    pool.shutdown(cancel_futures=True)
+                    raise CorruptWeights(
+                        f"tensor {name!r} is not what was published (its digest differs)",
+                        where=self._opened.file(entry.file),
+                        writer=self._opened.manifest.writer,
+                    )
+
+
+def copy_bytes(pairs: Iterable[tuple[memoryview, memoryview]]) -> None:
+    """Copy from each first buffer into each second one of the same size, on several threads."""
+    import numpy as np
+
+    pieces = [
+        (source[at : at + _COPY_PIECE_BYTES], target[at : at + _COPY_PIECE_BYTES])
+        for source, target in pairs
+        for at in range(0, source.nbytes, _COPY_PIECE_BYTES)
+    ]
+
+    def copy(piece: tuple[memoryview, memoryview]) -> None:
+        # numpy releases the interpreter while it copies; slice assignment does not.
+        np.copyto(np.frombuffer(piece[1], np.uint8), np.frombuffer(piece[0], np.uint8))
+
+    if len(pieces) < 2:
+        for piece in pieces:
+            copy(piece)
+        return
+    with ThreadPoolExecutor(hashing.workers(), thread_name_prefix="weights-copy") as pool:
+        for _ in pool.map(copy, pieces):
+            pass

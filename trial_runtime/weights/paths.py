@@ -1,0 +1,137 @@
+"""Where a path of weights leads, in one canonical spelling, and whether it may lead there.
+
+Tuners choose ``save_path`` and ``restore_path``; agents and the tuner host turn them into
+the canonical path below the weights root with :func:`resolve_in_root`, so that two
+spellings of one place are one claim. Nothing here writes, and nothing needs to exist yet.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from trial_runtime.errors import CorruptWeights, PathOutsideRoot, PathThroughLink, WeightsError
+
+
+def resolve_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()) -> str:
+    """The canonical path of weights.
+
+    Args:
+        root: the weights root; need not exist yet.
+        candidate: absolute, or relative to ``root``.
+        read_roots: further folders that may be read from. Give them for a
+            ``restore_path``, never for a ``save_path``.
+
+    Returns:
+        Relative to ``root`` with ``/`` between parts when it lies below it; absolute when
+        it lies in one of ``read_roots``. Links inside a root are followed, so equal places
+        give equal strings.
+
+    Raises:
+        PathOutsideRoot: it lies in none of them, or is ``root`` itself.
+        PathThroughLink: it is spelled as lying below a root, but a symbolic link leads out.
+    """
+    _check_spelling(candidate)
+    real_root = os.path.realpath(root)
+    joined = os.path.join(root, candidate)
+    real = os.path.realpath(joined)
+    if os.path.islink(real):  # realpath gives up on loops and leaves the link in place
+        raise PathThroughLink("the symbolic links on this path go in circles", where=candidate)
+    inside = relative_to(real_root, real)
+    if inside == ".":
+        raise PathOutsideRoot(
+            "is the weights root itself", hint="choose a folder below it", where=candidate
+        )
+    if inside is not None:
+        return inside
+    reads = tuple(read_roots)
+    for other in reads:
+        if relative_to(os.path.realpath(other), real) is not None:
+            return real
+    for spelled_root in (root, real_root, *reads):
+        if relative_to(os.path.abspath(spelled_root), os.path.abspath(joined)) is not None:
+            raise PathThroughLink(
+                f"a symbolic link on this path leads out of {spelled_root}, to {real}",
+                hint="save and read below the weights root itself, not through a link",
+                where=candidate,
+            )
+    raise PathOutsideRoot(
+        f"does not lie below the weights root {root}",
+        hint="choose a path below the weights root; weights that are only read may lie in a "
+        "folder declared in weightsReadRoots",
+        where=candidate,
+    )
+
+
+def _check_spelling(candidate: str) -> None:
+    if not candidate or "\0" in candidate:
+        raise PathOutsideRoot("is not a path", where=repr(candidate))
+
+
+def relative_to(root: str, path: str) -> str | None:
+    """``path`` as seen from ``root`` in posix spelling ('.' for the root), None if outside.
+
+    Compares text only: resolve both first.
+    """
+    try:
+        return PurePosixPath(path).relative_to(root).as_posix()
+    except ValueError:
+        return None
+
+
+def nested(one: str, other: str) -> bool:
+    """Whether two canonical paths claim the same place, or one contains the other."""
+    a, b = PurePosixPath(one), PurePosixPath(other)
+    return a.is_relative_to(b) or b.is_relative_to(a)
+
+
+def holding_root(path: str, roots: Iterable[str]) -> str | None:
+    """The real path of the first of ``roots`` that holds ``path``, or None."""
+    real = os.path.realpath(path)
+    for root in roots:
+        real_root = os.path.realpath(root)
+        if relative_to(real_root, real) is not None:
+            return real_root
+    return None
+
+
+def resolve_reference(folder: str, reference: str, root: str, *, writer: str = "") -> str:
+    """The real path of a data file that a manifest in ``folder`` refers to.
+
+    Raises:
+        CorruptWeights: the reference leads out of ``root``: no writer of ours made it.
+    """
+    real = os.path.realpath(os.path.join(folder, reference))
+    if relative_to(os.path.realpath(root), real) in (None, "."):
+        raise CorruptWeights(
+            f"refers to {reference!r}, which lies outside the weights root {root}",
+            where=folder,
+            writer=writer,
+        )
+    return real
+
+
+def open_regular(path: str) -> tuple[int, int]:
+    """Open a file for reading and give its descriptor and size in bytes.
+
+    The last part of the path may not be a link, and nothing but a regular file is read:
+    a FIFO would block for ever, a device could have effects.
+
+    Raises:
+        FileNotFoundError: there is none.
+        PathThroughLink: it is a symbolic link.
+        WeightsError: it is no regular file.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        if os.path.islink(path):
+            raise PathThroughLink("is a symbolic link, not a file", where=path) from None
+        raise
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(fd)
+        raise WeightsError("is not a regular file", where=path)
+    return fd, status.st_size

@@ -1,0 +1,223 @@
+"""Weights that a trial wrote by its own means: any file, or a folder of files.
+
+The agent that ran the trial makes them durable and digests them before the commit; the
+agent of a child compares them before the child starts.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import msgspec
+
+from trial_runtime.errors import (
+    CorruptWeights,
+    PathThroughLink,
+    StaleWeights,
+    WeightsError,
+    WeightsNotFound,
+)
+from trial_runtime.weights.paths import open_regular, relative_to
+from trial_runtime.weights.publishing import sync_folder
+from trial_runtime.weights.reading import Patience, manifest_bytes
+
+MAX_FILES: Final = 10_000
+_READ_BYTES: Final = 4 * 1024 * 1024
+_FIRST_PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFile:
+    """One file: its path below the folder ('.' when the path itself is the file)."""
+
+    path: str
+    nbytes: int
+    blake3: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilesDigest:
+    """What lies at a path; ``digest`` covers names, sizes and contents."""
+
+    digest: str
+    files: tuple[PlainFile, ...]  # sorted by path
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedDigest:
+    """The digest that a commit announces, and which of the two kinds of weights it names."""
+
+    kind: Literal["bequeath", "files"]
+    digest: str
+    nbytes: int  # of everything a reader of these weights may have to read
+
+
+def published_digest(path: str, *, max_files: int = MAX_FILES) -> PublishedDigest:
+    """The digest of whatever a trial left at its ``save_path``; makes it durable first.
+
+    A folder with our manifest is named by the manifest's digest (files beside it are not
+    covered), anything else by :func:`digest_tree`. Blocks on the disk.
+
+    Raises:
+        WeightsNotFound: there is nothing.
+        CorruptWeights: a manifest that cannot be read, or whose files are missing or short.
+        PathThroughLink, WeightsError: see :func:`digest_tree`.
+    """
+    from trial_runtime.weights.reading import open_manifest
+    from trial_runtime.weights.roots import Located
+
+    raw = manifest_bytes(path) if os.path.isdir(path) else None
+    if raw is None:
+        tree = digest_tree(path, max_files=max_files)
+        return PublishedDigest("files", tree.digest, tree.nbytes)
+    # Which root confines the references is the caller's business: it has resolved the path.
+    opened = open_manifest(Located(os.path.realpath(path), os.sep), None, Patience(0.0))
+    return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
+
+
+def digest_tree(path: str, *, max_files: int = MAX_FILES, sync: bool = True) -> FilesDigest:
+    """Digest a file, or all files below a folder.
+
+    Args:
+        path: a file or folder; resolved by the caller.
+        max_files: refuse more: who saves weights as a hundred thousand files is mistaken.
+        sync: make files and folders durable before they are read. Blocks on the disk.
+
+    Raises:
+        WeightsNotFound: nothing is there, or a folder without any file.
+        PathThroughLink: a link leads out of the folder.
+        WeightsError: too many files, or something that is no file (a socket, a FIFO).
+    """
+    if os.path.islink(path):
+        raise PathThroughLink("is a symbolic link", where=path)
+    if os.path.isfile(path):
+        files = [_digest_file(path, ".", sync)]
+        if sync:
+            sync_folder(os.path.dirname(os.path.abspath(path)))
+    elif os.path.isdir(path):
+        files = _digest_folder(path, max_files, sync)
+    else:
+        raise WeightsNotFound(
+            "there are no weights here",
+            hint="the trial has to write its weights to its save_path before it ends",
+            where=path,
+        )
+    if not files:
+        raise WeightsNotFound("this folder of weights holds no file", where=path)
+    listing = msgspec.json.encode([(f.path, f.nbytes, f.blake3) for f in files])
+    from trial_runtime.weights.hashing import digest
+
+    return FilesDigest(digest(listing), tuple(files), sum(f.nbytes for f in files))
+
+
+def _digest_folder(top: str, max_files: int, sync: bool) -> list[PlainFile]:
+    found: list[str] = []
+    folders: list[str] = []
+    pending = [top]
+    real_top = os.path.realpath(top)
+    while pending:
+        folder = pending.pop()
+        folders.append(folder)
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    _refuse_link_out(real_top, entry.path)
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                else:
+                    found.append(entry.path)
+        if len(found) + len(folders) > max_files:
+            raise WeightsError(
+                f"holds more than {max_files:,} files and folders",
+                hint="save into one file, or with trial_runtime.weights.save",
+                where=top,
+            )
+    files = [
+        _digest_file(path, os.path.relpath(path, top).replace(os.sep, "/"), sync) for path in found
+    ]
+    if sync:
+        for folder in folders:
+            sync_folder(folder)
+    return sorted(files, key=lambda f: f.path)
+
+
+def _refuse_link_out(real_top: str, path: str) -> None:
+    real = os.path.realpath(path)
+    if relative_to(real_top, real) is None:
+        raise PathThroughLink(f"a symbolic link leads out of the weights, to {real}", where=path)
+    if not stat.S_ISREG(os.stat(real).st_mode):
+        raise WeightsError("a symbolic link to something that is not a file", where=path)
+
+
+def _digest_file(path: str, name: str, sync: bool) -> PlainFile:
+    from blake3 import blake3
+
+    hasher = blake3()
+    nbytes = 0
+    buffer = memoryview(bytearray(_READ_BYTES))
+    fd, _ = open_regular(os.path.realpath(path))
+    try:
+        if sync:
+            os.fsync(fd)
+        while read := os.readv(fd, [buffer]):
+            hasher.update(buffer[:read])
+            nbytes += read
+    finally:
+        os.close(fd)
+    return PlainFile(name, nbytes, hasher.hexdigest())
+
+
+def verify_tree(
+    path: str,
+    digest: str,
+    *,
+    expected: tuple[PlainFile, ...] = (),
+    max_files: int = MAX_FILES,
+    writer: str = "",
+    patience: Patience | None = None,
+) -> FilesDigest:
+    """Make sure that what lies at a path has this digest.
+
+    Waits within the bound of ``patience`` (default 75 s) while it does not: the file
+    system may lag behind. Each look reads all of it.
+
+    Args:
+        path: a file or folder.
+        digest: what :func:`digest_tree` gave at the commit.
+        expected: its files, so that the error can name the one that differs.
+        max_files: as in :func:`digest_tree`.
+        writer: the trial and attempt that wrote it, for the error.
+        patience: how long to wait.
+
+    Raises:
+        StaleWeights: nothing of that digest appeared.
+        CorruptWeights: the same, and ``expected`` tells which files differ.
+    """
+    waiting = patience or Patience()
+    deadline = waiting.clock() + waiting.timeout_s
+    pause = _FIRST_PAUSE_S
+    while True:
+        try:
+            found = digest_tree(path, max_files=max_files, sync=False)
+        except (WeightsNotFound, FileNotFoundError):
+            found = FilesDigest("", (), 0)
+        if found.digest == digest:
+            return found
+        left = deadline - waiting.clock()
+        if left <= 0:
+            break
+        waiting.sleep(min(pause, left))
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
+    differing = sorted({f.path for f in set(expected) ^ set(found.files)})
+    if expected and found.digest:
+        raise CorruptWeights(
+            "changed since they were committed: " + ", ".join(differing[:5]),
+            where=path,
+            writer=writer,
+        )
+    raise StaleWeights(path, expected=digest, found=found.digest, waited_s=waiting.timeout_s)

@@ -1,0 +1,132 @@
+"""How a file appears: whole and durable under its name, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from trial_runtime.errors import DiskFull
+from trial_runtime.weights.failpoints import hit
+
+TEMPORARY_PREFIX: Final = ".tmp-"
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# One write call: large enough that calls do not count, small enough that write-back of the
+# first piece is under way while the second is copied.
+WRITE_PIECE_BYTES: Final = 8 * 1024 * 1024
+_SYNC_FILE_RANGE_WRITE: Final = 2
+
+
+@contextmanager
+def disk_full_named(path: str, needed_bytes: int) -> Iterator[None]:
+    """Turn the system's ways of saying *full* into :class:`DiskFull`."""
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno in _FULL:
+            raise DiskFull(
+                path, needed_bytes=needed_bytes, reason=fault.strerror or str(fault)
+            ) from fault
+        raise
+
+
+class NewFile:
+    """A file under a temporary name beside its final one.
+
+    Use as a context manager: leaving it without :meth:`publish` removes the file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        folder, name = os.path.split(path)
+        self._folder = folder
+        self._temporary = os.path.join(folder, f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}-{name}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        self.fd = os.open(self._temporary, flags, 0o666)
+        self._published = False
+
+    def __enter__(self) -> NewFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+        if not self._published:
+            try:
+                os.unlink(self._temporary)
+            except FileNotFoundError:
+                pass
+
+    def write_at(self, data: memoryview, offset: int) -> None:
+        """Write all of ``data`` at ``offset``, and have the disk begin with it at once."""
+        start_write_back = _start_write_back()
+        while data.nbytes:
+            written = os.pwrite(self.fd, data[:WRITE_PIECE_BYTES], offset)
+            start_write_back(self.fd, offset, written)
+            data = data[written:]
+            offset += written
+
+    def publish(self, what: str) -> None:
+        """Make it durable and give it its name, replacing what has it; blocks on the disk."""
+        hit(f"{what}.written")
+        os.fsync(self.fd)
+        hit(f"{what}.synced")
+        fd, self.fd = self.fd, -1
+        os.close(fd)  # NFS reports a full server here at the latest
+        os.rename(self._temporary, self.path)
+        self._published = True
+        sync_folder(self._folder)
+        hit(f"{what}.renamed")
+
+
+def sync_folder(path: str) -> None:
+    """Make the names in a folder durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def make_folder(path: str) -> None:
+    """Create a folder with all above it, durably."""
+    missing = []
+    above = path
+    while not os.path.isdir(above):
+        missing.append(above)
+        above = os.path.dirname(above)
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder)
+        except FileExistsError:
+            if not os.path.isdir(folder):
+                raise
+        sync_folder(os.path.dirname(folder))
+
+
+_write_back: Callable[[int, int, int], object] | None = None
+
+
+def _start_write_back() -> Callable[[int, int, int], object]:
+    """``sync_file_range`` where the system has it, else a function that does nothing.
+
+    Without it the kernel keeps all of a gigabyte in memory until fsync, and disk and
+    processor work one after the other. It is a hint: its failure is of no consequence.
+    """
+    global _write_back
+    if _write_back is None:
+        import ctypes
+
+        try:
+            call = ctypes.CDLL(None, use_errno=True).sync_file_range
+        except (OSError, AttributeError):
+            _write_back = lambda fd, offset, nbytes: None  # noqa: E731  (one line, one use)
+        else:
+            call.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+            _write_back = lambda fd, offset, nbytes: call(  # noqa: E731  (one line, one use)
+                fd, offset, nbytes, _SYNC_FILE_RANGE_WRITE
+            )
+    return _write_back

@@ -1,0 +1,220 @@
+"""Opening published weights: the manifest, its digest, and patience with slow file systems."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsNotFound
+from trial_runtime.weights import datafile
+from trial_runtime.weights.hashing import digest as digest_of
+from trial_runtime.weights.manifest import (
+    MANIFEST_NAME,
+    MAX_MANIFEST_BYTES,
+    Manifest,
+    decode,
+)
+from trial_runtime.weights.paths import open_regular, resolve_reference
+from trial_runtime.weights.roots import Located, locate_to_read
+
+# NFS clients may show a folder as it was acdirmax ago: 60 s by default, and a margin.
+STALE_TIMEOUT_S: Final = 75.0
+_FIRST_PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 2.0
+_ABSENT: Final = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE}
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a reader waits for announced weights to appear; clock and sleep for tests."""
+
+    timeout_s: float = STALE_TIMEOUT_S
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedManifest:
+    """A manifest that was read, checked and, where a digest was given, found to be the one."""
+
+    folder: str  # real path
+    root: str  # what references may not leave
+    manifest: Manifest
+    digest: str
+
+    def file(self, reference: str) -> str:
+        """The real path of a data file, confined to the root."""
+        return resolve_reference(self.folder, reference, self.root, writer=self.manifest.writer)
+
+
+def read_manifest(
+    path: str | os.PathLike[str],
+    *,
+    digest: str | None = None,
+    root: str | None = None,
+    read_roots: tuple[str, ...] | None = None,
+    stale_timeout_s: float = STALE_TIMEOUT_S,
+) -> Manifest:
+    """The manifest of published weights.
+
+    Args:
+        path: the folder given to ``save``.
+        digest: what the manifest's digest must be; then waits as :func:`open_manifest` does.
+        root: the weights root, see ``load``.
+        read_roots: further folders that may be read from.
+        stale_timeout_s: seconds to wait for the announced digest.
+
+    Raises:
+        WeightsNotFound, StaleWeights, CorruptWeights, PathError: see ``load``.
+    """
+    located = locate_to_read(path, root, read_roots)
+    return open_manifest(located, digest, Patience(stale_timeout_s)).manifest
+
+
+def open_manifest(located: Located, digest: str | None, patience: Patience) -> OpenedManifest:
+    """Open a manifest and make sure that the files it refers to are there in full.
+
+    With a digest, blocks until what is seen fits it, at most ``patience.timeout_s``: the
+    weights were announced, so anything else is a file system that lags behind. Without
+    one there is nothing to wait for.
+
+    Raises:
+        WeightsNotFound: no manifest, and no digest that promised one.
+        StaleWeights: the digest did not appear within the bound.
+        CorruptWeights: it is damaged, or a file it refers to is missing or short.
+    """
+    deadline = patience.clock() + patience.timeout_s
+    pause = _FIRST_PAUSE_S
+    while True:
+        outcome = _try_to_open(located, digest)
+        if isinstance(outcome, OpenedManifest):
+            return outcome
+        left = deadline - patience.clock()
+        if digest is None or left <= 0:
+            if isinstance(outcome, StaleWeights):
+                raise StaleWeights(
+                    outcome.where,
+                    expected=outcome.expected,
+                    found=outcome.found,
+                    waited_s=patience.timeout_s,
+                )
+            raise outcome
+        patience.sleep(min(pause, left))
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
+        _look_again(located.path)
+
+
+def _try_to_open(
+    located: Located, digest: str | None
+) -> OpenedManifest | StaleWeights | CorruptWeights | WeightsNotFound:
+    """One look. Returned errors may pass with time, raised ones do not."""
+    raw = manifest_bytes(located.path)
+    found = digest_of(raw) if raw is not None else ""
+    if digest is not None and found != digest:
+        return StaleWeights(located.path, expected=digest, found=found, waited_s=0.0)
+    if raw is None:
+        return WeightsNotFound(
+            "there are no weights here (no manifest.json)",
+            hint="check the path; weights appear once save() has returned",
+            where=located.path,
+        )
+    manifest = decode(raw, os.path.join(located.path, MANIFEST_NAME))
+    opened = OpenedManifest(located.path, located.root, manifest, found)
+    for reference, size in manifest.files.items():
+        short = _file_fault(opened, reference, size)
+        if short is not None:
+            return short
+    return opened
+
+
+def _file_fault(opened: OpenedManifest, reference: str, size: int) -> CorruptWeights | None:
+    path = opened.file(reference)
+    try:
+        found = os.stat(path).st_size
+    except OSError as fault:
+        if fault.errno not in _ABSENT:
+            raise
+        return CorruptWeights(
+            f"a data file of {opened.folder} is missing", where=path, writer=opened.manifest.writer
+        )
+    if found == size:
+        return None
+    return CorruptWeights(
+        f"holds {found:,} bytes where {size:,} were published",
+        where=path,
+        writer=opened.manifest.writer,
+    )
+
+
+def manifest_bytes(folder: str) -> bytes | None:
+    """The bytes of the manifest in a folder; None when there is none.
+
+    Raises:
+        CorruptWeights: it is larger than any manifest of ours.
+    """
+    path = os.path.join(folder, MANIFEST_NAME)
+    try:
+        fd, size = open_regular(path)
+    except OSError as fault:
+        if fault.errno in _ABSENT:
+            return None
+        raise
+    try:
+        if size > MAX_MANIFEST_BYTES:
+            raise CorruptWeights(
+                f"a manifest of {size:,} bytes ({MAX_MANIFEST_BYTES:,} are allowed)", where=path
+            )
+        return _read_all(fd, size)
+    except OSError as fault:
+        if fault.errno in _ABSENT:  # ESTALE: replaced on the server since it was opened
+            return None
+        raise
+    finally:
+        os.close(fd)
+
+
+def _read_all(fd: int, size: int) -> bytes:
+    pieces = []
+    while size > 0:
+        piece = os.read(fd, size)
+        if not piece:
+            break
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def _look_again(folder: str) -> None:
+    """Have an NFS client ask its server: listing a folder revalidates what is cached of it."""
+    for place in (os.path.dirname(folder), folder):
+        try:
+            os.listdir(place)
+        except OSError:
+            pass
+
+
+def check_data_file(opened: OpenedManifest, reference: str, fd: int, size: int) -> None:
+    """Check an opened data file against its manifest before any of it is mapped.
+
+    Raises:
+        CorruptWeights: another size than published, a header that cannot be, or tensors
+            that would begin inside it.
+    """
+    manifest = opened.manifest
+    where = opened.file(reference)
+    if size != manifest.files[reference]:
+        raise CorruptWeights(
+            f"holds {size:,} bytes where {manifest.files[reference]:,} were published",
+            where=where,
+            writer=manifest.writer,
+        )
+    start = datafile.header_length(fd, size, where, manifest.writer)
+    for name, entry in manifest.tensors.items():
+        if entry.file == reference and entry.nbytes and entry.offset < start:
+            raise CorruptWeights(
+                f"tensor {name!r} begins inside the header", where=where, writer=manifest.writer
+            )

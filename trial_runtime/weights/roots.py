@@ -1,0 +1,90 @@
+"""Where the weights of this process live: told by its session, its environment, or its caller."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+from trial_runtime.errors import PathOutsideRoot
+from trial_runtime.weights.paths import holding_root, relative_to, resolve_in_root
+
+ROOT_VARIABLE: Final = "BEQUEATH_WEIGHTS_ROOT"
+READ_ROOTS_VARIABLE: Final = "BEQUEATH_WEIGHTS_READ_ROOTS"  # separated as in PATH
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """The folders this process may write to (``root``) and read from (both)."""
+
+    root: str | None = None  # None: run by hand; the folder above each path stands in
+    read_roots: tuple[str, ...] = ()
+    writer: str = ""  # trial and attempt, such as "17.1"
+
+
+_told: Roots | None = None
+
+
+def configure(*, root: str | None, read_roots: tuple[str, ...] = (), writer: str = "") -> None:
+    """Set the roots and the writer's name for this process; called once by its session."""
+    global _told
+    _told = Roots(root, tuple(read_roots), writer)
+
+
+def current() -> Roots:
+    """What :func:`configure` set, else what the environment says."""
+    if _told is not None:
+        return _told
+    reads = os.environ.get(READ_ROOTS_VARIABLE, "")
+    return Roots(
+        os.environ.get(ROOT_VARIABLE) or None,
+        tuple(part for part in reads.split(os.pathsep) if part),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A path of weights and the root that its references may not leave, both real paths."""
+
+    path: str
+    root: str
+
+
+def locate_to_write(path: str | os.PathLike[str], root: str | None) -> Located:
+    """Where a save goes.
+
+    Raises:
+        PathOutsideRoot, PathThroughLink: it may not be written to.
+    """
+    spelled = os.fspath(path)
+    base = root or current().root
+    if base is None:
+        real = os.path.realpath(spelled)
+        return Located(real, os.path.dirname(real))
+    real_base = os.path.realpath(base)
+    return Located(os.path.join(real_base, resolve_in_root(base, spelled)), real_base)
+
+
+def locate_to_read(
+    path: str | os.PathLike[str], root: str | None, read_roots: tuple[str, ...] | None = None
+) -> Located:
+    """Where weights are read from; references stay in the root that holds the path.
+
+    Raises:
+        PathOutsideRoot, PathThroughLink: it may not be read from.
+    """
+    spelled = os.fspath(path)
+    base = root or current().root
+    reads = current().read_roots if read_roots is None else tuple(read_roots)
+    if base is None:
+        real = os.path.realpath(spelled)
+        return Located(real, holding_root(real, reads) or os.path.dirname(real))
+    real_base = os.path.realpath(base)
+    real = os.path.join(real_base, resolve_in_root(base, spelled, read_roots=reads))
+    if relative_to(real_base, real) is not None:
+        return Located(real, real_base)
+    held = holding_root(real, reads)
+    if held is None:  # it was there a moment ago: somebody turned it into a link
+        raise PathOutsideRoot("does not lie in any declared root", where=spelled)
+    # A read root may be declared as one file or folder of weights; it then is its own root.
+    return Located(real, os.path.dirname(real) if held == real else held)

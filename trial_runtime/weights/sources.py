@@ -1,0 +1,209 @@
+"""What can be loaded from: published weights, a bare safetensors file, a plain torch.save."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Protocol
+
+from trial_runtime.errors import CorruptWeights, MissingExtra, WeightsError
+from trial_runtime.weights import datafile, staging
+from trial_runtime.weights.manifest import (
+    FORMAT,
+    MANIFEST_NAME,
+    VERSION,
+    Manifest,
+    TensorEntry,
+)
+from trial_runtime.weights.mapped import MappedFiles
+from trial_runtime.weights.matching import Form
+from trial_runtime.weights.paths import open_regular
+from trial_runtime.weights.plain import verify_tree
+from trial_runtime.weights.reading import OpenedManifest, Patience, open_manifest
+from trial_runtime.weights.roots import Located
+from trial_runtime.weights.skeleton import flatten, rebuild, references, subtree
+
+Framework = Literal["torch", "numpy"]
+
+
+class Source(Protocol):
+    """Stored tensors by name; nothing of them is read before it is asked for."""
+
+    where: str
+    digest: str
+    forms: Mapping[str, Form]
+
+    def prepare(self, names: Iterable[str], verify: bool) -> int:
+        """Read ahead and check these tensors; returns how many bytes they take.
+
+        Raises:
+            CorruptWeights: one is not what was published.
+        """
+
+    def view(self, name: str) -> memoryview | None:
+        """The bytes of a tensor in C order, or None if only :meth:`tensor` can give it."""
+
+    def tensor(self, name: str, framework: str | None) -> Any:
+        """A tensor; tied names give the same object."""
+
+    def names(self, key: str) -> list[str]:
+        """The tensors of the part of the state at ``key``."""
+
+    def state(self, key: str, framework: str | None) -> Any:
+        """The nested state, or the part of it at ``key``."""
+
+
+class PublishedSource:
+    """Weights with a manifest (one made up from the header, for a bare safetensors file)."""
+
+    def __init__(self, opened: OpenedManifest) -> None:
+        self.where = opened.folder
+        self.digest = opened.digest
+        self._manifest = opened.manifest
+        self._files = MappedFiles(opened)
+        self._made: dict[tuple[str, str], Any] = {}
+        self._first = {name: group[0] for group in self._manifest.ties for name in group}
+        self.forms: Mapping[str, Form] = {
+            name: Form(entry.dtype, entry.shape) for name, entry in self._manifest.tensors.items()
+        }
+
+    def prepare(self, names: Iterable[str], verify: bool) -> int:
+        entries = {name: self._manifest.tensors[name] for name in names}
+        self._files.prepare(entries.values())
+        if verify:
+            self._files.verify(entries)
+        return sum({(e.file, e.offset, e.nbytes): e.nbytes for e in entries.values()}.values())
+
+    def view(self, name: str) -> memoryview | None:
+        return self._files.view(self._manifest.tensors[name])
+
+    def tensor(self, name: str, framework: str | None) -> Any:
+        entry = self._entry(name)
+        like = framework or entry.like
+        made = (self._first.get(name, name), like)
+        if made not in self._made:
+            self._made[made] = self._files.tensor(name, entry, like)
+        return self._made[made]
+
+    def names(self, key: str) -> list[str]:
+        return list(references(subtree(self._manifest.state, key, self.where)))
+
+    def state(self, key: str, framework: str | None) -> Any:
+        node = subtree(self._manifest.state, key, self.where)
+        return rebuild(node, lambda name: self.tensor(name, framework), self.where)
+
+    def _entry(self, name: str) -> TensorEntry:
+        entry = self._manifest.tensors.get(name)
+        if entry is None:
+            raise CorruptWeights(
+                f"the state refers to tensor {name!r}, which is not stored",
+                where=self.where,
+                writer=self._manifest.writer,
+            )
+        return entry
+
+
+class PickledSource:
+    """A file of ``torch.save``: read as a whole, and only what weights consist of."""
+
+    def __init__(self, path: str, digest: str) -> None:
+        self.where = path
+        self.digest = digest
+        self._skeleton, self._tensors = flatten(_torch_load(path))
+        self.forms: Mapping[str, Form] = {
+            name: Form(staging.dtype_of(name, tensor), tuple(tensor.shape))
+            for name, tensor in self._tensors.items()
+        }
+
+    def prepare(self, names: Iterable[str], verify: bool) -> int:
+        return os.path.getsize(self.where)  # torch has read it all, whatever was asked for
+
+    def view(self, name: str) -> memoryview | None:
+        return None
+
+    def tensor(self, name: str, framework: str | None) -> Any:
+        tensor = self._tensors[name]
+        return tensor.numpy() if framework == "numpy" else tensor
+
+    def names(self, key: str) -> list[str]:
+        return list(references(subtree(self._skeleton, key, self.where)))
+
+    def state(self, key: str, framework: str | None) -> Any:
+        node = subtree(self._skeleton, key, self.where)
+        return rebuild(node, lambda name: self.tensor(name, framework), self.where)
+
+
+def open_source(located: Located, digest: str | None, patience: Patience) -> Source:
+    """Find out what lies at a path and open it.
+
+    A folder with a manifest is published weights. A file, or a folder with nothing but one
+    file of weights in it, was made by other means: safetensors is mapped, anything else is
+    read by torch; a digest given is then that of :func:`~.plain.digest_tree`.
+
+    Raises:
+        WeightsNotFound, StaleWeights, CorruptWeights, MissingExtra: see ``load``.
+    """
+    path = located.path
+    if os.path.exists(os.path.join(path, MANIFEST_NAME)) or not os.path.exists(path):
+        return PublishedSource(open_manifest(located, digest, patience))
+    file = path if os.path.isfile(path) else _only_file(path)
+    if file is None:
+        return PublishedSource(open_manifest(located, digest, patience))
+    if digest is not None:
+        verify_tree(path, digest, patience=patience)
+    if datafile.looks_like_safetensors(file):
+        return PublishedSource(_opened_safetensors(file, digest or ""))
+    return PickledSource(file, digest or "")
+
+
+_WEIGHT_SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
+
+
+def _only_file(folder: str) -> str | None:
+    """The one file of weights in a folder; None when there is none or a choice."""
+    files = [name for name in os.listdir(folder) if name.endswith(_WEIGHT_SUFFIXES)]
+    return os.path.join(folder, files[0]) if len(files) == 1 else None
+
+
+def _opened_safetensors(path: str, digest: str) -> OpenedManifest:
+    entries, size, _ = datafile.read_entries(path)
+    manifest = Manifest(
+        format=FORMAT,
+        version=VERSION,
+        created="",
+        writer="",
+        parent="",
+        tensors=entries,
+        files={os.path.basename(path): size},
+        state={name: {"$": "tensor", "v": name} for name in entries},
+    )
+    folder = os.path.dirname(path)
+    return OpenedManifest(folder, folder, manifest, digest)
+
+
+def _torch_load(path: str) -> Any:
+    import pickle  # for the name of its error: torch unpickles, and tensors only
+
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtra(
+            "this file was written by torch.save, and torch is not installed",
+            hint="pip install 'bequeath[torch]', or have its writer use trial_runtime.weights",
+            where=path,
+        ) from None
+    fd, size = open_regular(path)
+    with os.fdopen(fd, "rb") as file:
+        try:
+            return torch.load(file, map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError as fault:
+            raise WeightsError(
+                "holds more than tensors and plain values, which is not read: unpickling "
+                f"runs whatever the file says ({str(fault).splitlines()[0]})",
+                hint="save the state_dict() instead of the object itself",
+                where=path,
+            ) from None
+        except (RuntimeError, EOFError, ValueError, KeyError, AttributeError) as fault:
+            raise CorruptWeights(
+                f"torch cannot read these {size:,} bytes: {str(fault).splitlines()[0]}", where=path
+            ) from fault

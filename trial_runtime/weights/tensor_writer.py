@@ -1,0 +1,128 @@
+"""Writing the tensors of one save, while their digests are computed beside.
+
+Tensors that no tensor of the parent resembles (in type and size) are written at once; the
+others wait for their digest and are written only if the parent does not have those bytes.
+So the disk, the processor that copies and the one that hashes are busy together.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from trial_runtime.weights import datafile, hashing
+from trial_runtime.weights.ancestry import Ancestry
+from trial_runtime.weights.dtypes import DTYPES
+from trial_runtime.weights.manifest import VERSION, TensorEntry
+from trial_runtime.weights.publishing import NewFile
+from trial_runtime.weights.staging import Staged
+
+# Below this, all digests are awaited before the file is laid out (some milliseconds), so
+# that its header has no room for tensors that turn out to be inherited.
+_SMALL_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Written:
+    """Where every tensor lies now."""
+
+    entries: dict[str, TensorEntry] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)  # all that are referred to, sizes
+    own_file: str = ""  # the name of the new data file, if one was needed
+    bytes_written: int = 0
+    tensors_written: int = 0
+    tensors_inherited: int = 0
+
+    def take_back(self, folder: str) -> None:
+        """Remove a data file that no manifest will ever name."""
+        if self.own_file:
+            os.unlink(os.path.join(folder, self.own_file))
+
+
+def write_tensors(
+    tensors: Sequence[Staged], folder: str, ancestry: Ancestry | None, writer: str
+) -> Written:
+    """Write what the ancestry does not have into one new data file, durably.
+
+    Args:
+        tensors: distinct tensors; tied ones once.
+        folder: exists already.
+        ancestry: what may be referred to instead.
+        writer: trial and attempt, noted in the file for people.
+
+    Raises:
+        OSError: the disk refused; no file is left.
+    """
+    full = [t for t in tensors if t.nbytes]
+    maybe = {t.name for t in full if ancestry is not None and ancestry.resembles(t)}
+    # While something is to be written at once, one processor is busy with that.
+    threads = max(1, hashing.workers() - (len(maybe) < len(full)))
+    written = Written()
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="weights-hash")
+    try:
+        waited_for_first = sorted(full, key=lambda t: t.name not in maybe)
+        digests = {t.name: pool.submit(hashing.digest, t.data, threads) for t in waited_for_first}
+
+        def inherited(tensor: Staged) -> bool:
+            if ancestry is None or tensor.name not in maybe:
+                return False
+            entry = ancestry.find(tensor, digests[tensor.name].result())
+            if entry is None:
+                return False
+            written.entries[tensor.name] = entry
+            written.files[entry.file] = ancestry.sizes[entry.file]
+            written.tensors_inherited += 1
+            return True
+
+        if sum(t.nbytes for t in full) <= _SMALL_BYTES:
+            full = [t for t in full if not inherited(t)]
+            maybe.clear()
+        # Wide elements first: back to back, each tensor then begins at a multiple of its
+        # width. Among equals those that wait for no digest.
+        full.sort(key=lambda t: (-DTYPES[t.dtype].itemsize, t.name in maybe))
+        _write_file(full, inherited, digests, folder, writer, written)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    nothing = hashing.digest(b"")
+    for t in tensors:
+        if not t.nbytes:
+            written.entries[t.name] = TensorEntry("", 0, 0, t.dtype, t.shape, nothing, t.like)
+    return written
+
+
+def _write_file(
+    tensors: list[Staged],
+    inherited: Callable[[Staged], bool],
+    digests: dict[str, Future[str]],
+    folder: str,
+    writer: str,
+    written: Written,
+) -> None:
+    metadata = {"format": "pt", "writer": writer, "bequeath": str(VERSION)}
+    start = datafile.data_start([(t.name, t.dtype, t.shape, t.nbytes) for t in tensors], metadata)
+    remaining = iter(tensors)
+    first = next((t for t in remaining if not inherited(t)), None)
+    if first is None:
+        return
+    name = f"weights-{secrets.token_hex(8)}{datafile.SUFFIX}"
+    offset = start
+    laid: list[tuple[Staged, int]] = []
+    with NewFile(os.path.join(folder, name)) as file:
+        tensor: Staged | None = first
+        while tensor is not None:
+            file.write_at(tensor.data, offset)
+            laid.append((tensor, offset))
+            offset += tensor.nbytes
+            tensor = next((t for t in remaining if not inherited(t)), None)
+        described = [(t.name, t.dtype, t.shape, at, t.nbytes) for t, at in laid]
+        file.write_at(memoryview(datafile.header(described, start, metadata)), 0)
+        file.publish("data")
+    for t, at in laid:
+        digest = digests[t.name].result()
+        written.entries[t.name] = TensorEntry(name, at, t.nbytes, t.dtype, t.shape, digest, t.like)
+    written.own_file = name
+    written.files[name] = written.bytes_written = offset
+    written.tensors_written = len(laid)

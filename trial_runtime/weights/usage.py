@@ -1,0 +1,246 @@
+"""Which files belong to which weights, what may go when some of them go, and how much that is.
+
+Policy (what to keep) is decided elsewhere; here are the facts, read from manifests alone.
+Data files outlive the weights they were written for as long as a kept manifest refers to
+them: removal is by file, and a manifest goes before its files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+
+from trial_runtime.errors import PathOutsideRoot
+from trial_runtime.weights import hashing, publishing
+from trial_runtime.weights.manifest import MANIFEST_NAME, Manifest, decode
+from trial_runtime.weights.mapped import MappedFiles
+from trial_runtime.weights.paths import relative_to, resolve_in_root, resolve_reference
+from trial_runtime.weights.publishing import sync_folder
+from trial_runtime.weights.reading import Patience, manifest_bytes, open_manifest
+from trial_runtime.weights.roots import Located, locate_to_write
+from trial_runtime.weights.saving import Published, publish_manifest
+from trial_runtime.weights.staging import Staged
+from trial_runtime.weights.tensor_writer import write_tensors
+
+
+@dataclass(frozen=True, slots=True)
+class FileUse:
+    """The files of one ``save_path``, relative to the root; sizes in bytes.
+
+    ``own`` lie below the path itself (whatever they are), ``inherited`` belong to
+    ancestors and are referred to.
+    """
+
+    path: str
+    own: Mapping[str, int]
+    inherited: Mapping[str, int]
+    depth_files: int  # data files a reader has to open: what compacting brings down to one
+
+    @property
+    def own_bytes(self) -> int:
+        return sum(self.own.values())
+
+    @property
+    def inherited_bytes(self) -> int:
+        return sum(self.inherited.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What may be deleted, and what may not although its owner goes."""
+
+    delete: tuple[str, ...]  # relative to the root; manifests first
+    folders: tuple[str, ...]  # empty afterwards, deepest first
+    nbytes: int
+    kept_for: Mapping[str, tuple[str, ...]]  # file → the kept paths that refer to it
+
+
+def file_use(root: str, path: str) -> FileUse:
+    """Which files the weights at a path consist of; reads the manifest, no data.
+
+    Args:
+        root: the weights root.
+        path: relative to it, or absolute below it; may be a file or missing (then empty).
+
+    Raises:
+        PathOutsideRoot, PathThroughLink, CorruptWeights: it leads out, or its manifest
+            cannot be read (then nobody knows what it needs, and nothing may go).
+    """
+    real_root = os.path.realpath(root)
+    canonical = resolve_in_root(root, path)
+    full = os.path.join(real_root, canonical)
+    own = {_inside(real_root, file): size for file, size in _files_below(full)}
+    manifest = _manifest_at(full)
+    inherited: dict[str, int] = {}
+    opened = 0
+    if manifest is not None:
+        opened = len(manifest.files)
+        for reference, size in manifest.files.items():
+            real = resolve_reference(full, reference, real_root, writer=manifest.writer)
+            relative = _inside(real_root, real)
+            if relative not in own:
+                inherited[relative] = size
+    return FileUse(canonical, own, inherited, opened)
+
+
+def du(root: str, paths: Iterable[str]) -> tuple[FileUse, ...]:
+    """:func:`file_use` of many paths, in their order."""
+    return tuple(file_use(root, path) for path in paths)
+
+
+def plan_removal(root: str, *, drop: Iterable[str], keep: Iterable[str]) -> Removal:
+    """What can be deleted when some weights go and all of ``keep`` must stay loadable.
+
+    Left-overs of interrupted saves and superseded data files below a dropped path go too.
+
+    Args:
+        root: the weights root.
+        drop: paths of weights nobody needs.
+        keep: **every** other path of weights that is or may still be read.
+
+    Raises:
+        CorruptWeights: a manifest among ``keep`` cannot be read; delete nothing then.
+        PathOutsideRoot, PathThroughLink: a path leads out of the root.
+    """
+    users: dict[str, list[str]] = {}
+    for use in du(root, keep):
+        for file in (*use.own, *use.inherited):
+            users.setdefault(file, []).append(use.path)
+    delete: dict[str, int] = {}
+    kept_for: dict[str, tuple[str, ...]] = {}
+    folders: set[str] = set()
+    real_root = os.path.realpath(root)
+    for path in drop:
+        canonical = resolve_in_root(root, path)
+        full = os.path.join(real_root, canonical)
+        for file, size in _files_below(full):
+            relative = _inside(real_root, file)
+            if relative in users:
+                kept_for[relative] = tuple(users[relative])
+            else:
+                delete[relative] = size
+        folders.update(_inside(real_root, folder) for folder in _folders_below(full))
+    staying = {os.path.dirname(file) for file in kept_for}
+    return Removal(
+        delete=tuple(sorted(delete, key=lambda f: (os.path.basename(f) != MANIFEST_NAME, f))),
+        folders=tuple(
+            sorted(
+                (f for f in folders if not any(s == f or s.startswith(f + "/") for s in staying)),
+                key=lambda f: (-f.count("/"), f),
+            )
+        ),
+        nbytes=sum(delete.values()),
+        kept_for=kept_for,
+    )
+
+
+def remove(root: str, removal: Removal) -> None:
+    """Carry out a plan. Manifests go first, so that no reader finds half of something.
+
+    Files that are gone already are no error: an interrupted removal is carried out again.
+
+    Raises:
+        PathOutsideRoot: the plan was not made for this root.
+    """
+    real_root = os.path.realpath(root)
+    touched = set()
+    for file in removal.delete:
+        full = os.path.normpath(os.path.join(real_root, file))
+        folder = os.path.realpath(os.path.dirname(full))
+        if relative_to(real_root, folder) is None:
+            raise PathOutsideRoot("a planned removal leads out of the weights root", where=file)
+        try:
+            os.unlink(os.path.join(folder, os.path.basename(full)))
+        except FileNotFoundError:
+            continue
+        touched.add(folder)
+    for path in removal.folders:
+        try:
+            os.rmdir(os.path.join(real_root, path))
+        except OSError:
+            continue  # something new is in it, or it is gone
+        touched.discard(os.path.join(real_root, path))
+    for folder in touched:
+        if os.path.isdir(folder):
+            sync_folder(folder)
+
+
+def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Published:
+    """Rewrite weights so that they refer to no other folder's files.
+
+    Every tensor is read, checked, and written into one new data file beside the manifest,
+    which is then replaced: **its digest changes**, and whoever announced the old one has to
+    announce the new one. Data files of earlier saves stay, since others may refer to them.
+    A reader in between finds one manifest or the other. Blocks on the disk.
+
+    Raises:
+        WeightsNotFound, CorruptWeights: there is nothing sound to compact.
+        DiskFull: it did not fit; nothing changed.
+    """
+    located = locate_to_write(path, root)
+    opened = open_manifest(located, None, Patience(0.0))
+    manifest = opened.manifest
+    files = MappedFiles(opened)
+    files.prepare(manifest.tensors.values())
+    files.verify(manifest.tensors)
+    tied = {name: group[0] for group in manifest.ties for name in group}
+    staged = [
+        Staged(name, e.dtype, e.shape, files.view(e), e.like, identity=name)
+        for name, e in manifest.tensors.items()
+        if tied.get(name, name) == name
+    ]
+    with publishing.disk_full_named(located.path, manifest.nbytes):
+        written = write_tensors(staged, located.path, None, manifest.writer)
+        new = msgspec.structs.replace(
+            manifest,
+            created=datetime.now(UTC).isoformat(timespec="microseconds"),
+            tensors={name: written.entries[tied.get(name, name)] for name in manifest.tensors},
+            files=written.files,
+        )
+        try:
+            raw = publish_manifest(located.path, new)
+        except BaseException:
+            written.take_back(located.path)
+            raise
+    return Published(
+        path=located.path,
+        digest=hashing.digest(raw),
+        bytes_written=written.bytes_written + len(raw),
+        bytes_total=manifest.nbytes,
+        tensors_written=written.tensors_written,
+        tensors_inherited=0,
+    )
+
+
+def _manifest_at(folder: str) -> Manifest | None:
+    raw = manifest_bytes(folder) if os.path.isdir(folder) else None
+    return None if raw is None else decode(raw, os.path.join(folder, MANIFEST_NAME))
+
+
+def _inside(real_root: str, path: str) -> str:
+    relative = relative_to(real_root, path)
+    if relative is None:
+        raise PathOutsideRoot("leads out of the weights root", where=path)
+    return relative
+
+
+def _files_below(path: str) -> list[tuple[str, int]]:
+    """All files below a real path, or the path itself, with sizes; links are not followed."""
+    if os.path.isfile(path):
+        return [(path, os.lstat(path).st_size)]
+    return [
+        (full, os.lstat(full).st_size)
+        for folder, folders, names in os.walk(path)
+        for full in (
+            os.path.join(folder, name)
+            for name in (*names, *(f for f in folders if os.path.islink(os.path.join(folder, f))))
+        )
+    ]
+
+
+def _folders_below(path: str) -> list[str]:
+    return [folder for folder, _, _ in os.walk(path)]
