@@ -15,8 +15,13 @@ from typing import Final, Self
 from sqlalchemy import Connection
 
 from dispatcher import codec
-from dispatcher.core.events import NOT_JOURNALLED, FinalReported, MetricReported
-from dispatcher.core.model import Trial
+from dispatcher.core.events import (
+    NOT_JOURNALLED,
+    AttemptEnded,
+    FinalReported,
+    MetricReported,
+)
+from dispatcher.core.model import EndReason, Trial
 from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import Entry, JournalRow, Snapshot
 from dispatcher.store import statements
@@ -28,6 +33,17 @@ from dispatcher.store.trial_rows import Row, write_rows
 from dispatcher.store.values import number_of
 
 SNAPSHOTS_KEPT: Final = 2
+
+_JUDGED_EARLY: Final = EndReason.STOPPED_EARLY
+
+_LAST_INTERMEDIATE: Final = """
+    SELECT value FROM metrics WHERE trial = ? AND attempt = ? AND counted AND NOT final
+    ORDER BY seq DESC LIMIT 1
+"""
+
+# Its own number may be below that of a later message which is in the journal, and what comes
+# out of order does not count.
+_BEYOND_ALL: Final = (1 << 63) - 1
 
 # Rows fetched at a time while the journal is read back.
 _ROWS_AT_ONCE: Final = 512
@@ -86,6 +102,11 @@ class SqliteJournal:
             connection.close()
             raise
 
+    @property
+    def raw(self) -> sqlite3.Connection:
+        """SQLite's own connection, for the other modules of this room."""
+        return self._raw
+
     def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
         """See :meth:`dispatcher.ports.Journal.append`. Blocks for the disk if ``durable``."""
         number: int = self._last
@@ -120,7 +141,12 @@ class SqliteJournal:
         return number
 
     def rows(self, after: int = 0) -> Iterator[JournalRow]:
-        """See :meth:`dispatcher.ports.Journal.rows`. Reads as it goes, little at a time."""
+        """See :meth:`dispatcher.ports.Journal.rows`. Reads as it goes, little at a time.
+
+        An attempt that was stopped early may have been judged by its last intermediate metric,
+        and metrics leave no rows here. So that a replay judges alike, that metric comes before
+        such an end, under the end's own number.
+        """
         number = after
         try:
             cursor = self._raw.execute(
@@ -129,7 +155,10 @@ class SqliteJournal:
             cursor.arraysize = _ROWS_AT_ONCE
             while batch := cursor.fetchmany():
                 for number, at, kind, payload in batch:
-                    yield JournalRow(number, at, codec.decode(kind, payload))
+                    event = codec.decode(kind, payload)
+                    if isinstance(event, AttemptEnded) and event.reason is _JUDGED_EARLY:
+                        yield from self._last_intermediate(number, at, event)
+                    yield JournalRow(number, at, event)
         except sqlite3.Error as error:
             raise store_error(error, str(self._path)) from error
         except ProtocolError as error:
@@ -138,6 +167,13 @@ class SqliteJournal:
                 hint="it was damaged, or written by a newer bequeath",
                 where=str(self._path),
             ) from error
+
+    def _last_intermediate(self, number: int, at: float, end: AttemptEnded) -> Iterator[JournalRow]:
+        row = self._raw.execute(_LAST_INTERMEDIATE, (end.trial, end.attempt)).fetchone()
+        if row is not None:
+            yield JournalRow(
+                number, at, MetricReported(end.trial, end.attempt, _BEYOND_ALL, row[0])
+            )
 
     def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
         """See :meth:`dispatcher.ports.Journal.last_sequences`. Final metrics are journalled

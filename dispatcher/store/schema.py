@@ -87,8 +87,9 @@ trials = Table(
     Column("worker", Text),
     Column("failures", Integer, nullable=False),
     Column("losses", Integer, nullable=False),
-    Column("final", Text),
-    Column("number", REAL),
+    Column("final", Text),  # what the trial reported
+    Column("told", Text),  # what the tuner was told at the end
+    Column("number", REAL),  # in what was told, or before the end in what was reported
     Column("weights_digest", Text),
     Column("weights_kind", Text),
     Column("weights_nbytes", Integer),

@@ -46,9 +46,11 @@ RECORD_COLUMNS: Final = tuple(_names(trials, "ended_at"))
 def _upsert_trial() -> str:
     new = _insert(trials, [*RECORD_COLUMNS, "cpu_s", "wall_s"])
     said: dict[str, Any] = {name: new.excluded[name] for name in RECORD_COLUMNS if name != "id"}
-    # The core drops the parameters of a trial that has ended; here they stay.
+    # The core drops these from the record of a trial that has ended; here they stay.
     dropped = func.nullif(new.excluded["parameters"], literal_column("''"))
     said["parameters"] = func.coalesce(dropped, trials.c.parameters)
+    for kept in ("restore_path", "final"):
+        said[kept] = func.coalesce(new.excluded[kept], trials.c[kept])
     for first in ("asked_at", "ended_at"):
         said[first] = func.coalesce(trials.c[first], new.excluded[first])
     return compiled(new.on_conflict_do_update(index_elements=["id"], set_=said))

@@ -33,7 +33,9 @@ _encode: Final = msgspec.json.Encoder().encode
 
 def trial_row(trial: Trial) -> Row:
     """The values of ``statements.RECORD_COLUMNS``, then 0 s of CPU and 0 s of wall time."""
-    weights, verdict, final, since = trial.weights, trial.verdict, trial.final, trial.since
+    weights, verdict, since = trial.weights, trial.verdict, trial.since
+    over = trial.state in _OVER
+    result = trial.told if over else trial.final
     return (
         trial.id,
         trial.state,
@@ -48,8 +50,9 @@ def trial_row(trial: Trial) -> Row:
         trial.worker,
         trial.failures,
         trial.losses,
-        final,
-        None if final is None else number_of(final),
+        trial.final,
+        trial.told,
+        None if result is None else number_of(result),
         None if weights is None else weights.digest,
         None if weights is None else weights.kind,
         None if weights is None else weights.nbytes,
@@ -59,7 +62,7 @@ def trial_row(trial: Trial) -> Row:
         None if verdict is None else verdict.reason or "",
         _encode(verdict.chain).decode() if verdict is not None and verdict.chain else None,
         since,  # asked_at: counts when the row is made
-        since if trial.state in _OVER else None,
+        since if over else None,
         0.0,
         0.0,
     )

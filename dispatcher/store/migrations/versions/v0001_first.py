@@ -95,6 +95,7 @@ STATEMENTS = (
         failures INTEGER NOT NULL,
         losses INTEGER NOT NULL,
         final TEXT,
+        told TEXT,
         number REAL,
         weights_digest TEXT,
         weights_kind TEXT,
