@@ -11,5 +11,19 @@ Read ``config.py`` first (every key there is), then ``loader.py`` (the order of 
 from __future__ import annotations
 
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.loader import (
+    build_experiment,
+    load_experiment,
+    load_search_space,
+    parse_experiment,
+)
+from dispatcher.experiment.problems import ExperimentFileErrors
 
-__all__ = ["ExperimentConfig"]
+__all__ = [
+    "ExperimentConfig",
+    "ExperimentFileErrors",
+    "build_experiment",
+    "load_experiment",
+    "load_search_space",
+    "parse_experiment",
+]

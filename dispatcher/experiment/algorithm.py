@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from dispatcher.experiment.builtin_names import canonical_builtin
 from dispatcher.experiment.fields import ResolvedPath, Section, Text, resolve_path
 from dispatcher.experiment.plain_json import plain, unjson, written_path
 from dispatcher.experiment.problems import Misfit
@@ -111,6 +112,12 @@ class AlgorithmConfig(Section):
 
 class TunerConfig(AlgorithmConfig):
     """The tuner: proposes parameters, decides where weights lie and who inherits from whom."""
+
+    @field_validator("name")
+    @classmethod
+    def _as_registered(cls, value: str | None) -> str | None:
+        """Take ``grid_search`` for ``GridSearch``; names of plug-ins stay as they are."""
+        return (canonical_builtin(value) or value) if value is not None else None
 
 
 class AssessorConfig(AlgorithmConfig):

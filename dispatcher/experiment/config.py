@@ -77,6 +77,10 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 LOOKAHEAD_PER_SLOT = 2
 """More blocked requests than this would be decided too early, on too little (DESIGN §1)."""
 LOOKAHEAD_LEAST = 8
+MOST_LOOKAHEAD = 20_000
+"""Each blocked request is a thread; measured machines refuse the next one from 22,000 on."""
+MOST_SLOTS = 99_999
+"""NNI's bound: anything above is a slip of the finger."""
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _LOG_LEVELS = choice_reader("debug", "info", "warning", "error")
@@ -86,6 +90,12 @@ def _read_function(value: object) -> object:
     if isinstance(value, str) and not _FUNCTION.fullmatch(value):
         raise ValueError(f"must be written as 'module:function', not {value!r}")
     return value
+
+
+def _check_name(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError(f"holds characters that cannot be shown: {name!r}")
+    return name
 
 
 def _check_variable(name: str) -> str:
@@ -125,7 +135,8 @@ class ExperimentConfig(Section):
     """All of an experiment's settings; see the field descriptions, which are its reference."""
 
     experiment_name: Annotated[
-        Text, Field(description="Name to show and to search by; the file's name if not given.")
+        Annotated[Text, Field(max_length=200), AfterValidator(_check_name)],
+        Field(description="Name to show and to search by; the file's name if not given."),
     ] = "experiment"
     search_space: Annotated[
         Annotated[dict[str, Any], AfterValidator(plain)],
@@ -209,9 +220,11 @@ class ExperimentConfig(Section):
         Count, Field(description="Rotated log files kept per attempt and stream.")
     ] = 2
 
-    trial_concurrency: Annotated[Count, Field(description="Slots: trials that run at once.")]
+    trial_concurrency: Annotated[
+        Count, Field(le=MOST_SLOTS, description="Slots: trials that run at once.")
+    ]
     lookahead: Annotated[
-        CountOrZero | None,
+        Annotated[CountOrZero, Field(le=MOST_LOOKAHEAD)] | None,
         Field(
             description="Requests that may be blocked waiting for a parent; the larger of 8 and "
             "twice `trialConcurrency` if not given."

@@ -30,6 +30,10 @@ BASE_FOLDER = "base_folder"
 """The key of the validation context that holds the folder relative paths start from."""
 
 
+MOST = 2**53
+"""Largest whole number: what JSON, msgpack, SQLite and a float can all hold exactly."""
+
+
 class Section(BaseModel):
     """Base of every part of an experiment file: frozen, closed, camelCase outside."""
 
@@ -131,8 +135,8 @@ _SIZE_SCHEMA: dict[str, Any] = {
 
 Text = Annotated[str, Strict(), Field(min_length=1)]
 Switch = Annotated[bool, Strict(), BeforeValidator(read_switch)]
-Count = Annotated[int, Strict(), Field(ge=1)]
-CountOrZero = Annotated[int, Strict(), Field(ge=0)]
+Count = Annotated[int, Strict(), Field(ge=1, le=MOST)]
+CountOrZero = Annotated[int, Strict(), Field(ge=0, le=MOST)]
 Duration = Annotated[float, PlainValidator(_positive_duration), WithJsonSchema(_DURATION_SCHEMA)]
 Grace = Annotated[float, PlainValidator(parse_duration), WithJsonSchema(_DURATION_SCHEMA)]
 Size = Annotated[int, PlainValidator(_positive_size), WithJsonSchema(_SIZE_SCHEMA)]

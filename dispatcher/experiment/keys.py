@@ -14,6 +14,9 @@ from dispatcher.experiment.fields import Section, fold_word
 from dispatcher.experiment.nni_keys import nni_hint
 from dispatcher.experiment.plain_json import JsonPath
 
+COMMENT = "x-"
+"""Top-level keys that start so are not read: a place for YAML anchors, as in compose files."""
+
 Refuse = Callable[[JsonPath, str, str], None]
 """Called with the path of a key as it is written, a sentence and a hint."""
 
@@ -64,12 +67,17 @@ class KeySettler:
         return self._settle(values, self.root, (), ())
 
     def _settle(
-        self, values: Mapping[str, Any], section: type[Section], path: JsonPath, spelt: JsonPath
+        self, values: Mapping[Any, Any], section: type[Section], path: JsonPath, spelt: JsonPath
     ) -> dict[str, Any]:
         known, inner = keys_of(section), dict(sections_of(section))
         settled: dict[str, Any] = {}
         spelling: dict[str, str] = {}
         for key, value in values.items():
+            if not isinstance(key, str):
+                self.refuse((*spelt, str(key)), f"the key {key!r} is not text", "")
+                continue
+            if key.startswith(COMMENT) and not path:
+                continue
             canonical = known.get(fold_word(key))
             if canonical is None:
                 self._refuse_unknown(key, section, path, spelt)

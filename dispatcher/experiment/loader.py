@@ -6,6 +6,7 @@ stage goes on with what the one before could read, so that one run names all tha
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 from dispatcher.errors import ExperimentFileError
 from dispatcher.experiment.checks import check_on_disk
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.fields import BASE_FOLDER
+from dispatcher.experiment.fields import BASE_FOLDER, fold_word
 from dispatcher.experiment.keys import KeySettler
 from dispatcher.experiment.nni_keys import v1_advice, v1_key
 from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
@@ -142,7 +143,7 @@ class _Loading:
     def _set_aside_platform(self, values: dict[str, Any]) -> None:
         """Take out a training service that we do not have, whose keys we cannot judge."""
         for key, service in list(values.items()):
-            if key.replace("_", "").lower() != "trainingservice":
+            if not isinstance(key, str) or fold_word(key) != "trainingservice":
                 continue
             first = service[0] if isinstance(service, list) and service else service
             name = first.get("platform") if isinstance(first, Mapping) else None
@@ -157,15 +158,16 @@ class _Loading:
     def _take_search_space(self, settled: dict[str, Any]) -> None:
         """Read ``searchSpaceFile`` into ``searchSpace``, its places included."""
         name = settled.get("searchSpaceFile")
-        if not isinstance(name, str):
+        if not isinstance(name, str | os.PathLike):
             return
         if "searchSpace" in settled:
             text = "'searchSpace' and 'searchSpaceFile' exclude each other"
             self._refuse(("searchSpaceFile",), text, "keep one of the two")
             return
         file = self.base_folder / Path(name).expanduser()
+        beside = os.path.join(os.path.dirname(self.source.origin), name)
         try:
-            space = _read_file(file, name)
+            space = _read_file(file, os.path.normpath(beside))
             settled["searchSpace"] = _mapping(space, "a search space")
         except ExperimentFileErrors as errors:
             at = self._written(("searchSpaceFile",))

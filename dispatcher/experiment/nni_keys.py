@@ -82,7 +82,10 @@ def nni_hint(section: str, key: str) -> str:
 
 def v1_key(values: Mapping[str, object]) -> str | None:
     """Return the key that makes a file an NNI v1 file, as it is spelt there, or None."""
-    return next((key for key in values if fold_word(key) == fold_word(V1_MARK)), None)
+    return next(
+        (key for key in values if isinstance(key, str) and fold_word(key) == fold_word(V1_MARK)),
+        None,
+    )
 
 
 def v1_advice(values: Mapping[str, object]) -> str:

@@ -72,6 +72,7 @@ An experiment file is YAML. Keys may be written in camelCase, as here, or in sna
 
 - *duration*: `90s`, `10m`, `0.5h`, `1h30m`, `2d`, or a number of seconds. Units: ms, s, m, h, d, w.
 - *size*: `64mb`, `1.5gb`, or a number of bytes. Units: b, kb, mb, gb, tb, powers of 1024.
+- A key at the top level that starts with `x-` is not read: a place for YAML anchors.
 - *path*: relative ones count from the experiment file's folder; `~` is expanded.
 
 `bequeath validate FILE` names everything that is wrong with a file, by line and column;

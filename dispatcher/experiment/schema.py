@@ -6,7 +6,7 @@ from typing import Any
 
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.fields import KINDS, Section
-from dispatcher.experiment.keys import sections_of
+from dispatcher.experiment.keys import COMMENT, sections_of
 from dispatcher.experiment.reference import reference_markdown
 from dispatcher.experiment.search_space import TYPES
 
@@ -29,6 +29,7 @@ def json_schema() -> dict[str, Any]:
     schema["properties"]["searchSpace"]["additionalProperties"] = {
         "properties": {"_type": {"examples": list(TYPES)}, "_value": {"type": "array"}}
     }
+    schema["patternProperties"][f"^{COMMENT}"] = {}
     one_trial = [_required("trialCommand", "trial_command")]
     one_trial.append(_required("trialFunction", "trial_function"))
     schema["allOf"] = [*schema.get("allOf", []), {"oneOf": one_trial}]

@@ -153,7 +153,7 @@ class _Reader:
             return Foreign(entry)
         kind, value = entry["_type"], entry.get("_value")
         for key in entry:
-            if key not in ("_type", "_value", "_name"):
+            if key not in ("_type", "_value"):
                 self.refuse((*path, key), "is neither '_type' nor '_value'")
         at = (*path, "_value")
         if "_value" not in entry:
@@ -196,20 +196,25 @@ class _Reader:
             return Choice(tuple(options))
         if options and all(nested):
             return self._branches(options, path)
+        seen: set[str] = set()
         for index, option in enumerate(options):
             self._refuse_unjson(option, (*path, index))
-            if any(_same(option, earlier) for earlier in options[:index]):
+            # By their text, as JSON compares: 1, 1.0 and true are three options.
+            if repr(option) in seen:
                 self.refuse((*path, index), f"repeats the option {option!r}")
+            seen.add(repr(option))
         return Choice(tuple(options))
 
     def _branches(self, options: list[Any] | tuple[Any, ...], path: JsonPath) -> NestedChoice:
         branches: list[tuple[str, SearchSpace]] = []
+        seen: set[str] = set()
         for index, option in enumerate(options):
             name = option["_name"]
             if not isinstance(name, str) or not name:
                 self.refuse((*path, index, "_name"), f"must be text, not {kind_of(name)}")
-            elif any(name == earlier for earlier, _ in branches):
+            elif name in seen:
                 self.refuse((*path, index, "_name"), f"repeats the name {name!r}")
+            seen.add(str(name))
             inner = {key: entry for key, entry in option.items() if key != "_name"}
             branches.append((str(name), self.space(inner, (*path, index))))
         return NestedChoice(tuple(branches))
@@ -261,11 +266,6 @@ class _Reader:
     def _refuse_unjson(self, value: object, path: JsonPath) -> None:
         for where, text in unjson(value, path):
             self.refuse(where, text)
-
-
-def _same(one: object, other: object) -> bool:
-    """Compare as JSON does: 1 and 1.0 are options of their own, and so are 1 and true."""
-    return type(one) is type(other) and one == other
 
 
 _EXAMPLE = "write e.g. 'lr: {_type: loguniform, _value: [0.0001, 0.1]}'"

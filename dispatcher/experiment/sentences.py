@@ -34,7 +34,8 @@ _QUOTABLE = (bool, int, float)
 
 def explain(error: ErrorDetails) -> Iterator[tuple[JsonPath, str, str]]:
     """Yield path, sentence and hint; one error of ours may name several places."""
-    path: JsonPath = tuple(error["loc"])
+    # For a key of a mapping that is wrong itself, pydantic appends this word.
+    path: JsonPath = tuple(part for part in error["loc"] if part != "[key]")
     raised = error.get("ctx", {}).get("error")
     if isinstance(raised, SearchSpaceError):
         for problem in raised.problems:
@@ -65,6 +66,8 @@ def _plain(error: ErrorDetails, raised: object) -> tuple[str, str]:
         return f"{_NUMBERS[kind].format(**ctx)}, not {value}", ""
     if kind == "literal_error":
         return f"must be {ctx['expected']}, not {kind_of(value)}", _literal_hint(value)
+    if kind == "string_too_long":
+        return f"must have at most {ctx['max_length']} characters, not {len(str(value))}", ""
     if kind == "string_too_short":
         return "must not be empty", ""
     family = kind.partition("_")[0]

@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import pytest
+
+from dispatcher.errors import ExperimentFileError
+from dispatcher.experiment.references import resolve_environment, resolve_reference
+
+
+def test_each_kind_of_value(tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("s3cret\n")
+    variables = {
+        "PLAIN": "x",
+        "FROM_ENV": "env:TOKEN",
+        "FROM_FILE": f"file:{secret}",
+        "AS_IT_IS": "literal:file:/data/runs",
+    }
+    assert resolve_environment(variables, {"TOKEN": "abc"}) == {
+        "PLAIN": "x",
+        "FROM_ENV": "abc",
+        "FROM_FILE": "s3cret",
+        "AS_IT_IS": "file:/data/runs",
+    }
+
+
+def test_references_that_lead_nowhere(tmp_path: Path) -> None:
+    big = tmp_path / "big"
+    big.write_bytes(b"x" * (65 << 10))
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff")
+    for text, said in {
+        "env:NOPE": "refers to the variable 'NOPE', which is not set here",
+        f"file:{tmp_path}/nope": f"refers to {tmp_path}/nope, which cannot be read",
+        f"file:{big}": f"refers to {big}, which holds no text of 64 KiB",
+        f"file:{binary}": f"refers to {binary}, which is not UTF-8 text",
+    }.items():
+        with pytest.raises(ValueError) as refused:
+            resolve_reference(text, {})
+        assert str(refused.value).startswith(said)
+
+
+def test_the_error_names_the_variable_and_the_way_out() -> None:
+    with pytest.raises(ExperimentFileError) as refused:
+        resolve_environment({"T": "env:NOPE"}, {})
+    assert refused.value.where == "trialEnvironment.T"
+    assert refused.value.hint == "write 'literal:env:NOPE' if the text itself is meant"

@@ -1,0 +1,133 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dispatcher.experiment.search_space import (
+    Choice,
+    Foreign,
+    Interval,
+    NestedChoice,
+    Normal,
+    RandInt,
+    SearchSpace,
+    check_search_space,
+    parse_search_space,
+)
+
+
+def _entry(kind: str, *value: object) -> dict[str, object]:
+    return {"_type": kind, "_value": list(value)}
+
+
+@pytest.mark.parametrize(
+    "entry,parameter",
+    [
+        (_entry("choice", "a", 1, [2]), Choice(("a", 1, [2]))),
+        (_entry("choice", {"w": 1}, {"w": 2}), Choice(({"w": 1}, {"w": 2}))),
+        (_entry("choice", 1, 1.0, True), Choice((1, 1.0, True))),
+        (_entry("randint", -2, 3), RandInt(-2, 3)),
+        (_entry("uniform", -1, 1), Interval(-1.0, 1.0)),
+        (_entry("quniform", 0, 10, 2), Interval(0.0, 10.0, q=2.0)),
+        (_entry("loguniform", 1e-4, 1), Interval(1e-4, 1.0, log=True)),
+        (_entry("qloguniform", 1, 100, 5), Interval(1.0, 100.0, log=True, q=5.0)),
+        (_entry("normal", 0, 2), Normal(0.0, 2.0)),
+        (_entry("qnormal", 0, 2, 0.5), Normal(0.0, 2.0, q=0.5)),
+        (_entry("lognormal", -3, 1), Normal(-3.0, 1.0, log=True)),
+        (_entry("qlognormal", 0, 1, 1), Normal(0.0, 1.0, log=True, q=1.0)),
+    ],
+)
+def test_each_of_the_types(entry: object, parameter: object) -> None:
+    assert parse_search_space({"p": entry}) == SearchSpace((("p", parameter),))  # type: ignore[arg-type]
+
+
+def test_nested_choices_to_any_depth() -> None:
+    inner = _entry("choice", {"_name": "x"}, {"_name": "y", "lr": _entry("uniform", 0, 1)})
+    space = {"layer": _entry("choice", {"_name": "a"}, {"_name": "b", "more": inner})}
+    empty = SearchSpace(())
+    deeper = NestedChoice((("x", empty), ("y", SearchSpace((("lr", Interval(0.0, 1.0)),)))))
+    outer = NestedChoice((("a", empty), ("b", SearchSpace((("more", deeper),)))))
+    assert parse_search_space(space) == SearchSpace((("layer", outer),))
+
+
+@pytest.mark.parametrize(
+    "entry,place,said",
+    [
+        (3, "p", "must be a mapping with '_type' and '_value'"),
+        ({"_value": [1]}, "p", "must be a mapping with '_type' and '_value'"),
+        ({"_type": "uniform"}, "p", "has a '_type' but no '_value'"),
+        ({"_type": "uniform", "_value": 3}, "p._value", "must be a list, not the number 3"),
+        (_entry("unifrom", 0, 1), "p._type", "is unknown: 'unifrom'; did you mean 'uniform'?"),
+        (_entry("xyz", 0, 1), "p._type", "is unknown: 'xyz'"),
+        (_entry("uniform", 0, 1) | {"q": 1}, "p.q", "is neither '_type' nor '_value'"),
+        (_entry("uniform", 0, 1, 2), "p._value", "has 3 values, uniform needs 2"),
+        (_entry("quniform", 0, 1), "p._value", "has 2 values, quniform needs 3"),
+        (_entry("uniform", 1, 1), "p._value", "is contradictory: 1 to 1 holds nothing"),
+        (_entry("randint", 5, 2), "p._value", "is contradictory: 5 to 2 holds nothing"),
+        (_entry("randint", 0, 2.0), "p._value[1]", "must be a whole number, not the number 2.0"),
+        (_entry("randint", 0, True), "p._value[1]", "must be a whole number, not the switch true"),
+        (_entry("uniform", "0", 1), "p._value[0]", "must be a number, not the text '0'"),
+        (_entry("uniform", 0, float("inf")), "p._value[1]", "must be finite, not inf"),
+        (_entry("loguniform", -1, 1), "p._value[0]", "must be above 0 for loguniform, not -1"),
+        (_entry("quniform", 0, 1, 0), "p._value[2]", "is the step of quniform and must be above 0"),
+        (_entry("normal", 0, 0), "p._value[1]", "is the sigma of normal and must be above 0"),
+        (_entry("choice"), "p._value", "is empty: a choice needs at least one option"),
+        (_entry("choice", 1, 2, 1), "p._value[2]", "repeats the option 1"),
+        (_entry("choice", float("nan")), "p._value[0]", "must be finite, not nan"),
+        (_entry("choice", 10**30), "p._value[0]", "must fit into 64 bits"),
+        (_entry("choice", {"_name": "a"}, {"b": 1}), "p._value[1]", "has no '_name' while others"),
+        (_entry("choice", {"_name": 1}), "p._value[0]._name", "must be text, not the number 1"),
+        (
+            _entry("choice", {"_name": "a"}, {"_name": "a"}),
+            "p._value[1]._name",
+            "repeats the name 'a'",
+        ),
+        (
+            _entry("choice", {"_name": "a", "x": _entry("uniform", 2, 1)}),
+            "p._value[0].x._value",
+            "is contradictory: 2 to 1 holds nothing",
+        ),
+    ],
+)
+def test_each_mistake_names_its_place(entry: object, place: str, said: str) -> None:
+    (problem,) = check_search_space({"p": entry})
+    assert problem.place() == place
+    assert problem.text.startswith(said)
+
+
+def test_an_empty_space_is_refused_for_built_in_tuners_only() -> None:
+    (problem,) = check_search_space({})
+    assert problem.text == "is empty: a built-in tuner has nothing to choose from"
+    assert check_search_space({}, strict=False) == ()
+
+
+def test_a_tuner_of_ones_own_may_bring_its_own_language() -> None:
+    own = {"cells": 3, "op": {"_type": "layer_choice", "_value": ["a"]}, "lr": [1]}
+    space = parse_search_space(own, strict=False)
+    assert [type(parameter) for _, parameter in space.parameters] == [Foreign] * 3
+
+
+def test_but_nnis_types_are_checked_for_it_as_well() -> None:
+    wrong = {"a": _entry("uniform", 2, 1), "b": _entry("choise", 1), "c": {"x": float("nan")}}
+    problems = check_search_space(wrong, strict=False)
+    assert [p.place() for p in problems] == ["a._value", "b._type", "c.x"]
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["_type", "_value", "_name", "x"]),
+            inner | st.sampled_from(["choice", "uniform", "randint", "qnormal"]),
+            max_size=4,
+        )
+    ),
+)
+
+
+@given(_json, st.booleans())
+def test_any_json_is_a_space_or_refused_and_a_space_is_json(value: object, strict: bool) -> None:
+    if not check_search_space(value, strict=strict):
+        json.dumps(value, allow_nan=False)
