@@ -20,7 +20,7 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER
 from dispatcher.errors import InvalidTransition, ProtocolError
-from dispatcher.ports import Backend, Entry, Journal, TunerPort
+from dispatcher.ports import Backend, Entry, Journal, Snapshot, TunerPort
 
 #: Facts applied in one transaction: larger batches would delay the acknowledgement of their
 #: first fact for more than they save.
@@ -79,6 +79,7 @@ class Engine(threading.Thread):
         desk: Desk,
         watcher: Watcher,
         *,
+        row: int = 0,
         debug: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -92,6 +93,7 @@ class Engine(threading.Thread):
         self._backends = backends
         self._desk = desk
         self._watcher = watcher
+        self._row = row  # number of the newest journal row
         self._debug = debug
         self._clock = clock
         self._inbox: deque[e.Event] = deque(maxlen=10_000)
@@ -173,6 +175,7 @@ class Engine(threading.Thread):
         state = self.state
         entries: list[Entry] = []
         actions: list[a.Action] = []
+        snapshots: list[tuple[int, str]] = []  # (entries before it, state)
         durable = False
         at = self._clock()
         for owner, event in facts:
@@ -186,6 +189,9 @@ class Engine(threading.Thread):
             if isinstance(event, e.StacksReported):
                 self._watcher.stacks(event.stacks)
                 continue
+            if isinstance(event, e.TunerStateTaken):
+                snapshots.append((len(entries), event.state))
+                continue
             entries.append(Entry(at, event, step.counted))
             actions.extend(step.actions)
             durable = durable or not isinstance(event, _TRANSIENT)
@@ -193,8 +199,14 @@ class Engine(threading.Thread):
                 check(state)
         if entries:
             touched = [state.trials[t] for t in state.dirty]
-            self._journal.append(entries, touched, durable=durable)
+            before = self._row
+            self._row = self._journal.append(entries, touched, durable=durable)
             state.dirty.clear()
+        else:
+            before = self._row
+        for position, text in snapshots:
+            kept = sum(not isinstance(x.event, e.NOT_JOURNALLED) for x in entries[:position])
+            self._journal.save_snapshot(Snapshot(before + kept, text))
         self._perform(actions)
 
     def _acknowledge(self) -> None:

@@ -134,7 +134,7 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
             out.append(TellSearchSpace(event.search_space))
         case e.ExperimentCreated():
             state.settings = event.settings
-        case e.Tick() | e.StacksReported():
+        case e.Tick() | e.StacksReported() | e.TunerStateTaken():
             pass
         case _:
             assert_never(event)

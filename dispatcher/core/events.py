@@ -168,6 +168,14 @@ class StacksReported:
     stacks: dict[int, str]
 
 
+@dataclass(frozen=True, slots=True)
+class TunerStateTaken:
+    """The tuner's ``state()`` as JSON text, exact as of the events before it. Not journalled:
+    it is kept as a snapshot under the number of the row before it."""
+
+    state: str
+
+
 # -- workers and attempts ------------------------------------------------------------------
 
 
@@ -282,6 +290,7 @@ Event: TypeAlias = (
     | ResultDelivered
     | EndDelivered
     | StacksReported
+    | TunerStateTaken
     | WorkerJoined
     | WorkerLost
     | AttemptStarted
@@ -305,7 +314,8 @@ HOST_EVENTS = (
     ResultDelivered,
     EndDelivered,
     StacksReported,
+    TunerStateTaken,
 )
 
 #: Events that leave no row in the journal.
-NOT_JOURNALLED = (MetricReported, StacksReported)
+NOT_JOURNALLED = (MetricReported, StacksReported, TunerStateTaken)

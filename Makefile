@@ -1,0 +1,59 @@
+# Everything a newcomer needs: `make demo` and `make test`. Both make their own virtual
+# environment in .venv and install what they need into it; nothing else is touched.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(not (3,11) <= sys.version_info[:2] < (3,14))' 2>/dev/null \
+	&& { echo $$p; break; }; done)
+VENV   ?= .venv
+# Where torch comes from: any pip arguments, such as an index of CPU builds.
+TORCH  ?= torch==2.13.0
+TORCH_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: demo test lint bench docs simulate clean help
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/.made:
+	@test -n "$(PYTHON)" || { echo "bequeath needs Python 3.11 to 3.13: make PYTHON=/path/to/python"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.torch: $(VENV)/.made constraints.txt
+	$(PIP) install $(TORCH_ARGS) "$(TORCH)"
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.torch pyproject.toml
+	$(PIP) install -c constraints.txt -e '.[torch,plot,examples]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.demo pyproject.toml
+	$(PIP) install -c constraints.txt -e '.[all,dev]'
+	@touch $@
+
+demo: $(VENV)/.demo  ## evolution with inherited weights on digits, about two minutes
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/digits_evolution/demo.sh
+
+test: $(VENV)/.dev  ## the whole test suite, folder by folder, with times
+	$(BIN)/python tests/run.py $(TESTS)
+
+lint: $(VENV)/.dev  ## ruff, mypy --strict, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev  ## the benchmarks, with peers in environments of their own
+	$(BIN)/python -m benchmarks $(BENCH)
+
+docs: $(VENV)/.dev  ## regenerate the reference pages
+	$(BIN)/python docs/generate.py
+
+simulate: $(VENV)/.dev  ## more seeds of the simulation: make simulate SEEDS=10000 FIRST_SEED=0
+	SIM_SEEDS=$(or $(SEEDS),1000) SIM_FIRST_SEED=$(or $(FIRST_SEED),0) $(BIN)/python -m pytest -q tests/sim
+
+clean:  ## remove what make made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,110 @@
+"""A head in a process of its own: ``python -m dispatcher.background FOLDER``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from dispatcher.control.client import RunFile
+from dispatcher.errors import BequeathError, PassingBackendError
+
+#: Seconds a head may take until it answers: it replays its journal first.
+START_S = 60.0
+
+
+def start_in_background(folder: Path) -> int:
+    """Start a head and return its process id once it answers.
+
+    Raises:
+        BequeathError: it ended before that; its own words.
+    """
+    errors = folder / "logs" / "head.stderr"
+    with errors.open("wb") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dispatcher.background", str(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        code = process.poll()
+        if code is not None:
+            if code == 0:
+                return process.pid  # over before we looked
+            text = errors.read_text(errors="replace").strip()
+            error = PassingBackendError(text or f"the head ended with code {code}")
+            error.exit_code = code if code > 0 else 1
+            raise error
+        run = RunFile.read(folder)
+        if run is not None and run.pid == process.pid:
+            return process.pid
+        time.sleep(0.02)
+    raise PassingBackendError(f"the head did not answer within {START_S:.0f} s", where=str(errors))
+
+
+def kill_experiment(folder: Path) -> list[int]:
+    """SIGKILL the head and all below it; return the ids of the processes that were ended.
+
+    What the journal holds can be resumed. Only processes that belong to this experiment by
+    their command line are touched, by process id.
+    """
+    ended: list[int] = []
+    ours = [p for p in psutil.process_iter(["pid"]) if _belongs(p, folder)]
+    for process in sorted(ours, key=lambda p: p.pid):
+        try:
+            below = process.children(recursive=True)
+            for one in [process, *below]:
+                one.kill()
+                ended.append(one.pid)
+        except psutil.NoSuchProcess:
+            continue
+    (folder / "run.json").unlink(missing_ok=True)
+    return ended
+
+
+def _belongs(process: psutil.Process, folder: Path) -> bool:
+    """A head, a tuner host or an agent of ours whose argument lies in this folder."""
+    if process.pid == os.getpid():
+        return False
+    try:
+        words = process.cmdline()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return False
+    modules = {"dispatcher.background", "dispatcher.tuner_host", "trial_runtime.agent"}
+    return any(w in modules for w in words) and any(
+        w == str(folder) or w.startswith(f"{folder}/") for w in words
+    )
+
+
+def main() -> int:
+    """Lead the experiment whose folder is the only argument."""
+    from dispatcher.core.model import Phase
+    from dispatcher.head import Head
+
+    head = Head(Path(sys.argv[1]))
+    stops = iter(("drain", "now", "now"))
+
+    def stop(number: int, _: object) -> None:
+        kind = "now" if number == signal.SIGTERM else next(stops, "now")
+        head.request_stop(kind, f"signal {signal.Signals(number).name}")
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        phase = head.run()
+    except BequeathError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    return 0 if phase is not Phase.FAILED else 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

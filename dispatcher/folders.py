@@ -1,0 +1,112 @@
+"""Where things of one experiment lie.
+
+The experiment's folder holds what must last; the run folder holds its sockets and is
+short, since the path of a socket is limited to about a hundred bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from dispatcher.errors import PermanentBackendError
+
+_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # no letters that are taken for one another
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentFolder:
+    """Names within an experiment's folder."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        """The experiment's id is its folder's name."""
+        return self.path.name
+
+    @property
+    def config(self) -> Path:
+        """The resolved experiment file."""
+        return self.path / "experiment.json"
+
+    @property
+    def journal(self) -> Path:
+        """The truth."""
+        return self.path / "journal.sqlite"
+
+    @property
+    def logs(self) -> Path:
+        """Logs of head, tuner host and agent."""
+        return self.path / "logs"
+
+    @property
+    def weights(self) -> Path:
+        """The weights root, if the file names no other."""
+        return self.path / "weights"
+
+    @property
+    def keys(self) -> Path:
+        """CURVE keys, mode 0700."""
+        return self.path / "keys"
+
+    @property
+    def reports(self) -> Path:
+        """Reports of stalls."""
+        return self.path / "reports"
+
+    @property
+    def restore(self) -> Path:
+        """What a tuner host that starts again has to repeat."""
+        return self.path / "tuner_restore.msgpack"
+
+    @classmethod
+    def make(cls, base: Path, name: str) -> ExperimentFolder:
+        """A new folder below ``base``: the experiment's name and six characters of chance.
+
+        Raises:
+            PermanentBackendError: it cannot be made.
+        """
+        slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40] or "experiment"
+        tail = "".join(secrets.choice(_ALPHABET) for _ in range(6))
+        folder = cls(base / f"{slug}-{tail}")
+        try:
+            folder.path.mkdir(parents=True, mode=0o755)
+            folder.logs.mkdir()
+            folder.keys.mkdir(mode=0o700)
+        except OSError as error:
+            raise PermanentBackendError(
+                f"cannot make the experiment's folder: {error.strerror or error}",
+                hint="choose another 'experimentWorkingDirectory'",
+                where=str(folder.path),
+            ) from error
+        return folder
+
+
+def run_folder(experiment: Path) -> Path:
+    """The folder for the experiment's sockets: private, short, the same for each head.
+
+    Raises:
+        PermanentBackendError: somebody else owns the folder we would use.
+    """
+    base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    ours = base / f"bequeath-{os.getuid()}"
+    name = hashlib.blake2s(os.fsencode(experiment.resolve()), digest_size=6).hexdigest()
+    folder = ours / name
+    for path in (ours, folder):
+        path.mkdir(mode=0o700, exist_ok=True)
+        info = path.lstat()
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
+            raise PermanentBackendError(
+                f"{path} is not a folder of ours",
+                hint="remove it, or set XDG_RUNTIME_DIR to a folder of your own",
+            )
+        if info.st_mode & 0o077:
+            path.chmod(0o700)
+    return folder

@@ -1,0 +1,348 @@
+"""The head of an experiment: the only module that knows every room.
+
+:func:`create` lays an experiment down, :class:`Head` leads it: it takes the lead, replays
+the journal, joins the rooms to the engine, waits for the end and winds everything up in
+order. Starting and resuming are the same thing: an empty past is a past.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import structlog
+import zmq
+
+from dispatcher.backends.local.driver import LocalBackend
+from dispatcher.channel import CurveKeys, Router, RouterLink
+from dispatcher.control.client import RunFile
+from dispatcher.control.desk import Desk
+from dispatcher.core import State, apply, check, outstanding
+from dispatcher.core import actions as a
+from dispatcher.core import events as e
+from dispatcher.core.ids import WorkerId
+from dispatcher.core.model import OVER, Phase
+from dispatcher.engine import Engine
+from dispatcher.errors import BequeathError, InternalError, UserError
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.snapshot import from_json, to_json
+from dispatcher.experiment.updates import apply_update
+from dispatcher.folders import ExperimentFolder, run_folder
+from dispatcher.history import replay
+from dispatcher.logs import open_head_log
+from dispatcher.notices import Notice, NoticeKind
+from dispatcher.ports import Entry, TunerPort
+from dispatcher.restoring import RestoringTuner
+from dispatcher.retention import RetentionThread
+from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.leadership import Leadership
+from dispatcher.tuner_host.driver import TunerHostDriver
+from dispatcher.wiring import agent_config, settings_of, tuner_host_config, weights_root
+from trial_runtime.endpoint import Endpoint
+from trial_runtime.weights.paths import resolve_in_root
+
+LOCAL = WorkerId("local")
+
+#: Seconds the tuner gets for its ``_on_exit``, and the agent for the end of its trials
+#: beyond their own grace.
+TUNER_EXIT_S = 5.0
+AGENT_EXIT_S = 10.0
+
+
+def create(config: ExperimentConfig) -> Path:
+    """Make the experiment's folder and the first row of its journal; return the folder.
+
+    Raises:
+        BackendError: the folder cannot be made, or lies where a journal is not safe.
+    """
+    if config.seed is None:
+        config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
+    folder = ExperimentFolder.make(config.experiment_working_directory, config.experiment_name)
+    folder.config.write_text(to_json(config))
+    weights_root(config, folder).mkdir(parents=True, exist_ok=True)
+    journal = SqliteJournal.open(folder.journal)
+    try:
+        journal.set_meta("experiment", folder.id)
+        journal.append(
+            [Entry(time.time(), e.ExperimentCreated(settings_of(config)))], (), durable=True
+        )
+    finally:
+        journal.close()
+    return folder.path
+
+
+class Head:
+    """Leads one experiment from :meth:`run`'s beginning to its end.
+
+    Args:
+        folder: made by :func:`create`.
+        on_notice: told what happens, in the thread that called :meth:`run`.
+    """
+
+    def __init__(self, folder: Path, *, on_notice: Callable[[Notice], None] | None = None) -> None:
+        self._folder = ExperimentFolder(folder.resolve())
+        self._on_notice = on_notice or (lambda notice: None)
+        self._notices: queue.SimpleQueue[Notice | None] = queue.SimpleQueue()
+        self._engine: Engine | None = None
+        self._early_stop: e.StopRequested | None = None
+        self._config: ExperimentConfig
+        self._log: structlog.typing.FilteringBoundLogger
+
+    def request_stop(self, kind: str, reason: str) -> None:
+        """Drain (``"drain"``) or stop (``"now"``). From any thread or signal handler."""
+        event = e.StopRequested(e.StopKind(kind), reason)
+        if self._engine is None:
+            self._early_stop = event
+        else:
+            self._engine.post(event)
+
+    def run(self) -> Phase:
+        """Lead until the experiment is over, for good or to be resumed. Blocks.
+
+        Raises:
+            ExperimentBusy: another head leads it.
+            BequeathError: what ended the engine early; the state on disk can be resumed.
+        """
+        with ExitStack() as stack:
+            lead = stack.enter_context(Leadership.acquire(self._folder.path))
+            self._config = from_json(self._folder.config.read_text(), str(self._folder.config))
+            self._log = open_head_log(self._folder.logs / "head.log", self._config.log_level)
+            journal = SqliteJournal.open(self._folder.journal)
+            stack.callback(journal.close)
+            state, row = replay(journal)
+            check(state)
+            row = self._begin_epoch(journal, state, lead.epoch)
+            if state.phase in OVER:
+                self._notify(Notice(NoticeKind.FINISHED, state.phase_reason))
+                return self._finished(state)
+            return self._lead(stack, journal, state, row, lead.epoch)
+
+    def _begin_epoch(self, journal: SqliteJournal, state: State, epoch: int) -> int:
+        now = time.time()
+        entries = []
+        wanted = settings_of(self._config)
+        if wanted != state.settings:  # changed while nobody led
+            apply(state, e.SettingsUpdated(wanted), now)
+            entries.append(Entry(now, e.SettingsUpdated(wanted)))
+        started = e.HeadStarted(epoch)
+        apply(state, started, now)
+        entries.append(Entry(now, started))
+        row = journal.append(entries, [state.trials[t] for t in state.dirty], durable=True)
+        state.dirty.clear()
+        return row
+
+    def _lead(
+        self, stack: ExitStack, journal: SqliteJournal, state: State, row: int, epoch: int
+    ) -> Phase:
+        """Join the rooms, let the engine run, wind up in order."""
+        sockets = run_folder(self._folder.path)
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        stack.callback(context.term)
+        router = Router(context)
+        stack.callback(router.close)
+        control_address = router.bind_ipc(sockets / "head")
+        token = secrets.token_hex(16)
+        router.admit_guests(token)
+        endpoints = self._endpoints(router, control_address)
+
+        retention = RetentionThread(self._config, self._folder, journal, self._notify)
+        stack.callback(retention.close)
+        tuner = RestoringTuner(
+            self._tuner_driver(router, endpoints["tuner"], epoch), journal, self._folder.restore
+        )
+        backend = self._local_backend(router, endpoints["agent"], epoch, sockets)
+        engine = Engine(
+            state,
+            journal,
+            router,
+            tuner,
+            {LOCAL: backend},
+            Desk(self._admit, self._update),
+            _Watcher(self, retention),
+            row=row,
+            debug=self._config.debug,
+        )
+        self._engine = engine
+        RunFile(os.getpid(), control_address, token, epoch, time.time(), str(sockets)).write(
+            self._folder.path
+        )
+        actions = outstanding(state)
+        if not state.workers:
+            actions.append(a.LaunchWorker(LOCAL))
+        if self._early_stop is not None:
+            engine.post(self._early_stop)
+        self._notify(Notice(NoticeKind.STARTED, f"head {epoch} of {self._folder.id}"))
+        try:
+            engine.begin(actions)
+            engine.start()
+            self._pass_on_notices(engine)
+        finally:
+            self._wind_up(engine, tuner, backend)
+        if engine.error is not None:
+            raise self._explain(engine.error)
+        return self._finished(state)
+
+    def _wind_up(self, engine: Engine, tuner: TunerPort, backend: LocalBackend) -> None:
+        """In this order, and why: the engine first, so that nothing new is asked for; the
+        tuner next, since nothing will be delivered; then the agent, which ends what runs
+        (or, after an error of ours, goes on for its grace: the next head will find it); the
+        journal and the channel are closed by the caller's stack, the channel last, so that
+        acknowledgements still leave."""
+        engine.abandon()
+        engine.join(timeout=30.0)
+        tuner.close(TUNER_EXIT_S)
+        backend.close(
+            leave_running=engine.error is not None,
+            deadline_s=AGENT_EXIT_S + self._config.trial_stop_grace,
+        )
+        (self._folder.path / "run.json").unlink(missing_ok=True)
+
+    def _endpoints(self, router: Router, ipc: str) -> dict[str, Endpoint]:
+        """Where tuner host and agent find us, without their routing ids."""
+        channel = self._config.channel
+        if channel.transport == "ipc":
+            return {"tuner": Endpoint(ipc), "agent": Endpoint(ipc)}
+        keys = {n: CurveKeys.kept(self._folder.keys / n) for n in ("head", "tuner", "agent")}
+        allowed = [keys["tuner"].public, keys["agent"].public]
+        port_file = self._folder.keys / "port"  # agents of the head before look for us there
+        port = channel.port or (int(port_file.read_text()) if port_file.exists() else 0)
+        address = router.bind_tcp(channel.host, port, keys["head"], allowed)
+        port_file.write_text(address.rpartition(":")[2])
+        return {
+            name: Endpoint(
+                address,
+                server_key=keys["head"].public,
+                public_key=keys[name].public,
+                secret_key=keys[name].secret,
+            )
+            for name in ("tuner", "agent")
+        }
+
+    def _tuner_driver(self, router: Router, endpoint: Endpoint, epoch: int) -> TunerHostDriver:
+        link = _admit(router, "tuner", "tuner")
+        config = tuner_host_config(self._config, self._folder, endpoint, epoch)
+        return TunerHostDriver(link, config, self._folder.path)
+
+    def _local_backend(
+        self, router: Router, endpoint: Endpoint, epoch: int, sockets: Path
+    ) -> LocalBackend:
+        link = _admit(router, LOCAL, "agent:local")
+        config = agent_config(self._config, self._folder, endpoint, epoch, sockets)
+        return LocalBackend(link, config)
+
+    # -- what users ask for (engine's thread) ---------------------------------------------
+
+    def _admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
+        """Canonical paths of a trial by hand. Raises ``UserError``."""
+        from trial_runtime.errors import TrialRuntimeError
+
+        keys = self._config.weight_keys
+        root = str(weights_root(self._config, self._folder))
+        reads = [str(p) for p in self._config.weights_read_roots]
+        try:
+            save, restore = parameters.get(keys.save), parameters.get(keys.restore)
+            return e.TrialSubmitted(
+                json.dumps(parameters, allow_nan=False),
+                resolve_in_root(root, save) if save is not None else None,
+                resolve_in_root(root, restore, read_roots=reads) if restore is not None else None,
+            )
+        except (TrialRuntimeError, ValueError, TypeError) as error:
+            raise UserError(f"cannot submit these parameters: {error}") from error
+
+    def _update(self, key: str, value: Any) -> list[e.Event]:
+        """Change a setting, in the record as well. Raises ``UserError``."""
+        before = self._config
+        config = apply_update(before, key, value)
+        self._folder.config.write_text(to_json(config))
+        self._config = config
+        events: list[e.Event] = [e.SettingsUpdated(settings_of(config))]
+        if config.search_space != before.search_space:
+            events.append(e.SearchSpaceUpdated(json.dumps(config.search_space)))
+        return events
+
+    # -- notices --------------------------------------------------------------------------
+
+    def _notify(self, notice: Notice) -> None:
+        """From any thread."""
+        self._notices.put(notice)
+
+    def _pass_on_notices(self, engine: Engine) -> None:
+        while True:
+            try:
+                notice = self._notices.get(timeout=0.5)
+            except queue.Empty:
+                if engine.finished.is_set():
+                    return
+                continue
+            if notice is not None:
+                self._tell(notice)
+            if engine.finished.is_set() and self._notices.empty():
+                return
+
+    def _tell(self, notice: Notice) -> None:
+        if notice.kind is not NoticeKind.TRIAL_OVER:  # the journal has them; logs stay small
+            self._log.info(notice.kind.value, text=notice.text, trial=notice.trial)
+        self._on_notice(notice)
+
+    def _finished(self, state: State) -> Phase:
+        while not self._notices.empty():
+            notice = self._notices.get()
+            if notice is not None:
+                self._tell(notice)
+        return state.phase
+
+    def _explain(self, error: BaseException) -> BaseException:
+        self._log.error("engine ended", error=repr(error), exc_info=error)
+        if isinstance(error, BequeathError) or not isinstance(error, Exception):
+            return error
+        wrapped = InternalError(
+            f"{type(error).__name__}: {error}",
+            hint="please report this with the head's log; 'bequeath resume' goes on from the "
+            "last committed state",
+            where=str(self._folder.logs / "head.log"),
+        )
+        wrapped.__cause__ = error
+        return wrapped
+
+
+class _Watcher:
+    """Turns what leaves the engine for the head into notices. Thread: the engine's."""
+
+    def __init__(self, head: Head, retention: RetentionThread) -> None:
+        self._head = head
+        self._retention = retention
+
+    def act(self, action: a.HeadAction) -> None:
+        match action:
+            case a.TrialIsOver(trial=trial):
+                self._retention.trial_over(trial)
+                self._head._notify(Notice(NoticeKind.TRIAL_OVER, "", trial))
+            case a.ReportTunerError(trial=which, method=method, text=text):
+                self._head._notify(Notice(NoticeKind.TUNER_ERROR, f"{method}: {text}", which))
+            case a.ReportStall(certain=certain, text=text):
+                word = "deadlock" if certain else "suspected stall"
+                self._head._notify(Notice(NoticeKind.STALL, f"{word}: {text}"))
+            case a.Finish(reason=reason):
+                self._head._notify(Notice(NoticeKind.FINISHED, reason))
+
+    def stacks(self, stacks: dict[int, str]) -> None:
+        folder = self._head._folder.reports
+        folder.mkdir(exist_ok=True)
+        parts = [f"request {trial}\n{text}" for trial, text in sorted(stacks.items())]
+        report = "\n\n".join(parts)
+        (folder / "stall.txt").write_text(report + "\n")
+        self._head._notify(Notice(NoticeKind.STACKS, report))
+
+    def peer_fault(self, owner: str, error: Exception) -> None:
+        self._head._notify(Notice(NoticeKind.PEER_FAULT, f"{owner or 'a client'}: {error}"))
+
+
+def _admit(router: Router, owner: str, name: str) -> RouterLink:
+    return router.admit(owner, f"{name}:{secrets.token_hex(16)}")

@@ -1,0 +1,35 @@
+"""The head's log: structured lines in a bounded, rotated file."""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+from pathlib import Path
+
+import structlog
+
+#: Bytes of one log file, and how many old ones are kept.
+LOG_BYTES = 10 << 20
+LOGS_KEPT = 3
+
+
+def open_head_log(path: Path, level: str) -> structlog.typing.FilteringBoundLogger:
+    """A logger that writes JSON lines to ``path``."""
+    handler = logging.handlers.RotatingFileHandler(
+        path, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, delay=True
+    )
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger = logging.Logger(f"bequeath.head.{path}")  # not in the global tree: one per head
+    logger.addHandler(handler)
+    numeric = {"debug": 10, "info": 20, "warning": 30, "error": 40}[level]
+    wrapped: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+        logger,
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(numeric),
+    )
+    return wrapped

@@ -1,0 +1,28 @@
+"""What a head tells whoever watches it: the terminal, a notebook, its log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class NoticeKind(StrEnum):
+    """What a notice is about."""
+
+    STARTED = "started"
+    TRIAL_OVER = "trial_over"
+    TUNER_ERROR = "tuner_error"
+    STALL = "stall"
+    STACKS = "stacks"
+    PEER_FAULT = "peer_fault"
+    RETENTION = "retention"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing that happened. ``text`` is for people; ``trial`` is there if it is about one."""
+
+    kind: NoticeKind
+    text: str = ""
+    trial: int | None = None

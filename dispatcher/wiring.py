@@ -1,0 +1,119 @@
+"""From the experiment file to what each process is told: plain translations, no decisions."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.references import resolve_environment
+from dispatcher.folders import ExperimentFolder
+from dispatcher.tuner_host.config import TunerHostConfig
+from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.endpoint import Endpoint
+
+
+def settings_of(config: ExperimentConfig) -> Settings:
+    """What the core needs of the file."""
+    silent = config.on_trial_without_result
+    return Settings(
+        slots=config.trial_concurrency,
+        lookahead=config.effective_lookahead,
+        max_trials=config.max_trial_number,
+        max_duration_s=config.max_experiment_duration,
+        on_tuner_error=TunerErrorPolicy(config.on_tuner_error),
+        on_stall=StallPolicy(config.on_stall),
+        stall_timeout_s=config.stall_timeout,
+        trial_retries=config.trial_retries,
+        lost_retries=config.lost_retries,
+        retry_backoff_s=config.retry_backoff,
+        substitute_result=json.dumps(silent) if isinstance(silent, float) else None,
+        silent_is_failure=silent == "fail",
+        trial_stop_grace_s=config.trial_stop_grace,
+    )
+
+
+def weights_root(config: ExperimentConfig, folder: ExperimentFolder) -> Path:
+    """Below which folder all weights of this experiment lie."""
+    return config.weights_root or folder.weights
+
+
+def tuner_host_config(
+    config: ExperimentConfig, folder: ExperimentFolder, endpoint: Endpoint, epoch: int
+) -> TunerHostConfig:
+    """What the tuner host is told."""
+    tuner = config.tuner
+    class_name = ""
+    if not tuner.builtin:
+        assert tuner.bare_class_name is not None
+        bare = tuner.bare_class_name
+        class_name = f"{tuner.module}:{bare}" if tuner.module else bare
+    return TunerHostConfig(
+        endpoint=endpoint,
+        weights_root=str(weights_root(config, folder)),
+        builtin=tuner.name or "",
+        class_name=class_name,
+        file=str(tuner.file or ""),
+        code_directory=str(tuner.code_directory or ""),
+        class_args=tuner.class_args,
+        search_space=json.dumps(config.search_space),
+        multi_thread=config.multi_thread,
+        save_key=config.weight_keys.save,
+        restore_key=config.weight_keys.restore,
+        weights_read_roots=tuple(map(str, config.weights_read_roots)),
+        max_parameters_bytes=config.limits.max_parameters_size,
+        seed=config.seed,
+        epoch=epoch,
+        restore=str(folder.restore),
+        log_level=config.log_level,
+    )
+
+
+def agent_config(
+    config: ExperimentConfig,
+    folder: ExperimentFolder,
+    endpoint: Endpoint,
+    epoch: int,
+    sockets: Path,
+) -> AgentConfig:
+    """What the agent on this machine is told.
+
+    Raises:
+        ExperimentFileError: a reference in ``trialEnvironment`` leads nowhere.
+    """
+    service = config.training_service
+    trial = TrialSpec(
+        code_directory=str(config.trial_code_directory),
+        command=config.trial_command,
+        function=config.trial_function,
+        environment=resolve_environment(config.trial_environment, os.environ),
+        timeout_s=config.max_trial_duration,
+        stop_grace_s=config.trial_stop_grace,
+        max_log_bytes=config.max_log_size,
+        max_log_files=config.max_log_files,
+        reuse=service.reuse_mode,
+        preload=service.preload,
+        max_trials_per_worker=service.max_trials_per_worker,
+        cpus_per_trial=service.cpus_per_trial,
+        max_metric_bytes=config.limits.max_metric_size,
+        max_metrics=config.limits.max_metrics_per_trial,
+    )
+    return AgentConfig(
+        worker="local",
+        slots=service.slots or config.trial_concurrency,
+        head=endpoint,
+        epoch=epoch,
+        run_folder=str(sockets),
+        experiment_folder=str(folder.path),
+        trial=trial,
+        weights_root=str(weights_root(config, folder)),
+        read_roots=tuple(map(str, config.weights_read_roots)),
+        save_key=config.weight_keys.save,
+        restore_key=config.weight_keys.restore,
+        head_grace_s=config.head_grace,
+        heartbeat_s=min(1.0, config.leases.alive),
+        seed=config.seed or 0,
+        experiment=folder.id,
+    )
