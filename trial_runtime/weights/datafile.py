@@ -9,6 +9,8 @@ as the format allows.
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import struct
 from collections.abc import Sequence
 from typing import Any, Final
@@ -20,12 +22,18 @@ from trial_runtime.weights.dtypes import DTYPES
 from trial_runtime.weights.manifest import TensorEntry, entry_fault
 from trial_runtime.weights.paths import open_regular
 
-SUFFIX: Final = ".safetensors"
+# What `new_name` makes; readers tell our files from those of others by it.
+OWN_NAME: Final = re.compile(r"weights-[0-9a-f]{16}\.safetensors")
 # The limit of the format's own implementation; checked before anything is allocated.
 MAX_HEADER_BYTES: Final = 100_000_000
 _LENGTH: Final = struct.Struct("<Q")
 # Tensors begin at a cache line, whatever their element type.
 _ALIGNMENT: Final = 64
+
+
+def new_name() -> str:
+    """A name that no data file has: they are never overwritten, so no cache can be stale."""
+    return f"weights-{secrets.token_hex(8)}.safetensors"
 
 
 def data_start(

@@ -9,7 +9,8 @@ from trial_runtime.errors import WeightsError
 from trial_runtime.weights import datafile, publishing
 from trial_runtime.weights.dtypes import DTYPES
 from trial_runtime.weights.mapped import MappedFiles
-from trial_runtime.weights.reading import STALE_TIMEOUT_S, Patience, open_manifest
+from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
+from trial_runtime.weights.reading import open_manifest
 from trial_runtime.weights.roots import locate_to_read
 from trial_runtime.weights.skeleton import references, subtree
 

@@ -17,7 +17,7 @@ from trial_runtime.weights.matching import (
     selected,
     split_by_key,
 )
-from trial_runtime.weights.reading import STALE_TIMEOUT_S, Patience
+from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.roots import locate_to_read
 from trial_runtime.weights.sources import Framework, Source, open_source
 from trial_runtime.weights.targets import Target, collect
@@ -134,9 +134,10 @@ def _copy(
     corners: dict[str, tuple[slice, ...]],
     part: str,
 ) -> None:
-    """Everything was checked before: from here on nothing is expected to fail."""
+    """Copy what was checked. All sources are opened before the first target changes."""
     converted = set(report.converted)
     as_bytes: list[tuple[memoryview, memoryview]] = []
+    as_values: list[tuple[Target, Any, tuple[slice, ...] | None]] = []
     for name in (*report.loaded, *corners):
         target = targets[name]
         if name not in corners and name not in converted:
@@ -145,7 +146,10 @@ def _copy(
             if there is not None and here is not None:
                 as_bytes.append((there, here))
                 continue
-        target.put(source.tensor(_full(part, name), target.like), corners.get(name))
+        tensor = source.tensor(_full(part, name), target.like)
+        as_values.append((target, tensor, corners.get(name)))
     copy_bytes(as_bytes)
+    for target, tensor, corner in as_values:
+        target.put(tensor, corner)
     for name in report.loaded:
         targets[name].touched()

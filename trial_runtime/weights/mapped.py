@@ -74,7 +74,7 @@ class MappedFiles:
             CorruptWeights: the first that differs, with the file and its writer.
         """
         places = {
-            (entry.file, entry.offset, entry.nbytes): (name, entry)
+            (entry.file, entry.offset, entry.nbytes, entry.blake3): (name, entry)
             for name, entry in entries.items()
             if entry.nbytes and entry.blake3
         }

@@ -20,14 +20,15 @@ from trial_runtime.errors import (
     WeightsError,
     WeightsNotFound,
 )
+from trial_runtime.weights import hashing
 from trial_runtime.weights.paths import open_regular, relative_to
+from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.publishing import sync_folder
-from trial_runtime.weights.reading import Patience, manifest_bytes
+from trial_runtime.weights.reading import manifest_bytes, open_manifest
+from trial_runtime.weights.roots import locate_to_read
 
 MAX_FILES: Final = 10_000
 _READ_BYTES: Final = 4 * 1024 * 1024
-_FIRST_PAUSE_S: Final = 0.05
-_LONGEST_PAUSE_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +58,29 @@ class PublishedDigest:
     nbytes: int  # of everything a reader of these weights may have to read
 
 
-def published_digest(path: str, *, max_files: int = MAX_FILES) -> PublishedDigest:
+def published_digest(
+    path: str, *, root: str | None = None, max_files: int = MAX_FILES
+) -> PublishedDigest:
     """The digest of whatever a trial left at its ``save_path``; makes it durable first.
 
     A folder with our manifest is named by the manifest's digest (files beside it are not
     covered), anything else by :func:`digest_tree`. Blocks on the disk.
+
+    Args:
+        path: the canonical ``save_path``, absolute.
+        root: the weights root that the manifest may not lead out of, see ``load``.
+        max_files: as in :func:`digest_tree`.
 
     Raises:
         WeightsNotFound: there is nothing.
         CorruptWeights: a manifest that cannot be read, or whose files are missing or short.
         PathThroughLink, WeightsError: see :func:`digest_tree`.
     """
-    from trial_runtime.weights.reading import open_manifest
-    from trial_runtime.weights.roots import Located
-
     raw = manifest_bytes(path) if os.path.isdir(path) else None
     if raw is None:
         tree = digest_tree(path, max_files=max_files)
         return PublishedDigest("files", tree.digest, tree.nbytes)
-    # Which root confines the references is the caller's business: it has resolved the path.
-    opened = open_manifest(Located(os.path.realpath(path), os.sep), None, Patience(0.0))
+    opened = open_manifest(locate_to_read(path, root), None, Patience(0.0))
     return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
 
 
@@ -110,9 +114,7 @@ def digest_tree(path: str, *, max_files: int = MAX_FILES, sync: bool = True) -> 
     if not files:
         raise WeightsNotFound("this folder of weights holds no file", where=path)
     listing = msgspec.json.encode([(f.path, f.nbytes, f.blake3) for f in files])
-    from trial_runtime.weights.hashing import digest
-
-    return FilesDigest(digest(listing), tuple(files), sum(f.nbytes for f in files))
+    return FilesDigest(hashing.digest(listing), tuple(files), sum(f.nbytes for f in files))
 
 
 def _digest_folder(top: str, max_files: int, sync: bool) -> list[PlainFile]:
@@ -179,12 +181,13 @@ def verify_tree(
     expected: tuple[PlainFile, ...] = (),
     max_files: int = MAX_FILES,
     writer: str = "",
+    stale_timeout_s: float = STALE_TIMEOUT_S,
     patience: Patience | None = None,
 ) -> FilesDigest:
     """Make sure that what lies at a path has this digest.
 
-    Waits within the bound of ``patience`` (default 75 s) while it does not: the file
-    system may lag behind. Each look reads all of it.
+    Waits within the bound while it does not: the file system may lag behind. Each look
+    reads all of it.
 
     Args:
         path: a file or folder.
@@ -192,27 +195,22 @@ def verify_tree(
         expected: its files, so that the error can name the one that differs.
         max_files: as in :func:`digest_tree`.
         writer: the trial and attempt that wrote it, for the error.
-        patience: how long to wait.
+        stale_timeout_s: seconds to wait.
+        patience: the same with a clock of its own, for tests.
 
     Raises:
         StaleWeights: nothing of that digest appeared.
         CorruptWeights: the same, and ``expected`` tells which files differ.
     """
-    waiting = patience or Patience()
-    deadline = waiting.clock() + waiting.timeout_s
-    pause = _FIRST_PAUSE_S
-    while True:
+    waiting = patience or Patience(stale_timeout_s)
+    found = FilesDigest("", (), 0)
+    for _ in waiting.looks(path):
         try:
             found = digest_tree(path, max_files=max_files, sync=False)
         except (WeightsNotFound, FileNotFoundError):
             found = FilesDigest("", (), 0)
         if found.digest == digest:
             return found
-        left = deadline - waiting.clock()
-        if left <= 0:
-            break
-        waiting.sleep(min(pause, left))
-        pause = min(2 * pause, _LONGEST_PAUSE_S)
     differing = sorted({f.path for f in set(expected) ^ set(found.files)})
     if expected and found.digest:
         raise CorruptWeights(

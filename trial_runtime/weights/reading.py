@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,22 +17,10 @@ from trial_runtime.weights.manifest import (
     decode,
 )
 from trial_runtime.weights.paths import open_regular, resolve_reference
+from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.roots import Located, locate_to_read
 
-# NFS clients may show a folder as it was acdirmax ago: 60 s by default, and a margin.
-STALE_TIMEOUT_S: Final = 75.0
-_FIRST_PAUSE_S: Final = 0.05
-_LONGEST_PAUSE_S: Final = 2.0
 _ABSENT: Final = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE}
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a reader waits for announced weights to appear; clock and sleep for tests."""
-
-    timeout_s: float = STALE_TIMEOUT_S
-    clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,35 +73,25 @@ def open_manifest(located: Located, digest: str | None, patience: Patience) -> O
         StaleWeights: the digest did not appear within the bound.
         CorruptWeights: it is damaged, or a file it refers to is missing or short.
     """
-    deadline = patience.clock() + patience.timeout_s
-    pause = _FIRST_PAUSE_S
-    while True:
-        outcome = _try_to_open(located, digest)
+    outcome: OpenedManifest | StaleWeights | CorruptWeights | WeightsNotFound | None = None
+    for _ in patience.looks(located.path):
+        outcome = _try_to_open(located, digest, patience.timeout_s)
         if isinstance(outcome, OpenedManifest):
             return outcome
-        left = deadline - patience.clock()
-        if digest is None or left <= 0:
-            if isinstance(outcome, StaleWeights):
-                raise StaleWeights(
-                    outcome.where,
-                    expected=outcome.expected,
-                    found=outcome.found,
-                    waited_s=patience.timeout_s,
-                )
-            raise outcome
-        patience.sleep(min(pause, left))
-        pause = min(2 * pause, _LONGEST_PAUSE_S)
-        _look_again(located.path)
+        if digest is None:
+            break
+    assert isinstance(outcome, Exception), "there is always one look"
+    raise outcome
 
 
 def _try_to_open(
-    located: Located, digest: str | None
+    located: Located, digest: str | None, timeout_s: float
 ) -> OpenedManifest | StaleWeights | CorruptWeights | WeightsNotFound:
     """One look. Returned errors may pass with time, raised ones do not."""
     raw = manifest_bytes(located.path)
     found = digest_of(raw) if raw is not None else ""
     if digest is not None and found != digest:
-        return StaleWeights(located.path, expected=digest, found=found, waited_s=0.0)
+        return StaleWeights(located.path, expected=digest, found=found, waited_s=timeout_s)
     if raw is None:
         return WeightsNotFound(
             "there are no weights here (no manifest.json)",
@@ -186,15 +162,6 @@ def _read_all(fd: int, size: int) -> bytes:
         pieces.append(piece)
         size -= len(piece)
     return b"".join(pieces)
-
-
-def _look_again(folder: str) -> None:
-    """Have an NFS client ask its server: listing a folder revalidates what is cached of it."""
-    for place in (os.path.dirname(folder), folder):
-        try:
-            os.listdir(place)
-        except OSError:
-            pass
 
 
 def check_data_file(opened: OpenedManifest, reference: str, fd: int, size: int) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from trial_runtime.errors import CorruptWeights, MissingExtra, WeightsError
-from trial_runtime.weights import datafile, staging
+from trial_runtime.weights import datafile, dtypes, staging
+from trial_runtime.weights.datafile import OWN_NAME
 from trial_runtime.weights.manifest import (
     FORMAT,
     MANIFEST_NAME,
@@ -18,10 +19,11 @@ from trial_runtime.weights.manifest import (
 from trial_runtime.weights.mapped import MappedFiles
 from trial_runtime.weights.matching import Form
 from trial_runtime.weights.paths import open_regular
+from trial_runtime.weights.patience import Patience
 from trial_runtime.weights.plain import verify_tree
-from trial_runtime.weights.reading import OpenedManifest, Patience, open_manifest
+from trial_runtime.weights.reading import OpenedManifest, open_manifest
 from trial_runtime.weights.roots import Located
-from trial_runtime.weights.skeleton import flatten, rebuild, references, subtree
+from trial_runtime.weights.skeleton import flatten, is_numpy_array, rebuild, references, subtree
 
 Framework = Literal["torch", "numpy"]
 
@@ -123,7 +125,10 @@ class PickledSource:
 
     def tensor(self, name: str, framework: str | None) -> Any:
         tensor = self._tensors[name]
-        return tensor.numpy() if framework == "numpy" else tensor
+        if framework != "numpy" or is_numpy_array(tensor):
+            return tensor
+        dtypes.to_numpy(self.forms[name].dtype, f"tensor {name!r}")  # says so if it cannot
+        return tensor.numpy()
 
     def names(self, key: str) -> list[str]:
         return list(references(subtree(self._skeleton, key, self.where)))
@@ -143,26 +148,34 @@ def open_source(located: Located, digest: str | None, patience: Patience) -> Sou
     Raises:
         WeightsNotFound, StaleWeights, CorruptWeights, MissingExtra: see ``load``.
     """
-    path = located.path
-    if os.path.exists(os.path.join(path, MANIFEST_NAME)) or not os.path.exists(path):
-        return PublishedSource(open_manifest(located, digest, patience))
-    file = path if os.path.isfile(path) else _only_file(path)
+    file = _file_at(located.path)
     if file is None:
         return PublishedSource(open_manifest(located, digest, patience))
     if digest is not None:
-        verify_tree(path, digest, patience=patience)
+        verify_tree(located.path, digest, patience=patience)
     if datafile.looks_like_safetensors(file):
         return PublishedSource(_opened_safetensors(file, digest or ""))
     return PickledSource(file, digest or "")
 
 
-_WEIGHT_SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
+_WEIGHT_SUFFIXES: Final = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 
 
-def _only_file(folder: str) -> str | None:
-    """The one file of weights in a folder; None when there is none or a choice."""
-    files = [name for name in os.listdir(folder) if name.endswith(_WEIGHT_SUFFIXES)]
-    return os.path.join(folder, files[0]) if len(files) == 1 else None
+def _file_at(path: str) -> str | None:
+    """The one file of weights at a path without a manifest; None when there is none or a choice.
+
+    A data file of ours does not count: its manifest is not there *yet*, or was lost.
+    """
+    if os.path.isfile(path):
+        return path
+    if not os.path.isdir(path) or os.path.lexists(os.path.join(path, MANIFEST_NAME)):
+        return None
+    files = [
+        name
+        for name in os.listdir(path)
+        if name.endswith(_WEIGHT_SUFFIXES) and not OWN_NAME.fullmatch(name)
+    ]
+    return os.path.join(path, files[0]) if len(files) == 1 else None
 
 
 def _opened_safetensors(path: str, digest: str) -> OpenedManifest:

@@ -51,7 +51,7 @@ class Target:
 
     def touched(self) -> None:
         """Tell autograd that the values changed behind its back."""
-        if self.like == "torch":
+        if self.like == "torch" and not self.tensor.is_inference():
             import torch
 
             torch.autograd.graph.increment_version(self.tensor.detach())

@@ -8,7 +8,6 @@ So the disk, the processor that copies and the one that hashes are busy together
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -107,7 +106,7 @@ def _write_file(
     first = next((t for t in remaining if not inherited(t)), None)
     if first is None:
         return
-    name = f"weights-{secrets.token_hex(8)}{datafile.SUFFIX}"
+    name = datafile.new_name()
     offset = start
     laid: list[tuple[Staged, int]] = []
     with NewFile(os.path.join(folder, name)) as file:

@@ -19,9 +19,10 @@ from trial_runtime.weights import hashing, publishing
 from trial_runtime.weights.manifest import MANIFEST_NAME, Manifest, decode
 from trial_runtime.weights.mapped import MappedFiles
 from trial_runtime.weights.paths import relative_to, resolve_in_root, resolve_reference
+from trial_runtime.weights.patience import Patience
 from trial_runtime.weights.publishing import sync_folder
-from trial_runtime.weights.reading import Patience, manifest_bytes, open_manifest
-from trial_runtime.weights.roots import Located, locate_to_write
+from trial_runtime.weights.reading import manifest_bytes, open_manifest
+from trial_runtime.weights.roots import locate_to_write
 from trial_runtime.weights.saving import Published, publish_manifest
 from trial_runtime.weights.staging import Staged
 from trial_runtime.weights.tensor_writer import write_tensors

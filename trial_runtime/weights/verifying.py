@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 
 from trial_runtime.weights.mapped import MappedFiles
-from trial_runtime.weights.reading import STALE_TIMEOUT_S, Patience, open_manifest
+from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
+from trial_runtime.weights.reading import open_manifest
 from trial_runtime.weights.roots import locate_to_read
 
 
