@@ -1,11 +1,13 @@
 """What an experiment needs on this machine's disk, looked at and not run.
 
 The tuner's class is imported later and elsewhere, by the tuner host; here only misses
-that are sure are reported.
+that are sure are reported. ``os.path`` answers where :mod:`pathlib` raises: names too long,
+folders that may not be entered.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -53,14 +55,14 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
         ("experimentWorkingDirectory", config.experiment_working_directory),
         ("weightsRoot", config.weights_root),
     ):
-        if path is not None and path.exists() and not path.is_dir():
+        if path is not None and os.path.exists(path) and not os.path.isdir(path):
             yield Finding((key,), f"is not a folder: {path}")
 
 
 def _check_folder(path: Path) -> tuple[str, str] | None:
-    if not path.exists():
+    if not os.path.exists(path):
         return f"does not exist: {path}", "relative paths count from the experiment file's folder"
-    if not path.is_dir():
+    if not os.path.isdir(path):
         return f"is not a folder: {path}", ""
     return None
 
@@ -102,7 +104,7 @@ def _check_algorithm(key: str, algorithm: AlgorithmConfig) -> Iterator[Finding]:
         return
     name = (algorithm.bare_class_name or "").partition(".")[0]
     if algorithm.file is not None:
-        if not algorithm.file.is_file():
+        if not os.path.isfile(algorithm.file):
             hint = "relative paths count from the experiment file's folder"
             yield Finding((key, "file"), f"does not exist: {algorithm.file}", hint)
             return

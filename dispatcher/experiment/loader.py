@@ -42,7 +42,7 @@ def load_experiment(path: str | Path) -> ExperimentConfig:
     Raises:
         ExperimentFileErrors: with everything that is wrong, each with ``file:line:column``.
     """
-    file = Path(path).expanduser()
+    file = Path(os.path.expanduser(path))
     text = _read_text(file, str(path))
     return parse_experiment(text, str(path), file.absolute().parent, default_name=file.stem)
 
@@ -82,7 +82,7 @@ def load_search_space(path: str | Path) -> dict[str, Any]:
     Raises:
         ExperimentFileErrors: not to be read, or not a mapping.
     """
-    return _mapping(_read_file(Path(path).expanduser(), str(path)), "a search space")
+    return _mapping(_read_file(Path(os.path.expanduser(path)), str(path)), "a search space")
 
 
 class _Loading:
@@ -164,7 +164,7 @@ class _Loading:
             text = "'searchSpace' and 'searchSpaceFile' exclude each other"
             self._refuse(("searchSpaceFile",), text, "keep one of the two")
             return
-        file = self.base_folder / Path(name).expanduser()
+        file = self.base_folder / os.path.expanduser(name)
         beside = os.path.join(os.path.dirname(self.source.origin), name)
         try:
             space = _read_file(file, os.path.normpath(beside))
@@ -172,7 +172,7 @@ class _Loading:
         except ExperimentFileErrors as errors:
             at = self._written(("searchSpaceFile",))
             for error in errors.errors:
-                if not file.is_file():
+                if not os.path.isfile(file):
                     where = self.source.where(at)
                     self._record(at, where, f"'searchSpaceFile' {error.message}", error.hint)
                 else:
@@ -224,7 +224,7 @@ def _read_file(file: Path, origin: str) -> Source:
 
 def _read_text(file: Path, origin: str) -> str:
     try:
-        if file.is_file() and file.stat().st_size > MOST_BYTES:
+        if os.path.isfile(file) and file.stat().st_size > MOST_BYTES:
             raise _unreadable(origin, f"is larger than {MOST_BYTES >> 20} MiB")
         return file.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -242,7 +242,7 @@ def _read_text(file: Path, origin: str) -> str:
 def _near(file: Path) -> str:
     """Name a file that may be meant: the same stem, or the other ending of YAML."""
     for ending in (".yml", ".yaml", ".json"):
-        if file.with_suffix(ending).is_file():
+        if os.path.isfile(file.with_suffix(ending)):
             return f"; did you mean {file.with_suffix(ending).name!r}?"
     return ""
 

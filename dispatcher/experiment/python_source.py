@@ -6,6 +6,7 @@ import ast
 import difflib
 import importlib.machinery
 import importlib.util
+import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,10 +47,10 @@ def _module_below(folders: list[Path], parts: list[str]) -> Found | None:
     for folder in folders:
         base = folder.joinpath(*parts)
         for candidate in (base / "__init__.py", base.with_name(base.name + ".py")):
-            if candidate.is_file():
+            if os.path.isfile(candidate):
                 return Found(candidate)
         for ending in importlib.machinery.EXTENSION_SUFFIXES:
-            if base.with_name(base.name + ending).is_file():
+            if os.path.isfile(base.with_name(base.name + ending)):
                 return Found(None)
     return None
 

@@ -45,16 +45,20 @@ def cannot_start(command: str, folder: Path, search_path: str | None) -> tuple[s
         found = next((name for name in near if shutil.which(name, path=path)), None)
         guess = f"; did you mean {found!r}?" if found else ""
         local = folder / first
-        hint = f"write './{first}' to run the one in the code directory" if local.exists() else ""
+        hint = (
+            f"write './{first}' to run the one in the code directory"
+            if os.path.exists(local)
+            else ""
+        )
         return f"starts with {first!r}, and there is no such command{guess}", hint
     return _check_script(words, folder)
 
 
 def _check_path(word: str, folder: Path) -> tuple[str, str] | None:
-    path = folder / Path(word).expanduser()
-    if not path.exists():
+    path = folder / os.path.expanduser(word)
+    if not os.path.exists(path):
         return f"starts with {word!r}, and there is no such file in {folder}", ""
-    if path.is_dir() or not os.access(path, os.X_OK):
+    if os.path.isdir(path) or not os.access(path, os.X_OK):
         hint = f"run 'chmod +x {path}', or put the interpreter in front: 'python {word}'"
         return f"starts with {word!r}, which is not executable", hint
     return None
@@ -67,7 +71,7 @@ def _check_script(words: list[str], folder: Path) -> tuple[str, str] | None:
     script = words[1]
     if not _PLAIN.fullmatch(script) or not script.endswith(".py"):
         return None
-    if (folder / Path(script).expanduser()).exists():
+    if os.path.exists(folder / os.path.expanduser(script)):
         return None
     there = sorted(path.name for path in folder.glob("*.py"))
     near = difflib.get_close_matches(script, there, 1)
