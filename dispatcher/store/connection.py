@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, create_engine
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 # How long a writer waits for another one: the engine for a pin of a weight, or the other
@@ -25,7 +26,7 @@ def connect_writer(path: Path) -> Connection:
     """A connection that may write; the file is made if it is missing.
 
     Transactions are the caller's own (``BEGIN IMMEDIATE`` … ``COMMIT``): SQLite takes the
-    write lock at the beginning, not somewhere in between.
+    write lock at the beginning, not somewhere in between. Raises ``sqlite3.Error``.
     """
 
     def connect() -> sqlite3.Connection:
@@ -38,7 +39,12 @@ def connect_writer(path: Path) -> Connection:
         raw.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
         return raw
 
-    return create_engine("sqlite://", creator=connect, poolclass=NullPool).connect()
+    try:
+        return create_engine("sqlite://", creator=connect, poolclass=NullPool).connect()
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.Error):
+            raise error.orig from None
+        raise
 
 
 def raw_of(connection: Connection) -> sqlite3.Connection:

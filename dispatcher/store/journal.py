@@ -235,8 +235,8 @@ class SqliteJournal:
         try:
             self._raw.execute("PRAGMA optimize")
             self._raw.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        except sqlite3.Error as error:
-            raise store_error(error, str(self._path)) from error
+        except sqlite3.Error:
+            pass  # tidying up only: all that was committed is in the log, and is read from there
         finally:
             self._connection.close()
 

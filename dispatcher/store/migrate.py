@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from dispatcher.errors import StoreError
 from dispatcher.store.connection import raw_of
-from dispatcher.store.faults import DamagedStore
+from dispatcher.store.faults import DamagedStore, store_error
 from dispatcher.store.schema import SCHEMA_VERSION, VERSION_TABLE
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -56,6 +57,11 @@ def bring_up_to_date(
     try:
         _upgrade(connection, newest, migrations)
         connection.commit()
+    except DBAPIError as error:
+        connection.rollback()
+        if isinstance(error.orig, sqlite3.Error):
+            raise store_error(error.orig, str(path)) from error
+        raise
     except BaseException:
         connection.rollback()
         raise

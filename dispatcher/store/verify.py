@@ -73,21 +73,24 @@ def verify(path: Path) -> Verification:
     is running: what it writes meanwhile would be taken for a difference.
     """
     journal = SqliteJournal.open(path)
+    differences: list[Difference] = []
     try:
-        raw = journal.raw
-        damage = tuple(
-            text for (text,) in raw.execute("PRAGMA integrity_check(20)") if text != "ok"
-        )
+        damage = _damage(journal.raw)
         model, events, broken_at = _replayed(journal)
-        with model:
-            differences = [*_compare(raw, model, trials), *_compare(raw, model, attempts)]
-            (count,) = model.execute("SELECT count(*) FROM trials").fetchone()
+        try:
+            for table in (trials, attempts):
+                differences.extend(_compare(journal.raw, model, table))
+        except sqlite3.DatabaseError as error:
+            damage = damage or [str(error)]
+        (count,) = model.execute("SELECT count(*) FROM trials").fetchone()
         model.close()
     except sqlite3.Error as error:
         raise store_error(error, str(path)) from error
     finally:
         journal.close()
-    return Verification(events, count, damage, broken_at, tuple(differences[:_DIFFERENCES_SHOWN]))
+    return Verification(
+        events, count, tuple(damage), broken_at, tuple(differences[:_DIFFERENCES_SHOWN])
+    )
 
 
 def rebuild(path: Path) -> int:
@@ -118,6 +121,16 @@ def rebuild(path: Path) -> int:
         raise store_error(error, str(path)) from error
     finally:
         journal.close()
+
+
+def _damage(raw: sqlite3.Connection) -> list[str]:
+    """What SQLite finds wrong with the file, which may be too damaged for it to finish."""
+    found: list[str] = []
+    try:
+        found.extend(text for (text,) in raw.execute("PRAGMA integrity_check(20)"))
+    except sqlite3.DatabaseError as error:
+        found.append(str(error))
+    return [text for text in found if text != "ok"]
 
 
 def _replayed(journal: SqliteJournal) -> tuple[sqlite3.Connection, int, str]:

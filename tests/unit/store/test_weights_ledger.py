@@ -1,0 +1,51 @@
+"""Pins and removals outlive the process that wrote them down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dispatcher.store import SqliteJournal, SqliteWeightsLedger
+from dispatcher.store.weights_ledger import Removal
+from tests.unit.store.life import DIGEST, Life
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[SqliteWeightsLedger]:
+    path = tmp_path / "journal.sqlite"
+    journal = SqliteJournal.open(path)
+    life = Life(journal)
+    life.begin()
+    life.whole(0, value="0.5")
+    life.whole(1, parent=0)
+    opened = SqliteWeightsLedger.open(path)
+    yield opened
+    opened.close()
+    journal.close()
+
+
+def test_trials_as_retention_sees_them(ledger: SqliteWeightsLedger) -> None:
+    first, second = ledger.trials()[:2]
+    assert first == (0, "ended", None, "t/0", None, 0.5, DIGEST, 1234)
+    assert (second.parent, second.restore_path) == (0, "t/0")
+
+
+def test_pins(ledger: SqliteWeightsLedger) -> None:
+    ledger.pin(1, "the paper", at=1.0)
+    ledger.pin(1, "the book", at=2.0)
+    assert ledger.pins() == {1: "the book"}
+    assert ledger.unpin(1)
+    assert not ledger.unpin(1)
+    assert ledger.pins() == {}
+
+
+def test_a_removal_is_meant_before_it_is_done(ledger: SqliteWeightsLedger) -> None:
+    meant = [Removal("t/0", 0, 10, None), Removal("t/1", 1, 20, None)]
+    ledger.intend_removal(meant, at=1.0)
+    ledger.intend_removal(meant, at=2.0)
+    assert ledger.removals() == meant
+    ledger.removal_done("t/0", at=3.0)
+    ledger.removal_done("t/0", at=4.0)
+    assert ledger.removals() == [Removal("t/0", 0, 10, 3.0), Removal("t/1", 1, 20, None)]
