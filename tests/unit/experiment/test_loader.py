@@ -360,6 +360,12 @@ def test_anchors_and_merges_are_followed_with_places_of_their_own(errors_of: Err
     assert errors_of(text) == ["e.yml:3:38: unknown key 'nam' in 'tuner'; did you mean 'name'?"]
 
 
+def test_a_mapping_that_merges_another_keeps_its_own_place(errors_of: Errors) -> None:
+    text = GOOD.replace("tuner:\n", "x-base: &base {classArgs: {}}\ntuner:\n  <<: *base\n")
+    (error,) = errors_of(text.replace("  name: Random\n", ""))
+    assert error.startswith("e.yml:5:3: 'tuner' needs 'name'")
+
+
 class TestSearchSpaceFile:
     REST = "tuner: {name: Random}\ntrialCommand: python3 -V\ntrialConcurrency: 1\n"
 

@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,12 @@ def test_what_may_be_changed(
     changed = apply_update(config, key, value)
     assert getattr(changed, attribute) == read
     assert changed.model_copy(update={attribute: getattr(config, attribute)}) == config
+
+
+def test_a_new_search_space_is_no_longer_that_of_a_file(config: ExperimentConfig) -> None:
+    from_file = config.model_copy(update={"search_space_file": Path("/s.json")})
+    assert apply_update(from_file, "lookahead", 9).search_space_file == Path("/s.json")
+    assert apply_update(from_file, "searchSpace", SPACE).search_space_file is None
 
 
 @pytest.mark.parametrize(
