@@ -51,11 +51,16 @@ def walk_code(folder: Path, excluded: Collection[Path] = ()) -> Iterator[os.DirE
         with os.scandir(waiting.pop()) as entries:
             for entry in entries:
                 is_folder = entry.is_dir(follow_symlinks=False)
-                if entry.path in left_out or (is_folder and entry.name in SKIPPED_FOLDERS):
+                if entry.path in left_out or (is_folder and _is_no_code(entry)):
                     continue
                 yield entry
                 if is_folder:
                     waiting.append(entry.path)
+
+
+def _is_no_code(folder: os.DirEntry[str]) -> bool:
+    """Whether a folder is history, a cache or a virtual environment, whatever its name."""
+    return folder.name in SKIPPED_FOLDERS or os.path.exists(f"{folder.path}/pyvenv.cfg")
 
 
 def measure(folder: Path, excluded: Collection[Path] = ()) -> FolderSize:

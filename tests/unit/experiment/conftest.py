@@ -18,6 +18,12 @@ trialConcurrency: 2
 """
 
 
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a file, paths count from the working directory: have a small one."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def good() -> dict[str, Any]:
     return {

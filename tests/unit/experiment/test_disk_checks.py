@@ -121,6 +121,8 @@ def test_history_caches_links_and_our_own_folders_do_not_count(tmp_path: Path) -
     for name in (".git", "__pycache__", ".venv", "ours"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").touch()
+    (tmp_path / "env").mkdir()
+    (tmp_path / "env" / "pyvenv.cfg").touch()
     os.symlink("/", tmp_path / "root")
     (tmp_path / "trial.py").write_bytes(b"12345")
     measured = measure(tmp_path, [tmp_path / "ours"])
