@@ -1,0 +1,68 @@
+"""What the tuner host is told at its start: one JSON file of mode 0600, its only argument."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from dispatcher.errors import InternalError
+from trial_runtime.endpoint import Endpoint
+
+
+class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything about one tuner host. Paths are absolute; durations in seconds.
+
+    The class is named by exactly one of ``builtin`` (a name of ours) and ``class_name``:
+    ``module:Class`` looked for in ``code_directory``, or the bare class name within ``file``.
+    """
+
+    endpoint: Endpoint
+    weights_root: str
+    builtin: str = ""
+    class_name: str = ""
+    file: str = ""
+    code_directory: str = ""
+    class_args: dict[str, Any] = {}
+    search_space: str = "{}"  # JSON text
+    multi_thread: bool = True
+    save_key: str = "save_path"
+    restore_key: str = "restore_path"
+    weights_read_roots: tuple[str, ...] = ()
+    max_parameters_bytes: int = 1 << 20
+    seed: int | None = None
+    epoch: int = 0
+    restore: str = ""  # file of the calls to repeat, see restore.py
+    replay_call_timeout_s: float = 30.0
+    snapshot_every: int = 50  # deliveries
+    snapshot_period_s: float = 10.0
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    # Set by the driver for each start.
+    head_pipe: int = -1  # read end of a pipe that ends with the head
+    failure_file: str = ""  # where a tuner that cannot be built says why
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(TunerHostConfig)
+
+
+def write(config: TunerHostConfig, path: Path) -> None:
+    """Write the file; it holds a secret, so nobody else may read it at any time."""
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(_encoder.encode(config))
+
+
+def read(path: Path) -> TunerHostConfig:
+    """Read the file.
+
+    Raises:
+        InternalError: it is not what :func:`write` wrote.
+    """
+    try:
+        return _decoder.decode(path.read_bytes())
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InternalError(f"the tuner host cannot read its config: {error}") from error

@@ -1,0 +1,134 @@
+"""Results and ends, one at a time, in the order in which the head committed them.
+
+For each trial, in this order and never another: ``receive_trial_result`` returned,
+``trial_end`` returned, gate open. An exception counts as returned: it is reported with its
+traceback, the call is never repeated, and the gate opens all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from dispatcher.core.actions import Deliver, TellSearchSpace
+from dispatcher.core.events import EndDelivered, ResultDelivered
+from dispatcher.core.ids import TrialId
+from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.messages import Note
+from dispatcher.tuner_host.outbox import Outbox
+from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.signatures import TunerCalls
+from dispatcher.tuner_host.snapshots import Snapshots
+from dispatcher.tuner_host.tracebacks import describe
+
+Work = Deliver | TellSearchSpace | Request
+
+
+class Delivery:
+    """The queue of what the tuner is told, and the loop that tells it, in the main thread.
+
+    With ``multiThread: false`` requests come here, too: everything in one thread, in the
+    order of arrival.
+
+    Args:
+        generated: what each trial's request returned; entries are dropped once delivered.
+        run: carries out a request in this thread (serial tuners only).
+    """
+
+    def __init__(
+        self,
+        calls: TunerCalls,
+        gate: Gate,
+        outbox: Outbox,
+        snapshots: Snapshots,
+        generated: dict[int, Any],
+        run: Callable[[Request], None],
+    ) -> None:
+        self._calls = calls
+        self._gate = gate
+        self._outbox = outbox
+        self._snapshots = snapshots
+        self._generated = generated
+        self._run = run
+        self._queue: SimpleQueue[Work] = SimpleQueue()
+        self._put = 0
+        self._done = 0
+        self.current: int | None = None  # the trial being delivered, for stacks
+        self.thread = 0
+
+    def put(self, work: Work) -> None:
+        """Queue work. I/O thread only."""
+        self._put += 1
+        self._queue.put(work)
+
+    def busy(self) -> bool:
+        """Whether anything is queued or being delivered."""
+        return self._put != self._done
+
+    def serve(self) -> None:
+        """Deliver for ever."""
+        self.thread = threading.get_ident()
+        while True:
+            try:
+                work = self._queue.get(timeout=self._snapshots.due_in())
+            except Empty:
+                self._snapshots.take_if_due(self._outbox.say)
+                continue
+            self.carry_out(work)
+            self._done += 1
+
+    def carry_out(self, work: Work) -> None:
+        """One piece of work, whatever the author's code does."""
+        match work:
+            case Deliver():
+                self.current = work.trial
+                self._deliver(work)
+                self.current = None
+            case TellSearchSpace():
+                self._tell_search_space(work)
+            case Request():
+                self._run(work)
+
+    def _deliver(self, work: Deliver) -> None:
+        trial = TrialId(work.trial)
+        parameters = self._generated.pop(trial, None)
+        if work.value is not None and not work.result_delivered:
+            error = self._result(work, work.value, parameters)
+            # Travels with the end, unless that takes long: the I/O thread looks now and then
+            # while a delivery is under way.
+            self._outbox.say_later(ResultDelivered(trial, error))
+        error = self._end(trial, work.success)
+        self._snapshots.count()
+        messages: list[object] = [EndDelivered(trial, error)]
+        state = self._snapshots.try_take()
+        if state is not None:
+            messages.append(state)
+        self._gate.open(trial, work.verdict, messages, self._outbox.say)
+        if state is not None:
+            self._snapshots.over()
+
+    def _result(self, work: Deliver, value: str, parameters: Any) -> str:
+        try:
+            if parameters is None:
+                parameters = json.loads(work.parameters)
+            decoded = json.loads(value)
+            self._calls.result(work.trial, parameters, decoded, by_hand=work.by_hand)
+        except BaseException as error:  # noqa: BLE001 - becomes an event; never repeated
+            return describe(error)
+        return ""
+
+    def _end(self, trial: int, success: bool) -> str:
+        try:
+            self._calls.end(trial, success)
+        except BaseException as error:  # noqa: BLE001 - becomes an event; the gate opens anyway
+            return describe(error)
+        return ""
+
+    def _tell_search_space(self, work: TellSearchSpace) -> None:
+        try:
+            self._calls.update_search_space(json.loads(work.search_space))
+        except BaseException as error:  # noqa: BLE001 - becomes a note; the tuner keeps what it has
+            self._outbox.say(Note(f"update_search_space raised:\n{describe(error)}"))

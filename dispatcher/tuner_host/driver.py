@@ -1,0 +1,238 @@
+"""The head's side: starts the tuner host's process, speaks with it, notices its end."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from dispatcher.core.actions import LaunchTuner, TunerAction
+from dispatcher.core.events import Event, TunerHostLost
+from dispatcher.ports import Link
+from dispatcher.tuner_host import config as config_file
+from dispatcher.tuner_host.config import TunerHostConfig
+from dispatcher.tuner_host.messages import (
+    Hello,
+    Note,
+    Shutdown,
+    TunerBroken,
+    decode_from_host,
+    encode,
+)
+
+#: As in main.py, which only the child imports.
+EXIT_BROKEN = 66
+
+#: How much of the process's last words a report of its end holds.
+LAST_LINES = 20
+LAST_BYTES = 8_192
+
+#: What is left of a deadline for killing and reaping.
+_TOLD_SHARE = 0.8
+
+
+class TunerHostDriver:
+    """A :class:`dispatcher.ports.TunerPort`. Thread: the engine's; nothing but ``close`` waits.
+
+    Args:
+        link: the host's place on the ROUTER; each start speaks under a new routing id.
+        config: what the host is told; routing id, pipe and failure file are set here.
+        folder: the experiment's folder: ``logs/tuner.log`` gets all that the tuner prints.
+        on_note: told what a user should read (threads refused, answers that differ after a
+            restore); it stands in the log, too.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        config: TunerHostConfig,
+        folder: Path,
+        *,
+        on_note: Callable[[str], None] | None = None,
+    ) -> None:
+        self._link = link
+        self._config = config
+        self._folder = folder
+        self._on_note = on_note
+        self._log_path = folder / "logs" / "tuner.log"
+        self._log_start = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._leash = -1
+        self._gathered: list[object] = []
+        self._unsent: list[bytes] = []
+        self._heard = False
+        self._lost = True  # nobody is there whose words count
+
+    # ---- TunerPort -----------------------------------------------------------------------
+
+    def perform(self, action: TunerAction) -> None:
+        """Gather an action for :meth:`flush`, or start the process."""
+        if isinstance(action, LaunchTuner):
+            self._launch()
+        else:
+            self._gathered.append(action)
+
+    def flush(self) -> None:
+        """Send what was gathered."""
+        if self._gathered:
+            self._unsent.extend(encode(self._gathered))
+            self._gathered.clear()
+        while self._unsent and self._link.send(self._unsent[0]):
+            del self._unsent[0]
+
+    def receive(self, payload: bytes) -> list[Event]:
+        """What the host said; nothing, if it is one that was given up.
+
+        Raises:
+            ProtocolError: it said what it may not say.
+        """
+        if self._lost:
+            return []
+        events: list[Event] = []
+        for message in decode_from_host(payload):
+            match message:
+                case Hello():
+                    self._heard = True
+                case Note(text=text):
+                    if self._on_note is not None:
+                        self._on_note(text)
+                case TunerBroken(reason=reason):
+                    events.append(self._give_up(reason, fatal=True))
+                case _:
+                    events.append(message)
+        return events
+
+    def check(self) -> list[Event]:
+        """A process that has ended becomes an event, once. Silence does not: a tuner may
+        compute under the interpreter's lock for as long as it likes."""
+        if self._unsent:
+            self.flush()
+        process = self._process
+        if process is None or self._lost or process.poll() is None:
+            return []
+        if process.returncode == EXIT_BROKEN:
+            return [self._give_up(_read(self._failure_file), fatal=True)]
+        return [self._give_up(self._how_it_ended(process.returncode), fatal=False)]
+
+    def close(self, deadline_s: float) -> None:
+        """End the process: told, so that ``_on_exit`` runs, then killed. Waits for its end."""
+        process = self._process
+        self._lost = True
+        if process is None:
+            return
+        if process.poll() is None and self._heard:
+            self._link.send(encode([Shutdown(_TOLD_SHARE * deadline_s)])[0])
+            try:
+                process.wait(deadline_s)
+            except subprocess.TimeoutExpired:
+                pass  # killed below
+        self._end_process(process)
+
+    @property
+    def pid(self) -> int | None:
+        """The process's id, None before the first start."""
+        return self._process.pid if self._process is not None else None
+
+    # ---- the process ---------------------------------------------------------------------
+
+    @property
+    def _failure_file(self) -> Path:
+        return self._folder / "tuner_failure.txt"
+
+    def _launch(self) -> None:
+        if self._process is not None:
+            self._end_process(self._process)
+        routing_id = f"tuner:{secrets.token_hex(16)}"
+        self._link.renew(routing_id)
+        self._gathered.clear()
+        self._unsent.clear()
+        self._failure_file.unlink(missing_ok=True)
+        ours, self._leash = os.pipe()
+        config = msgspec.structs.replace(
+            self._config,
+            endpoint=msgspec.structs.replace(self._config.endpoint, routing_id=routing_id),
+            head_pipe=ours,
+            failure_file=str(self._failure_file),
+        )
+        path = self._folder / "tuner_host.json"
+        config_file.write(config, path)
+        try:
+            with self._open_log() as log:
+                self._process = _spawn(path, log, ours)
+        finally:
+            os.close(ours)
+        self._heard = self._lost = False
+
+    def _open_log(self) -> IO[bytes]:
+        self._log_path.parent.mkdir(parents=True, exist_ok=True)
+        log = self._log_path.open("ab")
+        self._log_start = log.tell()
+        return log
+
+    def _end_process(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill what is left of it and of the processes it started."""
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # all gone
+        except PermissionError:
+            process.kill()  # macOS: a group of zombies
+        process.wait()
+        if self._leash >= 0:
+            os.close(self._leash)
+            self._leash = -1
+
+    # ---- its end -------------------------------------------------------------------------
+
+    def _give_up(self, reason: str, *, fatal: bool) -> TunerHostLost:
+        self._lost = True
+        self._gathered.clear()
+        self._unsent.clear()
+        return TunerHostLost(reason, fatal=fatal)
+
+    def _how_it_ended(self, code: int) -> str:
+        if code < 0:
+            try:
+                how = f"was ended by {signal.Signals(-code).name}"
+            except ValueError:
+                how = f"was ended by signal {-code}"
+        else:
+            how = f"exited with code {code}"
+        words = self._last_words()
+        told = f"; its last words:\n{words}" if words else "; it said nothing"
+        return f"the tuner host {how}{told}"
+
+    def _last_words(self) -> str:
+        with self._log_path.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(self._log_start, size - LAST_BYTES))
+            lines = log.read().decode(errors="replace").splitlines()
+        return "\n".join(lines[-LAST_LINES:])
+
+
+def _spawn(config: Path, log: IO[bytes], pipe: int) -> subprocess.Popen[bytes]:
+    """Start the process from our own folder, where ``dispatcher`` is found whether or not it
+    is installed; it moves to the author's afterwards."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "dispatcher.tuner_host", str(config)],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        cwd=Path(__file__).resolve().parents[2],
+        pass_fds=(pipe,),
+        start_new_session=True,  # Ctrl-C is the head's to interpret
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return "the tuner cannot be built, and could not say why"

@@ -1,0 +1,86 @@
+"""Which requests stand still in something that is not ours: an Event, a queue, a sleep.
+
+Such a request holds no slot, so the head must be told. The kernel knows how long a thread
+has run: one that got next to no processor time between two looks stands still, whatever in.
+Without that file (macOS) the place in the code stands in.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from dispatcher.core.events import ForeignWaitOver, ForeignWaitSeen
+from dispatcher.core.ids import TrialId
+from dispatcher.tuner_host.floor import Floor
+from dispatcher.tuner_host.request import Request
+
+#: Between two looks at the same thread. A request that answers sooner is never looked at.
+LOOK_S = 0.05
+
+#: A thread that ran for less than this share of the time stands still; one that waits for
+#: the interpreter, woken every half millisecond to ask for it, runs for more.
+STILL = 0.01
+
+#: Threads looked at in one go, so that ten thousand blocked ones cost little.
+AT_ONCE = 128
+
+
+class ForeignWaits:
+    """Called by the I/O thread now and then while requests are in author's code."""
+
+    def __init__(self, floor: Floor, clock: Callable[[], float] = time.monotonic) -> None:
+        self._floor = floor
+        self._clock = clock
+        self._next_look = 0.0
+        self._offset = 0
+
+    def look(self) -> float | None:
+        """Tell the head what changed; seconds until the next look, None if nobody runs."""
+        if not self._floor.is_running():
+            return None
+        now = self._clock()
+        if now < self._next_look:
+            return self._next_look - now
+        self._next_look = now + LOOK_S
+        requests = self._floor.running()
+        fresh = [one for one in requests if not one.foreign][: 8 * AT_ONCE]
+        known = [one for one in requests if one.foreign]
+        start = self._offset if self._offset < len(known) else 0
+        self._offset = start + AT_ONCE
+        for request in fresh + known[start : self._offset]:
+            if now - request.since >= LOOK_S and request.thread:
+                self._look_at(request, now)
+        return LOOK_S
+
+    def _look_at(self, request: Request, now: float) -> None:
+        ran = _ran_ns(request)
+        if ran is None:
+            return
+        before, elapsed_ns = request.ran_ns, (now - request.looked) * 1e9
+        if before >= 0 and elapsed_ns < LOOK_S * 5e8:
+            return
+        request.ran_ns, request.looked = ran, now
+        if before < 0:
+            return
+        still = ran - before < STILL * elapsed_ns
+        if still and not request.foreign:
+            request.foreign = True
+            request.say(ForeignWaitSeen(TrialId(request.trial)))
+        elif not still and request.foreign:
+            request.foreign = False
+            request.say(ForeignWaitOver(TrialId(request.trial)))
+
+
+def _ran_ns(request: Request) -> int | None:
+    """Processor time of the request's thread, or a number that changes when it moves."""
+    try:
+        with open(f"/proc/self/task/{request.native_thread}/schedstat", "rb") as file:
+            return int(file.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        pass
+    frame = sys._current_frames().get(request.thread)
+    if frame is None:
+        return None
+    return hash((id(frame), frame.f_lasti)) & 0x7FFF_FFFF_FFFF_FFFF

@@ -1,0 +1,300 @@
+"""Behind ``wait_for``: tickets of blocked requests, and the gates of trials that ended.
+
+The head knows the whole graph and answers what it can at once: unknown parents, cycles,
+parents that ended before this process was there. What is still pending ends here, without a
+round trip, when this process has delivered the parent's end; the head draws the same
+conclusion from the same rule (:func:`dispatcher.core.waits.resolve`) when it is told so.
+For that both must see waits and ends in one order: a wait is entered and said, and an end is
+said and its gate opened, each in one step under the same lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from _thread import allocate_lock
+from collections.abc import Iterable
+
+from dispatcher.core.actions import AnswerWait
+from dispatcher.core.events import WaitGivenUp, WaitStarted
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import FailReason, Verdict
+from dispatcher.core.waits import resolve
+from dispatcher.tuner_host.floor import Floor, Waking
+from dispatcher.tuner_host.request import Request, Say
+from tuners.errors import (
+    CycleRefused,
+    ParentFailed,
+    SelfWait,
+    UnknownParent,
+    WaitCancelled,
+    WaitNotAllowed,
+    WaitTimeout,
+)
+
+#: A wait with a shorter timeout for parents this process knows nothing of still gives the
+#: head this long to say that they ended.
+ANSWER_S = 1.0
+
+_OK = Verdict()
+
+
+class Wait:
+    """One ``wait_for`` that has not returned.
+
+    ``ticket`` is a lock, taken at birth and released once: half the memory and none of the
+    second lock that an Event would cost each of ten thousand blocked threads.
+    """
+
+    __slots__ = ("answer", "gone", "mode", "number", "parents", "request", "ticket")
+
+    def __init__(self, request: Request, number: int, parents: tuple[int, ...], mode: str) -> None:
+        self.request = request
+        self.number = number
+        self.parents = parents
+        self.mode = mode
+        self.answer: list[int] | BaseException | None = None
+        self.gone = allocate_lock()  # whoever takes it first decides: woken, or gone by itself
+        self.ticket = allocate_lock()
+        self.ticket.acquire()
+
+    def wake(self) -> bool:
+        """Release the thread; false if it has gone by itself."""
+        if not self.gone.acquire(blocking=False):
+            return False
+        self.ticket.release()
+        return True
+
+
+class Gate:
+    """What ``Tuner.wait_for`` stands in front of; installed as ``_bequeath_gate``.
+
+    ``refusal`` is the reason why no wait is allowed at all (``multiThread: false``).
+    """
+
+    def __init__(self, floor: Floor, *, refusal: str = "") -> None:
+        self._floor = floor
+        self._refusal = refusal
+        # Held for a few dictionary operations, never while author's code runs or waits.
+        self._lock = threading.Lock()
+        self._verdicts: dict[int, Verdict] = {}
+        self._requested: set[int] = set()  # asked of this process, not ended yet
+        self._waits: dict[int, Wait] = {}  # by the waiting request
+        self._waiters: dict[int, dict[int, None]] = {}  # parent → waiting requests
+        self._here = threading.local()
+        self._closing = ""
+
+    # ---- the author's thread -------------------------------------------------------------
+
+    def wait(self, parents: tuple[int, ...], mode: str, timeout: float | None) -> list[int]:
+        """Block until the parents can bequeath. See ``Tuner.wait_for`` for the errors."""
+        if self._refusal:
+            raise WaitNotAllowed(
+                self._refusal, "Set multiThread: true, or raise NoMoreTrialError to be asked later."
+            )
+        request: Request | None = getattr(self._here, "request", None)
+        if request is None:
+            raise WaitNotAllowed(
+                f"thread {threading.current_thread().name!r} runs no generate_parameters",
+                "Call wait_for in generate_parameters, in the thread in which it was called.",
+            )
+        if request.trial in parents:
+            raise SelfWait(request.trial)
+        wait = self._enter(request, parents, mode, timeout)
+        if isinstance(wait, list):
+            return wait
+        self._floor.block(request)
+        if not wait.ticket.acquire(timeout=self._patience(wait, timeout)):
+            self._give_up(wait)
+        request.turn = wait
+        answer = wait.answer
+        if answer is None:
+            raise WaitTimeout(parents, timeout or 0.0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def enter(self, request: Request) -> None:
+        """This thread runs that request from now on."""
+        self._here.request = request
+
+    def leave(self, request: Request) -> None:
+        """The request is answered."""
+        self._here.request = None
+        with self._lock:
+            self._forget(request.trial)
+
+    # ---- the I/O thread and the delivery thread ------------------------------------------
+
+    def opened(self, trial: int) -> None:
+        """A request was opened: its trial has not ended."""
+        with self._lock:
+            self._requested.add(trial)
+
+    def open(
+        self, trial: int, verdict: Verdict, events: Iterable[object] = (), say: Say | None = None
+    ) -> None:
+        """Say ``events``, then let those go who wait for ``trial``."""
+        with self._lock:
+            for event in events:
+                assert say is not None
+                say(event)
+            self._requested.discard(trial)
+            self._verdicts[trial] = _OK if verdict.ok else verdict
+            ready: list[Waking] = []
+            for waiter in list(self._waiters.pop(trial, ())):
+                wait = self._waits[waiter]
+                answer = self._resolve(wait.parents, wait.mode)
+                if answer is not None:
+                    self._finish(wait, answer, ready)
+                else:
+                    self._ask_again(wait)
+        self._floor.let_go(ready)
+
+    def answer(self, action: AnswerWait) -> None:
+        """The head knew. Answers to waits that are over already come to nothing."""
+        ready: list[Waking] = []
+        with self._lock:
+            wait = self._waits.get(action.trial)
+            if wait is not None and wait.number == action.ticket:
+                self._finish(wait, _answer(wait, action), ready)
+        self._floor.let_go(ready)
+
+    def cancel(self, request: Request, reason: str = "this request was cancelled") -> None:
+        """Let the request's wait, and each later one, raise ``WaitCancelled``."""
+        ready: list[Waking] = []
+        with self._lock:
+            request.cancelled = True
+            wait = self._waits.get(request.trial)
+            if wait is not None and wait.request is request:
+                request.say(WaitGivenUp(TrialId(request.trial), wait.number))
+                self._finish(wait, WaitCancelled(reason), ready)
+        self._floor.let_go(ready)
+
+    def close(self, reason: str) -> None:
+        """The process ends: all waits, and each later one, raise ``WaitCancelled``."""
+        ready: list[Waking] = []
+        with self._lock:
+            self._closing = reason
+            for wait in list(self._waits.values()):
+                self._finish(wait, WaitCancelled(reason), ready)
+        self._floor.let_go(ready)
+
+    def blocked(self) -> set[int]:
+        """The requests that wait."""
+        with self._lock:
+            return set(self._waits)
+
+    def waiting(self, trial: int) -> tuple[int, ...]:
+        """The parents that request ``trial`` waits for, () if it does not."""
+        wait = self._waits.get(trial)
+        return wait.parents if wait is not None else ()
+
+    # ---- with the lock held --------------------------------------------------------------
+
+    def _enter(
+        self, request: Request, parents: tuple[int, ...], mode: str, timeout: float | None
+    ) -> list[int] | Wait:
+        with self._lock:
+            if request.cancelled or self._closing:
+                raise WaitCancelled(self._closing or "this request was cancelled")
+            known = self._resolve(parents, mode)
+            if isinstance(known, BaseException):
+                raise known
+            if known is not None:
+                return known
+            if timeout == 0 and self._all_pending(parents):
+                raise WaitTimeout(parents, 0.0)
+            request.tickets += 1
+            wait = Wait(request, request.tickets, parents, mode)
+            self._waits[request.trial] = wait
+            for parent in parents:
+                if parent not in self._verdicts:
+                    self._waiters.setdefault(parent, {})[request.trial] = None
+            request.foreign = False
+            self._say_started(wait)
+            return wait
+
+    def _say_started(self, wait: Wait) -> None:
+        parents = tuple(TrialId(parent) for parent in wait.parents)
+        trial = TrialId(wait.request.trial)
+        wait.request.say(WaitStarted(trial, wait.number, parents, wait.mode))
+
+    def _ask_again(self, wait: Wait) -> None:
+        """A parent that ended under the process before this one is known to the head only."""
+        missing = [parent for parent in wait.parents if parent not in self._verdicts]
+        if all(parent in self._requested for parent in missing):
+            return
+        wait.request.tickets += 1
+        wait.number = wait.request.tickets
+        self._say_started(wait)
+
+    def _resolve(self, parents: tuple[int, ...], mode: str) -> list[int] | BaseException | None:
+        verdicts = self._verdicts
+        result = resolve(parents, mode, verdicts.get)  # type: ignore[arg-type]
+        if result.kind == "pending":
+            return None
+        if result.kind == "granted":
+            return [p for p in parents if (verdict := verdicts.get(p)) is not None and verdict.ok]
+        assert result.parent is not None
+        assert result.verdict is not None
+        return _parent_failed(result.parent, result.verdict.reason, result.verdict.chain)
+
+    def _finish(self, wait: Wait, answer: list[int] | BaseException, ready: list[Waking]) -> None:
+        wait.answer = answer
+        self._forget(wait.request.trial)
+        ready.append(wait)
+
+    def _forget(self, trial: int) -> None:
+        wait = self._waits.pop(trial, None)
+        if wait is None:
+            return
+        for parent in wait.parents:
+            others = self._waiters.get(parent)
+            if others is not None:
+                others.pop(trial, None)
+                if not others:
+                    del self._waiters[parent]
+
+    def _all_pending(self, parents: tuple[int, ...]) -> bool:
+        return all(parent in self._requested for parent in parents)
+
+    # ---- waits that end by themselves ----------------------------------------------------
+
+    def _patience(self, wait: Wait, timeout: float | None) -> float:
+        if timeout is None:
+            return -1.0
+        known = self._all_pending(wait.parents)
+        return min(timeout if known else max(timeout, ANSWER_S), threading.TIMEOUT_MAX)
+
+    def _give_up(self, wait: Wait) -> None:
+        if not wait.gone.acquire(blocking=False):
+            wait.ticket.acquire()  # woken in this very moment
+            return
+        with self._lock:
+            if wait.answer is None:
+                wait.request.say(WaitGivenUp(TrialId(wait.request.trial), wait.number))
+                self._forget(wait.request.trial)
+        self._floor.go_on(wait.request)
+
+
+def _answer(wait: Wait, action: AnswerWait) -> list[int] | BaseException:
+    match action.kind:
+        case "granted":
+            opened = set(action.parents)
+            return [parent for parent in wait.parents if parent in opened]
+        case "failed":
+            assert action.parent is not None
+            return _parent_failed(action.parent, action.reason, action.chain)
+        case "unknown":
+            return UnknownParent(action.parent if action.parent is not None else -1)
+        case "self":
+            return SelfWait(wait.request.trial)
+        case _:
+            return CycleRefused(action.chain[:-1])
+
+
+def _parent_failed(
+    parent: int, reason: FailReason | None, chain: tuple[TrialId, ...]
+) -> ParentFailed:
+    whole = chain if not chain or chain[0] == parent else (parent, *chain)
+    return ParentFailed(parent, reason.value if reason is not None else "failed", whole)

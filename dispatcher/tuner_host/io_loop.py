@@ -1,0 +1,99 @@
+"""The one thread that talks to the head: everything readable in, everything said out."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+
+import zmq
+
+from dispatcher.tuner_host import messages
+from dispatcher.tuner_host.outbox import Outbox
+
+#: While a delivery is under way: how long its first half may wait for the second (seconds).
+SECOND_HALF_S = 0.02
+
+
+class IoLoop:
+    """Polls the DEALER, the outbox and the pipe that ends with the head.
+
+    Args:
+        take: gets each decoded message, in order; must not block.
+        due: called after each round; seconds until it wants to be called again, or None.
+        head_pipe: end of file there means that the head is gone; -1 without one.
+        orphaned: called then; does not return.
+    """
+
+    def __init__(
+        self,
+        socket: zmq.Socket[bytes],
+        outbox: Outbox,
+        *,
+        take: Callable[[object], None],
+        due: Callable[[], float | None],
+        head_pipe: int,
+        orphaned: Callable[[], None],
+    ) -> None:
+        self._socket = socket
+        self._outbox = outbox
+        self._take = take
+        self._due = due
+        self._head_pipe = head_pipe
+        self._orphaned = orphaned
+        self._frames: deque[bytes] = deque()
+        self._stopped = False
+        self._poller = zmq.Poller()
+        self._poller.register(socket, zmq.POLLIN)
+        self._poller.register(outbox.fileno(), zmq.POLLIN)
+        if head_pipe >= 0:
+            self._poller.register(head_pipe, zmq.POLLIN)
+
+    def run(self) -> None:
+        """Serve until :meth:`stop`."""
+        woken = True
+        while not self._stopped:
+            wait_s = self._due()
+            self.send(woken)
+            timeout = None if wait_s is None else max(0, round(wait_s * 1000 + 0.5))
+            ready = dict(self._poller.poll(timeout))
+            woken = self._outbox.fileno() in ready
+            if self._head_pipe in ready and not os.read(self._head_pipe, 1):
+                self._orphaned()
+            if self._socket in ready:
+                self._receive()
+
+    def stop(self) -> None:
+        """Let :meth:`run` return once all that was said is sent. Any thread."""
+        self._stopped = True
+        self._outbox.wake()
+
+    def close(self) -> None:
+        """Close the socket; what ZeroMQ still holds gets a second to leave."""
+        self.send()
+        self._socket.close(linger=1000)
+
+    def send(self, woken: bool = True) -> None:
+        """Hand all that was said to ZeroMQ, as far as it takes it."""
+        self._outbox.clear(readable=woken)
+        said = self._outbox.take()
+        if said:
+            self._frames.extend(messages.encode(said))
+        while self._frames:
+            try:
+                self._socket.send(self._frames[0], zmq.NOBLOCK)
+            except zmq.Again:
+                self._poller.modify(self._socket, zmq.POLLIN | zmq.POLLOUT)
+                return
+            self._frames.popleft()
+            if not self._frames:
+                self._poller.modify(self._socket, zmq.POLLIN)
+
+    def _receive(self) -> None:
+        while True:
+            try:
+                payload = self._socket.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            for message in messages.decode_from_head(payload):
+                self._take(message)

@@ -1,0 +1,21 @@
+"""The process ends with its head, whatever the author's code is doing.
+
+The head alone holds the other end of a pipe. When it is gone the kernel sends SIGIO, whose
+default is to end the process: that needs neither a thread nor the interpreter, which a tuner
+may be hogging. (A parent-death signal will not do: it also fires when the *thread* that
+started us ends, and the head's engine thread ends before its tuner host.) Where the kernel
+does not do this for pipes, the I/O thread sees the end of file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+
+def tie(pipe: int) -> None:
+    """Tie this process to the pipe's other end."""
+    os.set_inheritable(pipe, False)
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    flags = fcntl.fcntl(pipe, fcntl.F_GETFL)
+    fcntl.fcntl(pipe, fcntl.F_SETFL, flags | os.O_ASYNC | os.O_NONBLOCK)

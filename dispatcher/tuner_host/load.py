@@ -1,0 +1,133 @@
+"""Find the tuner's class, build the tuner, and say precisely what is wrong if it cannot be."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from dispatcher.errors import TunerCodeError
+from dispatcher.tuner_host.config import TunerHostConfig
+from dispatcher.tuner_host.signatures import TunerCalls
+from dispatcher.tuner_host.tracebacks import describe
+from dispatcher.tuner_host.user_folder import UserFolder
+from tuners.base import Tuner
+from tuners.builtin import check_class_args, make_builtin
+from tuners.errors import TunerArgumentError
+
+
+def build(config: TunerHostConfig) -> TunerCalls:
+    """Import the class and call its constructor, in this thread.
+
+    Raises:
+        TunerCodeError: the class is missing, or its module or constructor raised; the text
+            holds the author's part of the traceback.
+    """
+    if config.builtin:
+        tuner = _construct(config.builtin, lambda: make_builtin(config.builtin, _args(config)))
+    else:
+        owner = _find_class(config)
+        tuner = _construct(config.class_name, lambda: _call(owner, config.class_args))
+    calls = TunerCalls(tuner)
+    missing = calls.missing()
+    if missing is not None:
+        raise TunerCodeError(
+            f"the tuner class {type(tuner).__name__} has no method {missing}",
+            hint="derive it from tuners.Tuner, or write generate_parameters and "
+            "receive_trial_result",
+        )
+    return calls
+
+
+def _args(config: TunerHostConfig) -> dict[str, Any]:
+    """A built-in tuner takes the experiment's seed, unless its arguments name one."""
+    args = dict(config.class_args)
+    if config.seed is not None and "seed" not in args:
+        from tuners.builtin import builtin_tuner
+
+        try:
+            parameters = inspect.signature(builtin_tuner(config.builtin)).parameters
+        except TunerArgumentError:
+            return args  # an unknown name: make_builtin says so
+        if "seed" in parameters:
+            args["seed"] = config.seed
+    return args
+
+
+def _find_class(config: TunerHostConfig) -> type:
+    folder = Path(config.file).parent if config.file else Path(config.code_directory)
+    module_name, name = _split(config.class_name)
+    place = config.file or module_name
+    if not folder.is_dir():
+        raise TunerCodeError(f"the tuner's code directory {folder} is not there")
+    if config.file and not Path(config.file).is_file():
+        raise TunerCodeError(f"the tuner's file {config.file} is not there")
+    user_folder = UserFolder(folder.resolve())
+    user_folder.install()
+    try:
+        if config.file:
+            module = user_folder.load_file(Path(config.file).resolve())
+        else:
+            module = user_folder.load(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name in (module_name, user_folder.known_as(place)):
+            raise TunerCodeError(
+                f"there is no module {module_name!r} in {folder}",
+                hint="className is 'module:Class', looked for in codeDirectory",
+            ) from None
+        raise TunerCodeError(f"importing {place} failed\n{describe(error)}") from None
+    except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
+        raise TunerCodeError(f"importing {place} failed\n{describe(error)}") from None
+    return _class_in(module, name, place)
+
+
+def _class_in(module: ModuleType, name: str, place: str) -> type:
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, type):
+        return found
+    classes = [key for key, value in vars(module).items() if isinstance(value, type)]
+    near = difflib.get_close_matches(name, classes, n=1)
+    kind = "no class" if found is None else f"{name}, but it is no class:"
+    raise TunerCodeError(
+        f"{place} has {kind} {name}" if found is None else f"{place} has {kind} {found!r}",
+        hint=f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(classes) or 'none'}",
+    )
+
+
+def _call(owner: type, args: dict[str, Any]) -> Any:
+    try:
+        check_class_args(owner, args)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, TunerArgumentError):
+            raise
+    return owner(**args)
+
+
+def _construct(name: str, make: Any) -> Any:
+    try:
+        return make()
+    except TunerArgumentError as error:
+        raise TunerCodeError(error.message, hint=error.hint) from None
+    except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
+        raise TunerCodeError(f"the tuner {name} cannot be built\n{describe(error)}") from None
+
+
+def _split(class_name: str) -> tuple[str, str]:
+    """``module:Class``, ``module.Class`` or a bare class."""
+    module, colon, name = class_name.rpartition(":")
+    if not colon:
+        module, _, name = class_name.rpartition(".")
+    return module, name
+
+
+def install_gate(tuner: Any, gate: object, seed: int | None) -> None:
+    """Open the door that ``wait_for`` goes through; tuners without a base class need none."""
+    if not isinstance(tuner, Tuner):
+        return
+    tuner._bequeath_gate = gate  # type: ignore[assignment]
+    if seed is not None and "seed" not in vars(tuner):
+        tuner.seed = seed

@@ -1,0 +1,329 @@
+"""The tuner host's process: which thread does what, and how it begins and ends.
+
+- The main thread builds the tuner, restores it, then delivers results for ever.
+- ``tuner-io`` talks to the head, and looks after batons, foreign waits and the deadline.
+- ``tuner-req-<id>`` runs the request of that number.
+- ``tuner-exit`` calls ``_on_exit`` when the head says that it is over.
+
+The process ends by ``os._exit``: any number of threads may be stuck in author's code.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from dispatcher.core.actions import (
+    AnswerWait,
+    AskStacks,
+    CancelRequest,
+    Deliver,
+    OpenGate,
+    OpenRequest,
+    TellSearchSpace,
+)
+from dispatcher.core.events import RequestEnd, RequestFailed, StacksReported, TunerHostReady
+from dispatcher.core.ids import TrialId
+from dispatcher.errors import BequeathError, InternalError, TunerCodeError
+from dispatcher.tuner_host import config as config_file
+from dispatcher.tuner_host import leash, load, restore
+from dispatcher.tuner_host.config import TunerHostConfig
+from dispatcher.tuner_host.delivery import Delivery
+from dispatcher.tuner_host.floor import Floor
+from dispatcher.tuner_host.foreign_waits import ForeignWaits
+from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.io_loop import SECOND_HALF_S, IoLoop
+from dispatcher.tuner_host.messages import Hello, Note, Shutdown, TunerBroken
+from dispatcher.tuner_host.outbox import Outbox
+from dispatcher.tuner_host.proposals import ProposalRules
+from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.request_threads import RequestThreads
+from dispatcher.tuner_host.requests import Requests
+from dispatcher.tuner_host.signatures import TunerCalls
+from dispatcher.tuner_host.snapshots import Snapshots
+from dispatcher.tuner_host.stacks import stacks
+from dispatcher.tuner_host.tracebacks import describe
+from trial_runtime.endpoint import connect
+
+#: Exit codes: the tuner cannot be built; a fault of ours.
+EXIT_BROKEN = 66
+EXIT_INTERNAL = 70
+
+#: A tuner that computes must not keep the I/O thread waiting for the interpreter (5 ms is
+#: Python's default).
+SWITCH_INTERVAL_S = 0.0005
+
+#: Share of the deadline that waits cancelled by us get to wind up before ``_on_exit``.
+WIND_UP = 0.2
+
+_SERIAL = "multiThread is false: all tuner calls run one after another in one thread"
+
+
+class Host:
+    """Joins the parts of the process."""
+
+    def __init__(self, config: TunerHostConfig) -> None:
+        self._config = config
+        self._outbox = Outbox()
+        self._floor = Floor()
+        self._gate = Gate(self._floor, refusal="" if config.multi_thread else _SERIAL)
+        self._foreign = ForeignWaits(self._floor)
+        self._live: dict[int, Request] = {}  # from OpenRequest to just before its answer
+        self._early: deque[Any] = deque()  # what the head said before the tuner was built
+        self._exit_at: float | None = None
+        self._winding_up: set[int] | None = None
+        self._wound_up = threading.Event()
+        self._ready = False
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._io = IoLoop(
+            connect(self._context, config.endpoint),
+            self._outbox,
+            take=self._take,
+            due=self._due,
+            head_pipe=config.head_pipe,
+            orphaned=lambda: os._exit(0),
+        )
+
+    # ---- the main thread -----------------------------------------------------------------
+
+    def run(self) -> None:
+        """Never returns."""
+        self._outbox.say(Hello(os.getpid()))
+        io_thread = threading.Thread(target=self._talk, name="tuner-io", daemon=True)
+        io_thread.start()
+        try:
+            self._set_up()
+        except BequeathError as error:
+            self._broken(str(error), io_thread)
+        self._ready = True
+        self._outbox.say(TunerHostReady())
+        self._delivery.serve()
+
+    def _set_up(self) -> None:
+        config = self._config
+        calls = load.build(config)
+        load.install_gate(calls.tuner, self._gate, config.seed)
+        self._assemble(calls)
+        try:
+            calls.update_search_space(json.loads(config.search_space))
+        except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
+            text = f"the tuner does not take the search space\n{describe(error)}"
+            raise TunerCodeError(text) from None
+        if config.restore and Path(config.restore).exists():
+            self._restore(restore.read(Path(config.restore)))
+
+    def _assemble(self, calls: TunerCalls) -> None:
+        config = self._config
+        rules = ProposalRules(
+            config.weights_root,
+            config.save_key,
+            config.restore_key,
+            config.weights_read_roots,
+            config.max_parameters_bytes,
+        )
+        self._calls = calls
+        self._requests = Requests(calls, self._gate, self._floor, rules, self._over)
+        self._threads = RequestThreads(self._requests.run, self._floor, self._note)
+        self._snapshots = Snapshots(
+            calls,
+            self._floor,
+            config.snapshot_every,
+            config.snapshot_period_s,
+            after=self._threads.kick,
+            note=self._note,
+        )
+        self._delivery = Delivery(
+            calls,
+            self._gate,
+            self._outbox,
+            self._snapshots,
+            self._requests.generated,
+            self._requests.run,
+        )
+
+    def _restore(self, past: restore.RestoreFile) -> None:
+        start = self._threads.open if self._config.multi_thread else self._requests.run
+        repeat = restore.Restore(
+            self._requests, self._gate, start, self._note, self._config.replay_call_timeout_s
+        )
+        try:
+            repeat.carry_out(past)
+        except InternalError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
+            raise TunerCodeError(f"the tuner cannot be restored\n{describe(error)}") from None
+
+    def _broken(self, reason: str, io_thread: threading.Thread) -> None:
+        if self._config.failure_file:
+            Path(self._config.failure_file).write_text(reason)
+        print(reason, file=sys.stderr, flush=True)  # noqa: T201 - into the tuner's log
+        self._outbox.say(TunerBroken(reason))
+        self._io.stop()
+        io_thread.join(2.0)
+        os._exit(EXIT_BROKEN)
+
+    # ---- any thread ----------------------------------------------------------------------
+
+    def _note(self, text: str) -> None:
+        print(f"bequeath: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the tuner's log
+        self._outbox.say(Note(text))
+
+    def _over(self, request: Request) -> None:
+        if self._live.get(request.trial) is request:
+            del self._live[request.trial]
+        if self._winding_up is not None:
+            self._winding_up.discard(request.trial)
+            if not self._winding_up:
+                self._wound_up.set()
+
+    # ---- the I/O thread ------------------------------------------------------------------
+
+    def _talk(self) -> None:
+        try:
+            self._io.run()
+            self._io.close()
+            self._context.term()
+        except BaseException:  # noqa: BLE001 - top of the thread: without it nothing goes on
+            traceback.print_exc()
+            os._exit(EXIT_INTERNAL)
+
+    def _due(self) -> float | None:
+        if self._exit_at is not None and time.monotonic() >= self._exit_at:
+            _exit()
+        due = [None if self._exit_at is None else self._exit_at - time.monotonic()]
+        if self._ready:
+            while self._early:
+                self._obey(self._early.popleft())
+            due.append(self._threads.overdue())
+            due.append(SECOND_HALF_S if self._delivery.busy() else None)
+            due.append(self._foreign.look())
+        due.append(self._floor.overdue())
+        return min((one for one in due if one is not None), default=None)
+
+    def _take(self, message: Any) -> None:
+        if isinstance(message, Shutdown):
+            self._shut_down(message.deadline_s)
+        elif self._ready and not self._early:
+            self._obey(message)
+        else:
+            self._early.append(message)
+
+    def _obey(self, message: Any) -> None:
+        match message:
+            case OpenRequest(trial=trial):
+                self._open(trial)
+            case CancelRequest(trial=trial):
+                self._cancel(trial)
+            case AnswerWait():
+                self._gate.answer(message)
+            case Deliver() | TellSearchSpace():
+                self._delivery.put(message)
+            case OpenGate(trial=trial, verdict=verdict):
+                self._gate.open(trial, verdict)
+            case AskStacks(trials=trials):
+                self._report_stacks(trials)
+            case _:
+                raise InternalError(f"the head said {message!r}")
+
+    def _open(self, trial: int) -> None:
+        request = Request(trial, self._outbox.say)
+        self._live[trial] = request
+        self._gate.opened(trial)
+        if self._config.multi_thread:
+            self._threads.open(request)
+        else:
+            self._delivery.put(request)
+
+    def _cancel(self, trial: int) -> None:
+        request = self._live.get(trial)
+        if request is None:
+            return  # answered already
+        if self._config.multi_thread and self._threads.withdraw(request):
+            del self._live[trial]
+            self._outbox.say(RequestFailed(TrialId(trial), RequestEnd.CANCELLED))
+        else:
+            self._gate.cancel(request)
+
+    def _report_stacks(self, trials: tuple[TrialId, ...]) -> None:
+        threads = {}
+        for trial in trials:
+            request = self._live.get(trial)
+            if request is not None:
+                threads[int(trial)] = request.thread
+            elif self._delivery.current == trial:
+                threads[int(trial)] = self._delivery.thread
+        self._outbox.say(StacksReported(stacks(threads, self._gate, self._calls.tuner)))
+
+    # ---- the end -------------------------------------------------------------------------
+
+    def _shut_down(self, deadline_s: float) -> None:
+        if self._exit_at is not None:
+            return
+        self._exit_at = time.monotonic() + deadline_s
+        closing = threading.Thread(
+            target=self._close, args=(deadline_s,), name="tuner-exit", daemon=True
+        )
+        try:
+            closing.start()
+        except RuntimeError:  # no thread to be had: the system is full of the author's
+            _exit()
+
+    def _close(self, deadline_s: float) -> None:
+        try:
+            blocked = self._gate.blocked()
+            if blocked:
+                self._winding_up = blocked
+                self._gate.close("the experiment is stopping")
+                self._wound_up.wait(WIND_UP * deadline_s)
+            else:
+                self._gate.close("the experiment is stopping")
+            if self._ready:
+                self._calls.on_exit()
+        except BaseException:  # noqa: BLE001 - top of the thread; author's code
+            traceback.print_exc()
+        finally:
+            _exit()
+
+
+def _exit() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue
+    os._exit(0)
+
+
+def settle(config: TunerHostConfig) -> None:
+    """What author's code finds around it: harmless arguments, its own folder, a log."""
+    faulthandler.enable()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    sys.argv = ["bequeath-tuner"]
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    folder = str(Path(config.file).parent) if config.file else config.code_directory
+    if folder and os.path.isdir(folder):
+        os.chdir(folder)
+    elif config.failure_file:
+        os.chdir(Path(config.failure_file).parent)
+
+
+def main(argv: list[str]) -> None:
+    """Run the tuner host described by the file ``argv[1]``; never returns."""
+    config = config_file.read(Path(argv[1]))
+    if config.head_pipe >= 0:
+        leash.tie(config.head_pipe)
+    settle(config)
+    Host(config).run()

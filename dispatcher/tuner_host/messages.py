@@ -1,0 +1,101 @@
+"""What head and tuner host say to one another besides events and actions.
+
+One frame holds several messages, each a pair of class name and fields, as in
+:mod:`dispatcher.codec`, which encodes the events and actions among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from dispatcher import codec
+from dispatcher.core.actions import TUNER_ACTIONS
+from dispatcher.core.events import HOST_EVENTS
+from dispatcher.errors import ProtocolError
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """First message of a process, before the tuner is built: it can be spoken to."""
+
+    pid: int
+
+
+class TunerBroken(msgspec.Struct, frozen=True):
+    """The tuner cannot be built; the process ends after this."""
+
+    reason: str
+
+
+class Note(msgspec.Struct, frozen=True):
+    """Something a user should read, such as running out of threads."""
+
+    text: str
+
+
+class Shutdown(msgspec.Struct, frozen=True):
+    """End within ``deadline_s``: cancel our waits, call ``_on_exit``, exit."""
+
+    deadline_s: float
+
+
+UPWARD = (Hello, TunerBroken, Note)
+DOWNWARD = (Shutdown,)
+
+#: Frames stay far below the channel's limit, so that one of them is never refused.
+FRAME_BYTES = 1 << 20
+
+_encoder = msgspec.msgpack.Encoder()
+_pairs = msgspec.msgpack.Decoder(list[tuple[str, msgspec.Raw]])
+_own = {cls.__name__: msgspec.msgpack.Decoder(cls) for cls in (*UPWARD, *DOWNWARD)}
+_from_host = {cls.__name__ for cls in (*HOST_EVENTS, *UPWARD)}
+_from_head = {cls.__name__ for cls in (*TUNER_ACTIONS, *DOWNWARD)}
+
+
+def encode(values: Iterable[object]) -> list[bytes]:
+    """The values in order, as few frames of bounded size."""
+    frames: list[bytes] = []
+    pairs: list[msgspec.Raw] = []
+    size = 0
+    for value in values:
+        pair = _encoder.encode((type(value).__name__, value))
+        if pairs and size + len(pair) > FRAME_BYTES:
+            frames.append(_encoder.encode(pairs))
+            pairs, size = [], 0
+        pairs.append(msgspec.Raw(pair))
+        size += len(pair)
+    if pairs:
+        frames.append(_encoder.encode(pairs))
+    return frames
+
+
+def decode_from_host(payload: bytes) -> list[Any]:
+    """Events and control messages. Raises ``ProtocolError`` for what a host may not say."""
+    return _decode(payload, _from_host)
+
+
+def decode_from_head(payload: bytes) -> list[Any]:
+    """Actions and control messages. Raises ``ProtocolError`` for what a head may not say."""
+    return _decode(payload, _from_head)
+
+
+def _decode(payload: bytes, legal: set[str]) -> list[Any]:
+    try:
+        pairs = _pairs.decode(payload)
+    except msgspec.MsgspecError as error:
+        raise ProtocolError(f"malformed message: {error}") from error
+    values = []
+    for name, raw in pairs:
+        if name not in legal:
+            raise ProtocolError(f"{name!r} may not be said on the tuner host's channel")
+        values.append(_decode_own(name, raw) if name in _own else codec.decode(name, bytes(raw)))
+    return values
+
+
+def _decode_own(name: str, raw: msgspec.Raw) -> object:
+    try:
+        return _own[name].decode(raw)
+    except msgspec.MsgspecError as error:
+        raise ProtocolError(f"malformed {name}: {error}") from error

@@ -1,0 +1,62 @@
+"""What all threads of the tuner host have to say, until the I/O thread sends it."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+
+
+class Outbox:
+    """An ordered outbox with a descriptor that becomes readable when something is in it.
+
+    ``append`` of a deque is one step under the interpreter's lock, so no lock is needed; the
+    descriptor is written to only if nobody has done so since the I/O thread last looked.
+    """
+
+    def __init__(self) -> None:
+        self._said: deque[object] = deque()
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+        self._woken = False
+
+    def say(self, message: object) -> None:
+        """Queue a message and wake the I/O thread. Any thread; never blocks."""
+        self._said.append(message)
+        self.wake()
+
+    def say_later(self, message: object) -> None:
+        """Queue a message that may wait for the next one to travel with."""
+        self._said.append(message)
+
+    def wake(self) -> None:
+        """Make :meth:`fileno` readable."""
+        if not self._woken:
+            self._woken = True
+            try:
+                os.write(self._writer, b"w")
+            except BlockingIOError:
+                return  # full of wake-ups already
+
+    def fileno(self) -> int:
+        """For polling."""
+        return self._reader
+
+    def clear(self, *, readable: bool) -> None:
+        """Note that the I/O thread is awake. Call before :meth:`take`: what is said in
+        between wakes it again. ``readable``: polling found the descriptor so."""
+        if not (readable or self._woken):
+            return
+        try:
+            os.read(self._reader, 4096)
+        except BlockingIOError:
+            pass
+        self._woken = False
+
+    def take(self) -> list[object]:
+        """All messages, in the order in which they were said."""
+        said = self._said
+        taken = []
+        for _ in range(len(said)):
+            taken.append(said.popleft())
+        return taken

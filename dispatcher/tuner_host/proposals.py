@@ -1,0 +1,75 @@
+"""From what ``generate_parameters`` returned to a proposal the head can take.
+
+Runs in the request's own thread, so that large parameters hold up nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from dispatcher.core.events import Proposed
+from dispatcher.core.ids import TrialId
+from dispatcher.tuner_host.plain_values import NotJson, plain
+from trial_runtime.errors import PathError
+
+_encoder = msgspec.json.Encoder()
+
+
+class Nonsense(Exception):
+    """What was returned cannot be parameters; ``str()`` says why, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalRules:
+    """Where weights may lie, and how large parameters may be."""
+
+    weights_root: str
+    save_key: str = "save_path"
+    restore_key: str = "restore_path"
+    read_roots: tuple[str, ...] = ()
+    max_bytes: int = 1 << 20
+
+
+def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:
+    """The proposal of one trial.
+
+    Raises:
+        Nonsense: it is not JSON, too large, or a path leads out of the weights root.
+    """
+    if returned is None:
+        raise Nonsense("parameters: None; does generate_parameters lack a return?")
+    try:
+        value = plain(returned, "parameters")
+        encoded = _encoder.encode(value)
+    except NotJson as error:
+        raise Nonsense(str(error)) from None
+    if len(encoded) > rules.max_bytes:
+        raise Nonsense(
+            f"parameters: {len(encoded):,} bytes of JSON, and {rules.max_bytes:,} are allowed; "
+            "keep large things in files and pass their paths"
+        )
+    save = restore = None
+    if isinstance(value, Mapping):
+        save = _canonical(value, rules.save_key, rules, ())
+        restore = _canonical(value, rules.restore_key, rules, rules.read_roots)
+    return Proposed(TrialId(trial), encoded.decode(), save, restore)
+
+
+def _canonical(
+    value: Mapping[str, Any], key: str, rules: ProposalRules, read_roots: tuple[str, ...]
+) -> str | None:
+    path = value.get(key)
+    if path is None:
+        return None
+    if not isinstance(path, str):
+        raise Nonsense(f"parameters.{key}: {path!r} is not a path; it must be text")
+    from trial_runtime.weights.paths import resolve_in_root
+
+    try:
+        return resolve_in_root(rules.weights_root, path, read_roots=read_roots)
+    except PathError as error:
+        raise Nonsense(" ".join(f"parameters.{key}: {error}".split())) from None

@@ -1,0 +1,26 @@
+"""One call of ``generate_parameters`` and what is known of its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Say = Callable[[object], None]
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A request from its opening to its answer. Written by its own thread, save ``cancelled``
+    (the gate, under its lock), ``foreign`` and ``ran_ns`` (the I/O thread)."""
+
+    trial: int
+    say: Say  # where its events go: to the head, or to the replay
+    thread: int = 0  # ident of the thread that runs it, 0 before and after
+    native_thread: int = 0  # the kernel's number of that thread
+    cancelled: bool = False
+    tickets: int = 0  # waits so far
+    turn: object = None  # the wait it was last let go from, for the baton
+    since: float = 0.0  # when it last began to run author's code, monotonic
+    foreign: bool = False  # the head was told that it stands still
+    ran_ns: int = -1  # CPU time of its thread at the last look
+    looked: float = 0.0  # when that was, monotonic

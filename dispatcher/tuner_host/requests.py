@@ -1,0 +1,90 @@
+"""The whole of one request in its thread: ask the tuner, say what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dispatcher.core.events import Proposed, RequestEnd, RequestFailed
+from dispatcher.core.ids import TrialId
+from dispatcher.tuner_host.floor import Floor
+from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose
+from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.signatures import TunerCalls
+from dispatcher.tuner_host.tracebacks import describe
+from tuners.errors import ParentFailed, UnknownParent, WaitCancelled
+
+
+class Requests:
+    """Runs requests; keeps what they returned until the trial's result is delivered.
+
+    Args:
+        over: called in the request's thread just before its answer is said.
+    """
+
+    def __init__(
+        self,
+        calls: TunerCalls,
+        gate: Gate,
+        floor: Floor,
+        rules: ProposalRules,
+        over: Callable[[Request], None],
+    ) -> None:
+        self.calls = calls
+        self._over = over
+        self._gate = gate
+        self._floor = floor
+        self._rules = rules
+        #: The very objects that were generated: tuners recognise them in results.
+        self.generated: dict[int, Any] = {}
+
+    def run(self, request: Request) -> None:
+        """Ask the tuner and say the answer; never raises what the author's code raises."""
+        self._gate.enter(request)
+        event = _cancelled(request) if request.cancelled else self._ask(request)
+        if request.cancelled and not isinstance(event, RequestFailed):
+            self.generated.pop(request.trial, None)
+            event = _cancelled(request)
+        self._over(request)
+        # Said before the count goes down: a snapshot must not overtake its answers.
+        request.say(event)
+        self._gate.leave(request)
+        request.thread = request.native_thread = 0
+        self._floor.leave(request)
+
+    def _ask(self, request: Request) -> Proposed | RequestFailed:
+        try:
+            returned = self.calls.generate(request.trial)
+            proposal = propose(request.trial, returned, self._rules)
+        except Nonsense as error:
+            text = f"generate_parameters({request.trial}) returned {error}"
+            return RequestFailed(TrialId(request.trial), RequestEnd.NONSENSE, text)
+        except BaseException as error:  # noqa: BLE001 - top of a request: SystemExit included
+            return failure(request, error)
+        self.generated[request.trial] = returned
+        return proposal
+
+
+def _cancelled(request: Request) -> RequestFailed:
+    return RequestFailed(TrialId(request.trial), RequestEnd.CANCELLED)
+
+
+def failure(request: Request, error: BaseException) -> RequestFailed:
+    """What an exception that left ``generate_parameters`` means for the request."""
+    trial = TrialId(request.trial)
+    if _is_no_more_trial(error):
+        return RequestFailed(trial, RequestEnd.NOT_NOW, str(error))
+    if request.cancelled and isinstance(error, WaitCancelled):
+        return RequestFailed(trial, RequestEnd.CANCELLED)
+    if isinstance(error, ParentFailed | UnknownParent):
+        parent = TrialId(error.parent)
+        return RequestFailed(trial, RequestEnd.ABANDONED, error.message, parent)
+    if isinstance(error, WaitCancelled):
+        return RequestFailed(trial, RequestEnd.ABANDONED, error.message)
+    return RequestFailed(trial, RequestEnd.ERROR, describe(error))
+
+
+def _is_no_more_trial(error: BaseException) -> bool:
+    """Ours, and any class of that name: authors import NNI's, or define their own."""
+    return any(cls.__name__ == "NoMoreTrialError" for cls in type(error).__mro__)

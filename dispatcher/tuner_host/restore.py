@@ -1,0 +1,196 @@
+"""Rebuild a tuner whose process is gone, so that each result counts once.
+
+The head writes a msgpack file ``{state, calls}``. With a ``state`` the tuner takes it, and
+then the results and ends since. Without, all calls are repeated in the order of the journal:
+requests run in threads as they did, their waits end at the gates that the repeated ends open.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dispatcher.core.events import Proposed
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import FailReason, Verdict
+from dispatcher.errors import InternalError
+from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.requests import Requests
+from dispatcher.tuner_host.tracebacks import describe
+
+#: A repeated request that stands still for this long in something of the author's waits for
+#: a later call.
+STILL_S = 0.05
+
+
+class RestoreFile(msgspec.Struct, frozen=True):
+    """``calls`` in journal order: ``["generate", id, parameters]``, ``["result", id,
+    parameters, value]``, ``["end", id, success, ok]``. Parameters and values are JSON text,
+    None for a request that was answered otherwise; ``ok``: its gate let children in."""
+
+    state: str | None
+    calls: list[list[Any]]
+
+
+def read(path: Path) -> RestoreFile:
+    """Read the file. Raises ``InternalError`` if it is not what the head writes."""
+    try:
+        return msgspec.msgpack.decode(path.read_bytes(), type=RestoreFile)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InternalError(f"the calls to repeat cannot be read: {error}") from error
+
+
+def write(path: Path, state: str | None, calls: list[list[Any]]) -> None:
+    """Write the file for :func:`read`."""
+    path.write_bytes(msgspec.msgpack.encode(RestoreFile(state, calls)))
+
+
+class _Repeated:
+    """A request under repetition: hears what would have been said to the head."""
+
+    def __init__(self, trial: int, wanted: str | None) -> None:
+        self.wanted = wanted
+        self.answer: object = None
+        self.told = threading.Event()  # it blocks, or was answered
+        self.over = threading.Event()  # it was answered
+        self.request = Request(trial, self._hear)
+
+    def _hear(self, event: object) -> None:
+        if type(event).__name__ in ("Proposed", "RequestFailed"):
+            self.answer = event
+            self.over.set()
+        self.told.set()
+
+
+class Restore:
+    """Carries out a restore in the main thread, before the tuner is ready.
+
+    Args:
+        start: starts a request: in a thread of its own, or for a serial tuner at once.
+        note: told what did not go as before; a difference is no error.
+        timeout_s: longest time given to one call.
+    """
+
+    def __init__(
+        self,
+        requests: Requests,
+        gate: Gate,
+        start: Callable[[Request], None],
+        note: Callable[[str], None],
+        timeout_s: float,
+    ) -> None:
+        self._requests = requests
+        self._calls = requests.calls
+        self._gate = gate
+        self._start = start
+        self._note = note
+        self._timeout_s = timeout_s
+        self._repeated: dict[int, _Repeated] = {}
+        self._differing = 0
+
+    def carry_out(self, file: RestoreFile) -> None:
+        """Bring the tuner to where it was. Raises what its ``restore`` raises."""
+        if file.state is not None:
+            self._calls.restore(json.loads(file.state))
+        for call in file.calls:
+            name, trial = call[0], int(call[1])
+            if name == "generate":
+                if file.state is None:
+                    self._generate(trial, call[2])
+            elif name == "result":
+                self._result(trial, call[2], call[3])
+            elif name == "end":
+                self._end(trial, success=bool(call[2]), ok=bool(call[3]))
+            else:
+                raise InternalError(f"unknown call {name!r} among those to repeat")
+        self._finish()
+
+    def _generate(self, trial: int, wanted: str | None) -> None:
+        repeated = _Repeated(trial, wanted)
+        self._repeated[trial] = repeated
+        self._start(repeated.request)
+        deadline = time.monotonic() + self._timeout_s
+        place: tuple[int, int] | None = None
+        while not repeated.told.wait(STILL_S) and time.monotonic() < deadline:
+            before, place = place, _place(repeated.request.thread)
+            if place is not None and place == before:
+                return  # stands still in an own Event: the result it waits for comes later
+
+    def _result(self, trial: int, parameters: str | None, value: str) -> None:
+        self._await(trial)
+        generated = self._requests.generated.pop(trial, None)
+        if generated is None and parameters is not None:
+            generated = json.loads(parameters)
+        try:
+            self._calls.result(trial, generated, json.loads(value), by_hand=False)
+        except BaseException as error:  # noqa: BLE001 - counted as delivered then, so now
+            self._note(f"receive_trial_result({trial}) raised again:\n{describe(error)}")
+
+    def _end(self, trial: int, *, success: bool, ok: bool) -> None:
+        self._await(trial)
+        self._requests.generated.pop(trial, None)
+        try:
+            self._calls.end(trial, success)
+        except BaseException as error:  # noqa: BLE001 - as above
+            self._note(f"trial_end({trial}) raised again:\n{describe(error)}")
+        self._gate.open(trial, Verdict(None if ok else FailReason.FAILED))
+
+    def _await(self, trial: int) -> None:
+        """A result follows its parameters: let the request finish first."""
+        repeated = self._repeated.pop(trial, None)
+        if repeated is None:
+            return
+        if repeated.wanted is not None and not repeated.over.wait(self._timeout_s):
+            self._note(f"request {trial} did not answer again within {self._timeout_s:g} s")
+        self._conclude(trial, repeated)
+
+    def _conclude(self, trial: int, repeated: _Repeated) -> None:
+        if repeated.over.is_set():
+            self._compare(trial, repeated)
+        else:
+            self._gate.cancel(repeated.request, "its answer is known from before the restart")
+
+    def _compare(self, trial: int, repeated: _Repeated) -> None:
+        if repeated.wanted is None:
+            self._requests.generated.pop(trial, None)
+            return
+        answer = repeated.answer
+        wanted = json.loads(repeated.wanted)
+        if isinstance(answer, Proposed) and json.loads(answer.parameters) == wanted:
+            return
+        self._requests.generated[trial] = wanted  # what the trial really ran with
+        self._differing += 1
+        if self._differing <= 20:
+            said = answer.parameters if isinstance(answer, Proposed) else answer
+            self._note(
+                f"request {trial} was answered by {repeated.wanted} before the restart and by "
+                f"{said} when it was repeated; the earlier answer stands"
+            )
+
+    def _finish(self) -> None:
+        """Requests whose trials still run: their parameters are known, their threads end."""
+        for trial in list(self._repeated):
+            repeated = self._repeated.pop(trial)
+            if repeated.wanted is not None:
+                repeated.over.wait(STILL_S if repeated.told.is_set() else self._timeout_s)
+            self._conclude(trial, repeated)
+            if repeated.wanted is not None:
+                self._requests.generated.setdefault(TrialId(trial), json.loads(repeated.wanted))
+        if self._differing > 20:
+            self._note(f"{self._differing} answers differ from those before the restart")
+
+
+def _place(thread: int) -> tuple[int, int] | None:
+    """Where a thread stands, if that is inside a wait of the standard library."""
+    frame = sys._current_frames().get(thread)
+    if frame is None or not frame.f_code.co_filename.endswith(("threading.py", "queue.py")):
+        return None
+    return id(frame), frame.f_lasti

@@ -1,0 +1,108 @@
+"""The tuner's methods, called as its author wrote them.
+
+Tuners written for any NNI since 0.5 run unmodified: arguments go by position, and of the
+keywords that later releases added a method gets those that it names or swallows. Signatures
+are looked at once. No base class is needed, nor its constructor.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tuners.base import Tuner
+from tuners.errors import NoMoreTrialError
+
+
+def accepted(
+    method: Callable[..., Any], positional: int, offered: tuple[str, ...]
+) -> frozenset[str]:
+    """Which of the offered keywords a bound method takes beside its positional arguments."""
+    try:
+        parameters = list(inspect.signature(method).parameters.values())
+    except (TypeError, ValueError):  # written in C, or hides its signature
+        return frozenset()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return frozenset(offered)
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    taken = {p.name for p in [p for p in parameters if p.kind in by_position][:positional]}
+    named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    return frozenset(offered) & (named - taken)
+
+
+class TunerCalls:
+    """Calls into one tuner. Each method raises whatever the author's code raises."""
+
+    def __init__(self, tuner: Any) -> None:
+        self.tuner = tuner
+        self._generate = getattr(tuner, "generate_parameters", None)
+        self._generate_many = getattr(tuner, "generate_multiple_parameters", None)
+        self._result = getattr(tuner, "receive_trial_result", None)
+        self._end = getattr(tuner, "trial_end", None)
+        self._space = getattr(tuner, "update_search_space", None)
+        self._on_exit = getattr(tuner, "_on_exit", None)
+        offered = ("customized", "trial_job_id")
+        self._result_keywords = accepted(self._result, 3, offered) if self._result else frozenset()
+
+    def missing(self) -> str | None:
+        """The method without which this is no tuner, or None."""
+        if self._generate is None and self._generate_many is None:
+            return "generate_parameters"
+        return None if self._result is not None else "receive_trial_result"
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Hand over the decoded search space."""
+        if self._space is not None:
+            self._space(search_space)
+
+    def generate(self, parameter_id: int) -> Any:
+        """Ask for one trial. A tuner that answers several at once is asked for a list of one."""
+        if self._generate_many is None:
+            assert self._generate is not None
+            return self._generate(parameter_id)
+        answers = list(self._generate_many([parameter_id]))
+        if not answers:
+            raise NoMoreTrialError
+        return answers[0]
+
+    def result(self, parameter_id: int, parameters: Any, value: Any, *, by_hand: bool) -> None:
+        """Hand over a final result. NNI's tuners may decline those of trials added by hand."""
+        if by_hand and not getattr(self.tuner, "_accept_customized", True):
+            return
+        assert self._result is not None
+        keywords: dict[str, Any] = {}
+        if "customized" in self._result_keywords:
+            keywords["customized"] = by_hand
+        if "trial_job_id" in self._result_keywords:
+            keywords["trial_job_id"] = str(parameter_id)
+        self._result(parameter_id, parameters, value, **keywords)
+
+    def end(self, parameter_id: int, success: bool) -> None:
+        """Tell that a trial ended; NNI's oldest tuners have no such method."""
+        if self._end is not None:
+            self._end(parameter_id, success)
+
+    def on_exit(self) -> None:
+        """Tell that the experiment is over."""
+        if self._on_exit is not None:
+            self._on_exit()
+
+    # ---- state ---------------------------------------------------------------------------
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether the author offers ``state`` and ``restore`` of their own."""
+        own = type(self.tuner)
+        return all(
+            callable(getattr(own, name, None)) and getattr(own, name) is not getattr(Tuner, name)
+            for name in ("state", "restore")
+        )
+
+    def state(self) -> Any:
+        """The tuner's own state, or None."""
+        return self.tuner.state()
+
+    def restore(self, state: Any) -> None:
+        """Give a fresh tuner its state back."""
+        self.tuner.restore(state)
