@@ -25,11 +25,18 @@ class Endpoint(msgspec.Struct, frozen=True, omit_defaults=True):
 MAX_MESSAGE_BYTES = 8 << 20
 
 
-def connect(context: zmq.Context[zmq.Socket[bytes]], endpoint: Endpoint) -> zmq.Socket[bytes]:
-    """A DEALER socket connected to the endpoint; returns before the connection stands."""
+def connect(
+    context: zmq.Context[zmq.Socket[bytes]], endpoint: Endpoint, *, immediate: bool = False
+) -> zmq.Socket[bytes]:
+    """A DEALER socket connected to the endpoint; returns before the connection stands.
+
+    With ``immediate`` nothing is queued while there is no connection: sending says so.
+    """
     socket = context.socket(zmq.DEALER)
     socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
     socket.setsockopt(zmq.LINGER, 0)
+    if immediate:
+        socket.setsockopt(zmq.IMMEDIATE, 1)
     if endpoint.routing_id:
         socket.setsockopt(zmq.ROUTING_ID, endpoint.routing_id.encode())
     if endpoint.server_key:

@@ -1,0 +1,362 @@
+"""The head's side of the agent on this machine."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dispatcher.backends.local.identity import (
+    AgentRecord,
+    is_running,
+    read_record,
+    record_of,
+    write_private,
+)
+from dispatcher.backends.local.translation import event_of, start_order, stop_order
+from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
+from dispatcher.core.events import Event, WorkerJoined, WorkerLost
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.errors import ProtocolError
+from dispatcher.ports import Link
+from trial_runtime import wire
+from trial_runtime.agent.config import AgentConfig, encode_config
+from trial_runtime.agent.sweep import kill_sessions_below
+
+#: The head speaks at least this often, so that an agent can tell a quiet head from a dead one.
+PING_S = 1.0
+
+_log = logging.getLogger("bequeath.backends.local")
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """A look at the agent, for ``top`` and ``doctor``."""
+
+    pid: int | None
+    joined: bool
+    running: int
+    silence_s: float
+    words: int
+
+
+class LocalBackend:
+    """Starts, watches and commands one agent; see :class:`dispatcher.ports.Backend`.
+
+    The agent leads a session of its own and outlives this head: the next one finds it by
+    the record in the experiment's folder and takes it up again.
+
+    Args:
+        link: the agent's place on the head's ROUTER (its routing id is that of
+            ``config.head``, from :func:`agent_routing_id`).
+        config: what the agent is told; ``config.epoch`` is this head's epoch.
+        folder: the experiment's folder, for the agent's record, configuration and log.
+        suspect_s: silence after which the agent is named in :meth:`waiting`.
+        lost_s: silence after which a living agent is given up and killed.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        config: AgentConfig,
+        folder: Path,
+        *,
+        suspect_s: float = 30.0,
+        lost_s: float = 120.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._link = link
+        self._config = config
+        self._folder = folder
+        self._suspect_s = suspect_s
+        self._lost_s = lost_s
+        self._clock = clock
+        self._worker = WorkerId(config.worker)
+        self._record_path = folder / f"agent-{config.worker}.json"
+        self._record: AgentRecord | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._life = ""  # of the agent that has joined
+        self._joined = False
+        self._received = 0  # number of the newest word taken from this life
+        self._acknowledged = 0
+        self._running = 0
+        self._heard_at = clock()
+        self._spoke_at = clock()
+        self._outgoing: list[wire.FromHead] = []
+        self._lost_events: list[Event] = []
+        self._closing = False
+
+    # -- actions -------------------------------------------------------------------------------
+
+    def perform(self, action: WorkerAction) -> None:
+        """Carry out an action at the next :meth:`flush`; never blocks."""
+        if isinstance(action, StartAttempt):
+            self._outgoing.append(start_order(action))
+        elif isinstance(action, StopAttempt):
+            self._outgoing.append(stop_order(action))
+        elif isinstance(action, LaunchWorker):
+            self._launch()
+
+    def acknowledge(self) -> None:
+        """All words received are on disk; told to the agent at the next :meth:`flush`."""
+        if self._received > self._acknowledged:
+            self._acknowledged = self._received
+            self._outgoing.append(wire.Ack(self._received))
+
+    def flush(self) -> None:
+        """Send what was buffered as one frame; kept for the next time if it cannot go now."""
+        if not self._outgoing:
+            return
+        if not self._joined:
+            return
+        if self._send(self._outgoing):
+            self._outgoing = []
+
+    # -- words ---------------------------------------------------------------------------------
+
+    def receive(self, payload: bytes) -> list[Event]:
+        """Decode what the agent said. Raises ``ProtocolError`` for what it may not say."""
+        try:
+            frame = wire.from_agent(payload)
+        except wire.WireError as error:
+            raise ProtocolError(f"agent {self._worker}: {error}") from error
+        self._heard_at = self._clock()
+        if frame.epoch > self._config.epoch:
+            raise ProtocolError(
+                f"agent {self._worker} follows a head of epoch {frame.epoch}; this one is "
+                f"{self._config.epoch}",
+                hint="another head has taken over this experiment",
+            )
+        if frame.epoch < self._config.epoch:
+            # It still follows the head before; what it says will be said again to us.
+            self._welcome()
+            return []
+        events: list[Event] = []
+        for message in frame.messages:
+            if isinstance(message, wire.Words):
+                self._take(message, events)
+            elif isinstance(message, wire.Heartbeat):
+                self._running = message.running
+                if message.life != self._life or message.newest < self._received:
+                    self._welcome()
+            elif isinstance(message, wire.AgentHello):
+                self._join(message, events)
+            else:
+                raise ProtocolError(f"agent {self._worker} follows a later head")
+        return events
+
+    def check(self) -> list[Event]:
+        """Look after the agent: a process that died or went silent becomes an event."""
+        events, self._lost_events = self._lost_events, []
+        now = self._clock()
+        if self._record is not None and not self._closing:
+            if not self._alive():
+                events += self._lose("its process ended")
+            elif now - self._heard_at > self._lost_s:
+                self._kill(self._record.pid)
+                events += self._lose(f"silent for {now - self._heard_at:.0f} s")
+        if self._joined and now - self._spoke_at >= PING_S:
+            self._send([wire.Ping()])
+        self.flush()
+        return events
+
+    def waiting(self) -> str | None:
+        """Why this backend runs nothing at the moment, in a sentence, or None."""
+        silence = self._clock() - self._heard_at
+        if self._record is None:
+            return "the agent of this machine is not running"
+        if not self._joined:
+            return "the agent of this machine has not joined yet"
+        if silence > self._suspect_s:
+            return f"the agent of this machine has been silent for {silence:.0f} s"
+        return None
+
+    def statistics(self) -> Statistics:
+        """A look at the agent."""
+        return Statistics(
+            self._record.pid if self._record is not None else None,
+            self._joined,
+            self._running,
+            self._clock() - self._heard_at,
+            self._received,
+        )
+
+    # -- life and death ----------------------------------------------------------------------------
+
+    def recover(self) -> bool:
+        """Find the agent that a head before us has left running; false if there is none.
+
+        Whatever a dead agent left behind is ended, so that no attempt runs twice.
+        """
+        if self._record is not None:
+            return True
+        record = read_record(self._record_path)
+        if record is None:
+            return False
+        if is_running(record):
+            _log.info("taking up agent %s (pid %d) again", self._worker, record.pid)
+            self._record = record
+            self._heard_at = self._clock()
+            return True  # its heartbeat, of the epoch before ours, will be answered
+        self._sweep()
+        return False
+
+    def close(self, *, leave_running: bool, deadline_s: float) -> None:
+        """End the agent and all it runs, or leave it to wait for the next head.
+
+        Blocks at most ``deadline_s`` and the moment that SIGKILL takes.
+        """
+        self.flush()
+        if leave_running or self._record is None:
+            return
+        self._closing = True
+        give_up = time.monotonic() + deadline_s
+        grace_s = min(self._config.trial.stop_grace_s, max(0.0, deadline_s - 1.0))
+        if not (self._joined and self._send([wire.Shutdown(grace_s)])):
+            self._signal(self._record.pid, signal.SIGTERM)
+        if not self._wait_until_gone(give_up):
+            self._kill(self._record.pid)
+            self._wait_until_gone(time.monotonic() + 5.0)
+            self._sweep()
+        self._forget()
+
+    def _launch(self) -> None:
+        if self.recover():
+            return
+        config_path = self._folder / f"agent-{self._config.worker}.config.json"
+        write_private(config_path, encode_config(self._config))
+        logs = self._folder / "logs"
+        logs.mkdir(exist_ok=True)
+        environment = dict(os.environ)
+        root = str(Path(wire.__file__).parent.parent)
+        environment["PYTHONPATH"] = os.pathsep.join(
+            part for part in (environment.get("PYTHONPATH", ""), root) if part
+        )
+        with open(logs / "agent.log", "ab") as log:
+            try:
+                process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "trial_runtime.agent", str(config_path)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                self._lost_events += [
+                    WorkerLost(self._worker, f"cannot start the agent: {error.strerror}")
+                ]
+                return
+        self._process = process
+        self._record = record_of(process.pid)
+        write_private(self._record_path, _encode_record(self._record))
+        self._heard_at = self._clock()
+
+    def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
+        if hello.life == self._life and self._joined:
+            return  # said twice; the words that follow are told apart by their numbers
+        self._life = hello.life
+        self._joined = True
+        self._received = self._acknowledged = hello.first - 1
+        held = set(hello.holds)
+        # Orders for an agent before this one are void: the core will give them again.
+        self._outgoing = []
+        events.append(
+            WorkerJoined(
+                self._worker,
+                hello.slots,
+                tuple((TrialId(trial), attempt) for trial, attempt in sorted(held)),
+            )
+        )
+
+    def _take(self, words: wire.Words, events: list[Event]) -> None:
+        if not self._joined:
+            self._welcome()
+            return
+        new = words.words
+        known = self._received + 1 - words.first
+        if known < 0:
+            self._welcome()  # some were lost on the way: all again
+            return
+        if known:
+            new = new[known:]
+        for raw in new:
+            try:
+                events.append(event_of(wire.decode_word(raw)))
+            except wire.WireError as error:
+                raise ProtocolError(f"agent {self._worker}: {error}") from error
+        self._received += len(new)
+
+    def _welcome(self) -> None:
+        self._send([wire.Welcome()])
+
+    def _send(self, messages: list[wire.FromHead]) -> bool:
+        sent = self._link.send(wire.frame(wire.HeadFrame(self._config.epoch, messages)))
+        if sent:
+            self._spoke_at = self._clock()
+        return sent
+
+    def _alive(self) -> bool:
+        if self._process is not None:
+            return self._process.poll() is None
+        return self._record is not None and is_running(self._record)
+
+    def _lose(self, reason: str) -> list[Event]:
+        _log.warning("agent %s is lost: %s", self._worker, reason)
+        self._wait_until_gone(time.monotonic() + 1.0)
+        self._forget()
+        self._sweep()
+        return [WorkerLost(self._worker, reason)]
+
+    def _forget(self) -> None:
+        self._record = None
+        self._process = None
+        self._joined = False
+        self._life = ""
+        self._outgoing = []
+        self._record_path.unlink(missing_ok=True)
+
+    def _sweep(self) -> None:
+        """End the trials that a dead agent left: nobody else would, nor hear of their end."""
+        killed = kill_sessions_below(self._config.trials_folder)
+        killed += kill_sessions_below(self._config.run_folder)
+        if killed:
+            _log.warning("ended %d processes that a dead agent left behind", killed)
+
+    def _wait_until_gone(self, until: float) -> bool:
+        if self._process is not None:
+            try:
+                self._process.wait(max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                return False
+            return True
+        pause = 0.01
+        while self._alive():
+            if time.monotonic() > until:
+                return False
+            time.sleep(pause)
+            pause = min(0.2, pause * 2)
+        return True
+
+    def _kill(self, pid: int) -> None:
+        self._signal(pid, signal.SIGKILL)
+
+    @staticmethod
+    def _signal(pid: int, number: int) -> None:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def _encode_record(record: AgentRecord) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode(record)

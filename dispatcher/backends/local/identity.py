@@ -1,0 +1,86 @@
+"""What a later head needs to take up an agent again: its secret name and its process.
+
+Both lie in the experiment's folder in files of mode 0600.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import msgspec
+
+
+class AgentRecord(msgspec.Struct, frozen=True):
+    """The agent that was started last. ``started`` tells its pid from a later process's."""
+
+    pid: int
+    started: str
+
+
+def agent_routing_id(folder: Path, worker: str) -> str:
+    """The routing id of this experiment's agent, made and stored at the first call.
+
+    It holds the agent's secret; a restarted head must know the same one.
+    """
+    path = folder / f"agent-{worker}.id"
+    try:
+        return path.read_text(encoding="ascii")
+    except FileNotFoundError:
+        routing_id = f"agent:{worker}:{secrets.token_hex(16)}"
+        write_private(path, routing_id.encode("ascii"))
+        return routing_id
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read, all at once."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(content)
+    os.replace(partial, path)
+
+
+def record_of(pid: int) -> AgentRecord:
+    """A record of a process that runs now."""
+    return AgentRecord(pid, start_time(pid) or "")
+
+
+def read_record(path: Path) -> AgentRecord | None:
+    """The agent started last, or None."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=AgentRecord)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return None
+
+
+def is_running(record: AgentRecord) -> bool:
+    """Whether that very process still runs (a zombie does not)."""
+    now = start_time(record.pid)
+    return now is not None and now == record.started
+
+
+def start_time(pid: int) -> str | None:
+    """When a process started, as a text that no other process of this number shares."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        return _start_time_by_ps(pid) if not os.path.isdir("/proc/self") else None
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in ("Z", "X") else fields[19]
+
+
+def _start_time_by_ps(pid: int) -> str | None:
+    """macOS has no /proc."""
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return None
+        return repr(process.create_time())
+    except psutil.Error:
+        return None

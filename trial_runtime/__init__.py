@@ -1,0 +1,61 @@
+"""What a trial imports: its parameters in, its metrics and weights out.
+
+The same script runs by hand: without a dispatcher parameters are empty (or come from the
+JSON file that ``BEQUEATH_PARAMETERS`` names), reports are printed, weights stay here.
+Read :mod:`trial_runtime.api` first. Importing this costs the standard library and msgspec;
+everything else comes when it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trial_runtime.api import (
+        attempt,
+        checkpoint_dir,
+        get_next_parameter,
+        get_parameters,
+        load_weights,
+        log,
+        report_final,
+        report_final_result,
+        report_intermediate,
+        report_intermediate_result,
+        save_artefact,
+        save_weights,
+        seed,
+        should_stop,
+        trial_id,
+    )
+
+__all__ = [
+    "attempt",
+    "checkpoint_dir",
+    "get_next_parameter",
+    "get_parameters",
+    "load_weights",
+    "log",
+    "report_final",
+    "report_final_result",
+    "report_intermediate",
+    "report_intermediate_result",
+    "save_artefact",
+    "save_weights",
+    "seed",
+    "should_stop",
+    "trial_id",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from trial_runtime import api
+
+        globals().update({each: getattr(api, each) for each in __all__})
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,256 @@
+"""The agent's loop: one thread that listens to the head, the trials and their processes.
+
+Each turn takes everything that can be read, and what came of it leaves as one frame. Words
+that can wait (metrics, starts) wait a few milliseconds for others.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from functools import partial
+
+import zmq
+
+from trial_runtime import wire
+from trial_runtime.agent import sweep
+from trial_runtime.agent.attempts import Attempts
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.door import Door
+from trial_runtime.agent.environment import (
+    base_environment,
+    is_reference,
+    resolve_references,
+)
+from trial_runtime.agent.forked import ForkedRunner
+from trial_runtime.agent.fresh import FreshRunner
+from trial_runtime.agent.head_link import HeadLink
+from trial_runtime.agent.helper import Helper
+from trial_runtime.agent.oom import OutOfMemoryWatch
+from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.output import Outputs
+from trial_runtime.agent.processes import ChildWatch
+from trial_runtime.agent.runners import Runner
+from trial_runtime.agent.scripts import script_of
+from trial_runtime.agent.timers import Timers
+from trial_runtime.agent.warm import WarmRunner
+from trial_runtime.agent.watch import Watch
+
+#: How long words that are not urgent wait for company; metrics are looked at by people.
+LINGER_S = 0.01
+ENOUGH_WORDS = 512
+
+#: After a shutdown the head may take this long to acknowledge the last words.
+FAREWELL_S = 5.0
+
+_log = logging.getLogger("bequeath.agent")
+
+
+class Agent:
+    """An agent of one experiment on one host. ``run`` blocks until it is over."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self._config = config
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._watch = Watch()
+        self._timers = Timers()
+        self._helper = Helper()
+        self._memory = OutOfMemoryWatch()
+        self._outbox = Outbox(config.spool_path)
+        self._door = Door(self._context, config.run_folder, config.worker)
+        self._children = ChildWatch(self._watch)
+        self._outputs = Outputs(config.trial, self._watch)
+        self._base_environment = base_environment(config)
+        self._attempts = Attempts(
+            config,
+            door=self._door,
+            outbox=self._outbox,
+            outputs=self._outputs,
+            helper=self._helper,
+            timers=self._timers,
+            memory=self._memory,
+        )
+        self._warm: WarmRunner | None = None
+        self._attempts.runner = self._make_runner()
+        self._head = HeadLink(self._context, config, self._outbox, self._attempts.holds)
+        self._poller = zmq.Poller()
+        self._listening = False
+        self._linger_until: float | None = None
+        self._leave_at: float | None = None
+
+    def run(self) -> None:
+        """Serve until a head shuts us down, or has been silent for ``headGrace``."""
+        sweep.become_subreaper()
+        grace_s = self._config.trial.stop_grace_s
+        self._watch.on_signal(signal.SIGTERM, lambda: self._shut_down("a signal", grace_s))
+        self._watch.add(self._helper.descriptor, self._helper.deliver)
+        self._poller.register(self._head.socket, zmq.POLLIN | zmq.POLLOUT)
+        self._poller.register(self._watch.fileno(), zmq.POLLIN)
+        self._listen(True)
+        self._tick()
+        try:
+            while not self._over():
+                self._turn()
+        finally:
+            self._close()
+
+    # -- one turn ------------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        ready = dict(self._poller.poll(self._timeout_ms()))
+        head = ready.get(self._head.socket, 0)
+        if head & zmq.POLLOUT:
+            self._head.greet()
+            self._poller.modify(self._head.socket, zmq.POLLIN)
+        if head & zmq.POLLIN:
+            self._obey(self._head.receive())
+        # Trials before exits: what a process said counts before that it is gone.
+        if self._door.socket in ready:
+            self._hear()
+        if self._watch.fileno() in ready:
+            self._watch.dispatch()
+        self._timers.fire(time.monotonic())
+        self._send_words()
+        self._listen(not self._outbox.full)
+
+    def _obey(self, orders: list[wire.FromHead]) -> None:
+        for order in orders:
+            if isinstance(order, wire.Start):
+                if self._leave_at is None:
+                    self._attempts.start(order)
+            elif isinstance(order, wire.Stop):
+                self._attempts.stop(order)
+            elif isinstance(order, wire.Shutdown):
+                self._shut_down("the head", order.grace_s)
+
+    def _hear(self) -> None:
+        hear, warm = self._attempts.hear, self._warm
+        for connection, messages in self._door.receive():
+            hear(connection, messages)
+            if warm is not None:
+                for message in messages:
+                    if isinstance(message, wire.Done | wire.Attach):
+                        warm.take(connection, message)
+
+    def _send_words(self) -> None:
+        outbox = self._outbox
+        waiting = outbox.unsent
+        if not waiting:
+            self._linger_until = None
+            return
+        now = time.monotonic()
+        if self._linger_until is None:
+            self._linger_until = now + LINGER_S
+        if outbox.urgent or waiting >= ENOUGH_WORDS or now >= self._linger_until:
+            # When the head does not take them, look again soon rather than at once.
+            self._linger_until = None if self._head.flush() else now + 5 * LINGER_S
+            outbox.urgent = False
+
+    def _timeout_ms(self) -> int:
+        due = self._timers.next()
+        if self._linger_until is not None and (due is None or self._linger_until < due):
+            due = self._linger_until
+        if due is None:
+            return 1000
+        return max(0, int((due - time.monotonic()) * 1000) + 1)
+
+    def _listen(self, wanted: bool) -> None:
+        """While the outbox is full trials are not listened to, so that their reports wait."""
+        if wanted and not self._listening:
+            self._poller.register(self._door.socket, zmq.POLLIN)
+        elif self._listening and not wanted:
+            _log.warning("the outbox is full: trials wait until the head acknowledges")
+            self._poller.unregister(self._door.socket)
+        self._listening = wanted
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self._timers.at(now + self._config.heartbeat_s, self._tick)
+        self._memory.sample(now)
+        self._head.heartbeat(self._attempts.running)
+        self._attempts.sweep_strays()
+        if self._head.quiet:
+            self._outbox.spool()
+        if self._head.silence_s > self._config.head_grace_s and self._leave_at is None:
+            self._shut_down("the grace time without a head", self._config.trial.stop_grace_s)
+
+    def _shut_down(self, why: str, grace_s: float) -> None:
+        if self._leave_at is None:
+            _log.info("leaving: %s", why)
+            self._leave_at = time.monotonic() + grace_s + FAREWELL_S
+        self._attempts.stop_all(wire.SHUT_DOWN, grace_s)
+
+    def _over(self) -> bool:
+        if self._leave_at is None:
+            return False
+        if time.monotonic() >= self._leave_at:
+            return True
+        if self._attempts.running:
+            return False
+        handed_in = self._outbox.first > self._outbox.newest
+        return handed_in or self._head.silence_s > FAREWELL_S
+
+    # -- parts -------------------------------------------------------------------------------------
+
+    def _environment(self) -> dict[str, str]:
+        environment = dict(self._base_environment)
+        told = self._config.trial.environment
+        if any(is_reference(value) for value in told.values()):
+            environment.update(resolve_references(told))
+        return environment
+
+    def _make_runner(self) -> Runner:
+        spec = self._config.trial
+        started, exited = self._attempts.started, self._attempts.exited
+        if spec.reuse == "inProcess" and spec.function is not None:
+            self._warm = WarmRunner(
+                spec,
+                self._config.run_folder,
+                self._door,
+                self._outputs,
+                self._watch,
+                self._children,
+                self._environment,
+                started,
+                exited,
+            )
+            return self._warm
+        make = partial(
+            FreshRunner, spec, self._door, self._outputs, self._children, self._environment
+        )
+        if spec.reuse == "forked":
+            if spec.command is None or script_of(spec.command) is not None:
+                return ForkedRunner(
+                    spec,
+                    self._door,
+                    self._outputs,
+                    self._watch,
+                    self._children,
+                    self._environment,
+                    started,
+                    exited,
+                )
+            _log.warning("reuseMode forked: this command needs a shell, so each trial gets one")
+        return make(started, exited)
+
+    def _close(self) -> None:
+        self._attempts.runner.close()
+        for pid in sweep.children():
+            sweep.kill_group(pid)
+        for _round in range(64):
+            left = sweep.children()
+            if not left:
+                break
+            for pid in left:
+                sweep.kill_and_reap(pid)
+        if self._outbox.first <= self._outbox.newest:
+            self._outbox.spool()
+        self._head.close()
+        self._door.close()
+        self._watch.close()
+        self._context.term()
+        _log.info("left (pid %d)", os.getpid())

@@ -1,0 +1,77 @@
+"""One attempt, as its agent keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from trial_runtime import wire
+from trial_runtime.agent.logs import LogFile
+from trial_runtime.agent.timers import Timer
+from trial_runtime.session_file import SessionFile
+
+
+class Phase(Enum):
+    """Where an attempt stands."""
+
+    WAITING = "waiting"  # for its predecessor to be gone, or for its parent's weights
+    RUNNING = "running"
+    LEAVING = "leaving"  # its process is gone; its last words are awaited
+    OVER = "over"
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended, or a warm worker's function returned."""
+
+    code: int | None = None
+    signal: int | None = None
+    text: str = ""
+    cpu_s: float = 0.0
+    out_of_memory: bool = False
+    lost: bool = False  # nobody saw how: what ran it is gone
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """The agent's record. Changed only by the agent's loop."""
+
+    start: wire.Start
+    session: SessionFile
+    secret: str
+    phase: Phase = Phase.WAITING
+    pid: int = 0
+    seq: int = 0
+    metrics: int = 0
+    published: bool = False
+    heeding: bool = False
+    attached: bool = False  # a process of it has opened a connection
+    settled: bool = True  # nothing can be under way from it to us
+    stop_reason: str | None = None
+    started_at: float = 0.0
+    exit: Exit | None = None
+    outputs: list[tuple[int, LogFile]] = field(default_factory=list)  # pipes still open
+    stderr: LogFile | None = None
+    timers: list[Timer] = field(default_factory=list)
+    connections: list[bytes] = field(default_factory=list)
+
+    @property
+    def trial(self) -> int:
+        return self.start.trial
+
+    @property
+    def number(self) -> int:
+        return self.start.attempt
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return (self.start.trial, self.start.attempt)
+
+    def cancel_timers(self) -> None:
+        """Plan nothing more for this attempt."""
+        for timer in self.timers:
+            timer.cancel()
+        self.timers.clear()
+
+    def __repr__(self) -> str:
+        return f"<Attempt {self.trial}.{self.number} {self.phase.value} pid={self.pid}>"

@@ -1,0 +1,373 @@
+"""The attempts on this host, from the head's order to the word that they ended.
+
+Of each attempt: room is made at its save path, its parent's plain files are verified, its
+process starts; words are numbered and handed to the outbox; when the process is gone its
+last words are awaited, what it left behind is killed, plain weights are digested, and only
+then the end is told. The order is what makes the end the last word.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from trial_runtime import wire
+from trial_runtime.agent import sweep
+from trial_runtime.agent.attempt import Attempt, Exit, Phase
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.door import Connection, Door
+from trial_runtime.agent.ending import Ending, ending_of
+from trial_runtime.agent.helper import Helper
+from trial_runtime.agent.oom import OutOfMemoryWatch
+from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.output import Outputs
+from trial_runtime.agent.preparing import Unpreparable, make_room, session_for
+from trial_runtime.agent.runners import CannotStart, Runner
+from trial_runtime.agent.timers import Timers
+
+if TYPE_CHECKING:
+    from trial_runtime.weights.plain import PublishedDigest
+
+#: How long the last messages of a process that died without a word may take to arrive.
+LAST_WORDS_S = 0.05
+
+#: A trial that asks ``should_stop`` has this part of its grace before the signal comes.
+HEEDING_PART = 0.5
+
+#: Ended attempts remembered, so that an order that is repeated starts nothing twice.
+_REMEMBERED = 4096
+
+_log = logging.getLogger("bequeath.agent")
+
+
+class Attempts:
+    """All attempts of this agent. Owned by its loop."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        door: Door,
+        outbox: Outbox,
+        outputs: Outputs,
+        helper: Helper,
+        timers: Timers,
+        memory: OutOfMemoryWatch,
+    ) -> None:
+        self._config = config
+        self._door = door
+        self._outbox = outbox
+        self._outputs = outputs
+        self._helper = helper
+        self._timers = timers
+        self._memory = memory
+        self._live: dict[tuple[int, int], Attempt] = {}
+        self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
+        self.runner: Runner  # set by the agent: runners call back into this
+        self.other_pids: Callable[[], set[int]] = set
+
+    # -- orders ----------------------------------------------------------------------------
+
+    def start(self, order: wire.Start) -> None:
+        """Run an attempt. Repeating an order changes nothing."""
+        key = (order.trial, order.attempt)
+        if key in self._live or key in self._ended:
+            return
+        try:
+            session = session_for(self._config, order, self._door.address)
+        except Unpreparable as error:
+            self._refuse(order, str(error))
+            return
+        attempt = Attempt(order, session, session.routing)
+        self._live[key] = attempt
+        before = [a for a in self._live.values() if a.trial == order.trial and a is not attempt]
+        for each in before:
+            # Superseded: whatever it still does may not touch what this one will write.
+            _log.warning("ending %r, which a later attempt supersedes", each)
+            self._stop(each, wire.LOST, 0.0)
+        if not before:
+            self._prepare(attempt)
+
+    def stop(self, order: wire.Stop) -> None:
+        """End an attempt: told, then SIGTERM, then SIGKILL after its grace."""
+        attempt = self._live.get((order.trial, order.attempt))
+        if attempt is not None:
+            self._stop(attempt, order.reason, order.grace_s)
+
+    def stop_all(self, reason: str, grace_s: float) -> None:
+        """End all attempts."""
+        for attempt in list(self._live.values()):
+            self._stop(attempt, reason, grace_s)
+
+    @property
+    def running(self) -> int:
+        """How many attempts have not ended."""
+        return len(self._live)
+
+    def holds(self) -> list[tuple[int, int]]:
+        """The attempts that have not ended."""
+        return list(self._live)
+
+    # -- words of trials ---------------------------------------------------------------------
+
+    def hear(self, connection: Connection, messages: list[wire.FromTrial]) -> None:
+        """Number what an attempt said and pass it on."""
+        attempt = connection.speaker.attempt
+        if attempt is None:
+            return
+        at_once = False
+        start, add = attempt.start, self._outbox.add
+        for message in messages:
+            kind = type(message)
+            if kind is wire.Metric:
+                if attempt.metrics >= self._config.trial.max_metrics:
+                    self._refuse_metric(connection, attempt)
+                    continue
+                attempt.metrics += 1
+                attempt.seq += 1
+                attempt.settled = False
+                add(
+                    wire.MetricRelayed(start.trial, start.attempt, attempt.seq, message.value),  # type: ignore[union-attr]
+                    urgent=False,
+                )
+            elif isinstance(message, wire.Final):
+                attempt.seq += 1
+                at_once = attempt.settled = True
+                add(
+                    wire.FinalRelayed(start.trial, start.attempt, attempt.seq, message.value),
+                    urgent=True,
+                )
+            elif isinstance(message, wire.Published):
+                attempt.seq += 1
+                attempt.published = at_once = True
+                add(
+                    wire.PublishedRelayed(
+                        start.trial,
+                        start.attempt,
+                        attempt.seq,
+                        message.digest,
+                        message.kind,
+                        message.nbytes,
+                    ),
+                    urgent=True,
+                )
+            elif isinstance(message, wire.Bye):
+                at_once = attempt.settled = True
+            elif isinstance(message, wire.Heeding):
+                attempt.heeding = True
+            elif isinstance(message, wire.Attach):
+                attempt.attached = True
+                attempt.settled = False
+                if attempt.stop_reason is not None:
+                    self._door.send(connection, [wire.StopAsked(attempt.stop_reason)])
+        # Who runs one function after another does not wait for a receipt at the end of one.
+        at_once = at_once and type(messages[-1]) is not wire.Done
+        self._door.receipt(connection, now=at_once)
+
+    # -- what runners tell ---------------------------------------------------------------------
+
+    def started(self, attempt: Attempt) -> None:
+        """The attempt's process is there."""
+        attempt.phase = Phase.RUNNING
+        attempt.started_at = time.monotonic()
+        # Not urgent: for a short trial it leaves with its result.
+        self._outbox.add(wire.Started(attempt.trial, attempt.number, attempt.pid), urgent=False)
+        timeout_s = self._config.trial.timeout_s
+        if timeout_s is not None:
+            grace_s = self._config.trial.stop_grace_s
+            attempt.timers.append(
+                self._timers.at(
+                    attempt.started_at + timeout_s,
+                    lambda: self._stop(attempt, wire.TIMED_OUT, grace_s),
+                )
+            )
+
+    def exited(self, attempt: Attempt, outcome: Exit) -> None:
+        """The attempt's process is gone, or its function is over."""
+        if attempt.exit is not None:
+            return
+        attempt.exit = outcome
+        attempt.phase = Phase.LEAVING
+        attempt.cancel_timers()
+        if attempt.settled or not attempt.attached:
+            self._finish(attempt)
+        else:
+            # It died without a last word: what it had sent may still be on its way.
+            when = time.monotonic() + LAST_WORDS_S
+            attempt.timers.append(self._timers.at(when, lambda: self._finish(attempt)))
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _prepare(self, attempt: Attempt) -> None:
+        session = attempt.session
+        if session.restore_kind == "files" and session.restore_path is not None:
+            from trial_runtime.weights.plain import verify_tree
+
+            path, digest = session.restore_path, session.restore_digest or ""
+            self._helper.submit(
+                lambda: verify_tree(path, digest),
+                lambda _found, error: self._verified(attempt, error),
+            )
+        else:
+            self._launch(attempt)
+
+    def _verified(self, attempt: Attempt, error: Exception | None) -> None:
+        if attempt.phase is not Phase.WAITING:
+            return
+        if error is not None:
+            self._end(attempt, Ending(wire.START_FAILED, f"the parent's weights: {error}"))
+        else:
+            self._launch(attempt)
+
+    def _launch(self, attempt: Attempt) -> None:
+        if attempt.stop_reason is not None:
+            self._end(attempt, Ending(attempt.stop_reason, ""))
+            return
+        try:
+            if attempt.session.save_path is not None:
+                make_room(attempt.session.save_path, attempt.number)
+            self.runner.launch(attempt)
+        except (Unpreparable, CannotStart, LookupError, OSError) as error:
+            self._end(attempt, Ending(wire.START_FAILED, str(error)))
+
+    def _stop(self, attempt: Attempt, reason: str, grace_s: float) -> None:
+        if attempt.phase in (Phase.LEAVING, Phase.OVER):
+            return
+        again = attempt.stop_reason is not None
+        if not again:
+            attempt.stop_reason = reason
+        if attempt.phase is Phase.WAITING and attempt.pid == 0 and not self._launched(attempt):
+            self._end(attempt, Ending(attempt.stop_reason or reason, ""))
+            return
+        now = time.monotonic()
+        heard = not again and self.runner.tell_to_stop(attempt, reason)
+        if heard and attempt.heeding and grace_s > 0:
+            when = now + grace_s * HEEDING_PART
+            attempt.timers.append(self._timers.at(when, lambda: self.runner.terminate(attempt)))
+        else:
+            self.runner.terminate(attempt)
+        if grace_s > 0:
+            attempt.timers.append(self._timers.at(now + grace_s, lambda: self.runner.kill(attempt)))
+        else:
+            self.runner.kill(attempt)
+
+    def _launched(self, attempt: Attempt) -> bool:
+        """Whether a runner holds it already (a fork that was asked for has no pid yet)."""
+        return bool(attempt.outputs)
+
+    def _finish(self, attempt: Attempt) -> None:
+        """All that the attempt said has been heard."""
+        assert attempt.exit is not None
+        attempt.cancel_timers()
+        self._outputs.finish(attempt)
+        self._sweep(attempt)
+        failed = attempt.exit.code != 0
+        killed = attempt.exit.signal == 9 or attempt.exit.code == 137
+        ending = ending_of(
+            attempt.exit,
+            stop_reason=attempt.stop_reason,
+            out_of_memory=killed and self._memory.struck(),
+            by_bash=self._config.trial.command is not None,
+            spoke=attempt.attached,
+            tail=attempt.stderr.tail() if failed and attempt.stderr is not None else "",
+        )
+        save_path = attempt.session.save_path
+        if ending.reason != wire.FINISHED or attempt.published or save_path is None:
+            self._end(attempt, ending)
+            return
+        from trial_runtime.weights.plain import published_digest
+
+        self._helper.submit(
+            lambda: published_digest(save_path),
+            lambda found, error: self._digested(attempt, ending, found, error),
+        )
+
+    def _digested(
+        self,
+        attempt: Attempt,
+        ending: Ending,
+        found: PublishedDigest | None,
+        error: Exception | None,
+    ) -> None:
+        if error is not None:
+            # Nothing there is no error of this attempt: the table of endings knows the case.
+            _log.info("no weights of %r: %s", attempt, error)
+            ending = Ending(ending.reason, f"no weights to commit: {error}")
+        self._end(attempt, ending, found)
+
+    def _end(
+        self, attempt: Attempt, ending: Ending, weights: PublishedDigest | None = None
+    ) -> None:
+        """The attempt's last word."""
+        outcome = attempt.exit or Exit()
+        wall_s = time.monotonic() - attempt.started_at if attempt.started_at else 0.0
+        attempt.phase = Phase.OVER
+        attempt.cancel_timers()
+        self._outputs.finish(attempt)
+        self.runner.forget(attempt)
+        self._live.pop(attempt.key, None)
+        self._ended[attempt.key] = None
+        if len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+        self._outbox.add(
+            wire.Ended(
+                attempt.trial,
+                attempt.number,
+                ending.reason,
+                outcome.code,
+                outcome.signal,
+                ending.text[-8192:],
+                round(outcome.cpu_s, 6),
+                round(wall_s, 6),
+                weights.digest if weights is not None else "",
+                weights.kind if weights is not None else "",
+                weights.nbytes if weights is not None else 0,
+            ),
+            urgent=True,
+        )
+        if attempt.number > 1 or len(self._live) > 0:
+            self._release_successor(attempt.trial)
+
+    def _release_successor(self, trial: int) -> None:
+        """Let a later attempt of the same trial start, now that nothing is in its way."""
+        left = [a for a in self._live.values() if a.trial == trial]
+        if len(left) == 1 and left[0].phase is Phase.WAITING and not left[0].outputs:
+            self._prepare(left[0])
+
+    def _refuse(self, order: wire.Start, text: str) -> None:
+        self._ended[(order.trial, order.attempt)] = None
+        self._outbox.add(
+            wire.Ended(order.trial, order.attempt, wire.START_FAILED, text=text), urgent=True
+        )
+
+    def _refuse_metric(self, connection: Connection, attempt: Attempt) -> None:
+        if attempt.metrics == self._config.trial.max_metrics:
+            attempt.metrics += 1
+            limit = self._config.trial.max_metrics
+            text = f"more than {limit:,} metrics; later ones are not taken"
+            _log.warning("%r reports %s", attempt, text)
+            self._door.send(connection, [wire.Refused(text)])
+
+    def _sweep(self, attempt: Attempt) -> None:
+        """Kill what the attempt left behind, until nothing new turns up."""
+        path = f"{attempt.session.folder}/session.json"
+        self._sweep_where(lambda pid: sweep.belongs(pid, path, attempt.pid))
+
+    def sweep_strays(self) -> None:
+        """Kill leftovers that nobody claims; only when no attempt runs that could own them."""
+        if not self._live:
+            self._sweep_where(lambda _pid: True)
+
+    def _sweep_where(self, mine: Callable[[int], bool]) -> None:
+        own = self.runner.own_pids() | self.other_pids()
+        for _round in range(64):  # a killed process hands its own children to us
+            found = False
+            for pid in sweep.children():
+                if pid not in own and not sweep.reap(pid) and mine(pid):
+                    sweep.kill_and_reap(pid)
+                    found = True
+            if not found:
+                return

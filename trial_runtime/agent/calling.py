@@ -1,0 +1,131 @@
+"""Calling a trial that is a Python function, and telling how it went.
+
+Imports only what a fresh trial can afford: ``traceback`` comes when something fails.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+_OURS = __file__.rpartition("/")[0]
+
+
+class Result:
+    """How a call went: a returned value, or an exit code with the text to show."""
+
+    __slots__ = ("code", "out_of_memory", "spent", "text", "value")
+
+    def __init__(
+        self,
+        value: Any = None,
+        code: int = 0,
+        text: str = "",
+        *,
+        out_of_memory: bool = False,
+        spent: bool = False,
+    ) -> None:
+        self.value = value
+        self.code = code
+        self.text = text
+        self.out_of_memory = out_of_memory
+        self.spent = spent  # the process should not be used again
+
+
+def put_code_first(code_directory: str) -> None:
+    """Let the user's modules be found first, as if the script lay in their folder.
+
+    What we need of ``trial_runtime`` is imported by now, so a user's module of any name
+    harms nobody.
+    """
+    if not sys.path or sys.path[0] != code_directory:
+        sys.path.insert(0, code_directory)
+
+
+def find(call: str) -> Callable[..., Any]:
+    """The function that ``module:function`` names. Raises whatever the import raises."""
+    module_name, _, path = call.partition(":")
+    found: Any = import_module(module_name)
+    for part in path.split("."):
+        found = getattr(found, part)
+    if not callable(found):
+        raise TypeError(f"{call} is not callable but {type(found).__name__}")
+    return found  # type: ignore[no-any-return]
+
+
+def invoke(function: Callable[..., Any], parameters: Any) -> Any:
+    """Call with the parameters if the function takes an argument."""
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        bound = 1 if getattr(function, "__self__", None) is not None else 0
+        takes = code.co_argcount > bound or bool(code.co_flags & 0x04)
+    else:
+        import inspect
+
+        takes = bool(inspect.signature(function).parameters)
+    return function(parameters) if takes else function()
+
+
+def attempt_call(work: Callable[[], Any]) -> Result:
+    """Do the work; whatever it raises becomes a result, as an interpreter's exit would."""
+    try:
+        return Result(work())
+    except SystemExit as error:
+        if error.code is None:
+            return Result(code=0)
+        if isinstance(error.code, int):
+            return Result(code=error.code & 0xFF)
+        return Result(code=1, text=str(error.code))
+    except MemoryError:
+        return Result(code=1, text=_trimmed(), out_of_memory=True, spent=True)
+    except Exception:  # noqa: BLE001 - the user's code: shown with its traceback, exit code 1
+        return Result(code=1, text=_trimmed())
+    except BaseException:  # noqa: BLE001 - KeyboardInterrupt and the like: as above
+        return Result(code=1, text=_trimmed(), spent=True)
+
+
+def _trimmed() -> str:
+    """The traceback of what is being handled, without our frames at its top."""
+    import traceback
+
+    kind, error, trace = sys.exc_info()
+    assert kind is not None
+    while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(kind, error, trace)).rstrip()
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith((_OURS, "<frozen importlib"))
+
+
+def flush_streams() -> None:
+    """Push out what the user's code printed; a broken stream is no fault of the trial."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass
+
+
+def leave(code: int) -> None:
+    """End the process as the interpreter would, but without its slow dismantling.
+
+    Threads that are no daemons are waited for, exit handlers run, streams are flushed;
+    what is saved are the milliseconds in which objects are freed one by one.
+    """
+    import os
+    import threading
+
+    shut_down = getattr(threading, "_shutdown", None)
+    if shut_down is not None:
+        shut_down()
+    import atexit
+
+    run_exit_functions = getattr(atexit, "_run_exitfuncs", None)
+    if run_exit_functions is not None:
+        run_exit_functions()
+    flush_streams()
+    os._exit(code)

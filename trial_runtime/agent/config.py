@@ -1,0 +1,75 @@
+"""What an agent is told by the file it is started with (mode 0600: it names secrets)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from trial_runtime.endpoint import Endpoint
+
+ReuseMode = Literal["none", "forked", "inProcess"]
+
+
+class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a trial is run. Exactly one of ``command`` (for ``bash -c``) and ``function``
+    (``module:function``) is set. Durations in seconds, sizes in bytes."""
+
+    code_directory: str
+    command: str | None = None
+    function: str | None = None
+    environment: dict[str, str] = {}
+    timeout_s: float | None = None
+    stop_grace_s: float = 10.0
+    max_log_bytes: int = 64 << 20
+    max_log_files: int = 2
+    reuse: ReuseMode = "none"
+    preload: tuple[str, ...] = ()
+    max_trials_per_worker: int | None = None
+    cpus_per_trial: int | None = None
+    max_metric_bytes: int = 64 << 10
+    max_metrics: int = 100_000
+
+
+class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One agent. Folders are absolute; ``run_folder`` is short, since socket paths are."""
+
+    worker: str
+    slots: int
+    head: Endpoint
+    epoch: int
+    run_folder: str
+    experiment_folder: str
+    trial: TrialSpec
+    weights_root: str
+    read_roots: tuple[str, ...] = ()
+    save_key: str = "save_path"
+    restore_key: str = "restore_path"
+    head_grace_s: float = 120.0
+    heartbeat_s: float = 1.0
+    seed: int = 0
+    experiment: str = ""
+
+    @property
+    def trials_folder(self) -> str:
+        """Where the folders of attempts are."""
+        return f"{self.experiment_folder}/trials"
+
+    @property
+    def spool_path(self) -> str:
+        """Words that no head has acknowledged when an agent ends."""
+        return f"{self.experiment_folder}/spool-{self.worker}"
+
+
+_decoder = msgspec.json.Decoder(AgentConfig)
+
+
+def read_config(path: str) -> AgentConfig:
+    """Read a configuration; raises ``OSError`` or ``msgspec.MsgspecError``."""
+    with open(path, "rb") as file:
+        return _decoder.decode(file.read())
+
+
+def encode_config(config: AgentConfig) -> bytes:
+    """The content of a configuration file."""
+    return msgspec.json.encode(config)

@@ -1,0 +1,77 @@
+"""How an attempt ended, in one of the words of the wire."""
+
+from __future__ import annotations
+
+import signal
+from typing import NamedTuple
+
+from trial_runtime import wire
+from trial_runtime.agent.attempt import Exit
+
+#: What Python and torch print last when memory has run out.
+_MEMORY_ERRORS = ("MemoryError", "torch.OutOfMemoryError", "torch.cuda.OutOfMemoryError")
+
+#: bash: found and not executable; not found. Exit codes above this are 128 + signal.
+_NOT_EXECUTABLE, _NOT_FOUND, _SIGNAL_BASE = 126, 127, 128
+
+
+class Ending(NamedTuple):
+    """A reason of :data:`trial_runtime.wire.END_REASONS`, with a text for the user."""
+
+    reason: str
+    text: str
+
+
+def ending_of(
+    exit: Exit,
+    *,
+    stop_reason: str | None,
+    out_of_memory: bool,
+    by_bash: bool,
+    spoke: bool,
+    tail: str,
+) -> Ending:
+    """Judge an exit.
+
+    Args:
+        exit: what was seen.
+        stop_reason: why the attempt was asked to stop, if it was.
+        out_of_memory: whether the kernel has killed something for memory lately.
+        by_bash: the process was a bash that ran a command, with bash's exit codes.
+        spoke: the trial's code ran: it said something to the agent.
+        tail: the last lines of its standard error.
+    """
+    text = exit.text or tail
+    killed = exit.signal == signal.SIGKILL or (
+        by_bash and exit.code == _SIGNAL_BASE + signal.SIGKILL
+    )
+    if exit.lost:
+        return Ending(wire.LOST, text)
+    if stop_reason is not None:
+        # A trial that heeds the request and exits with 0 was stopped all the same.
+        return Ending(stop_reason, text if exit.code != 0 else "")
+    if exit.out_of_memory or (killed and out_of_memory):
+        return Ending(
+            wire.OUT_OF_MEMORY,
+            text or "ended by the kernel because memory ran out",
+        )
+    if exit.signal is not None:
+        return Ending(wire.SIGNALLED, text or f"ended by {_signal_name(exit.signal)}")
+    if exit.code == 0:
+        return Ending(wire.FINISHED, "")
+    if _last_line(text).startswith(_MEMORY_ERRORS):
+        return Ending(wire.OUT_OF_MEMORY, text)
+    if by_bash and not spoke and exit.code in (_NOT_FOUND, _NOT_EXECUTABLE):
+        return Ending(wire.START_FAILED, text)
+    return Ending(wire.FAILED, text or f"exit code {exit.code}, and nothing on standard error")
+
+
+def _last_line(text: str) -> str:
+    return text.rstrip().rpartition("\n")[2]
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

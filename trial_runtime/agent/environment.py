@@ -1,0 +1,77 @@
+"""The environment variables of trials."""
+
+from __future__ import annotations
+
+import os
+
+from trial_runtime.agent.config import AgentConfig
+
+#: What numerical libraries read at start to know how many threads they may use.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+
+
+def expose_package(run_folder: str) -> str:
+    """A folder from which ``trial_runtime``, and nothing else of ours, can be imported.
+
+    Where the product runs from a checkout, its other packages must not stand in the way of
+    a user's own ``tuners`` or ``dispatcher``.
+    """
+    folder = os.path.join(run_folder, "path")
+    os.makedirs(folder, exist_ok=True)
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    link = os.path.join(folder, "trial_runtime")
+    if not os.path.islink(link) or os.readlink(link) != package:
+        partial = f"{link}.{os.getpid()}"
+        os.symlink(package, partial)
+        os.replace(partial, link)
+    return folder
+
+
+def base_environment(config: AgentConfig) -> dict[str, str]:
+    """What all trials share: ours, then the file's. References are not resolved here."""
+    environment = dict(os.environ)
+    folder = expose_package(config.run_folder)
+    spec = config.trial
+    paths = spec.environment.get("PYTHONPATH", environment.get("PYTHONPATH", ""))
+    if spec.cpus_per_trial is not None:
+        environment.update(dict.fromkeys(THREAD_VARIABLES, str(spec.cpus_per_trial)))
+    plain = {k: v for k, v in spec.environment.items() if not is_reference(v)}
+    environment.update({k: v.removeprefix("literal:") for k, v in plain.items()})
+    environment["PYTHONPATH"] = os.pathsep.join(part for part in (paths, folder) if part)
+    environment["BEQUEATH_WEIGHTS_ROOT"] = config.weights_root
+    environment["BEQUEATH_EXPERIMENT"] = config.experiment
+    if config.read_roots:
+        environment["BEQUEATH_WEIGHTS_READ_ROOTS"] = os.pathsep.join(config.read_roots)
+    return environment
+
+
+def is_reference(value: str) -> bool:
+    """Whether a value names where to find the value."""
+    return value.startswith(("env:", "file:"))
+
+
+def resolve_references(wanted: dict[str, str]) -> dict[str, str]:
+    """The values that references name now; secrets are never stored.
+
+    Raises:
+        LookupError: a variable is not set, or a file cannot be read; names the reference.
+    """
+    resolved = {}
+    for key, value in wanted.items():
+        if value.startswith("env:"):
+            if value[4:] not in os.environ:
+                raise LookupError(f"{key}: the environment of the agent has no {value[4:]}")
+            resolved[key] = os.environ[value[4:]]
+        elif value.startswith("file:"):
+            try:
+                with open(os.path.expanduser(value[5:]), encoding="utf-8") as file:
+                    resolved[key] = file.read().rstrip("\r\n")
+            except OSError as error:
+                raise LookupError(f"{key}: cannot read {value[5:]}: {error.strerror}") from error
+    return resolved

@@ -1,0 +1,202 @@
+"""Running attempts as forks of a server that has imported the heavy modules."""
+
+from __future__ import annotations
+
+import array
+import logging
+import os
+import socket
+import sys
+from collections.abc import Callable
+
+import msgspec
+
+from trial_runtime.agent import zygote
+from trial_runtime.agent.attempt import Attempt, Exit
+from trial_runtime.agent.config import TrialSpec
+from trial_runtime.agent.door import Door, Speaker
+from trial_runtime.agent.output import Outputs
+from trial_runtime.agent.processes import ChildWatch, exit_of, python_command, spawn
+from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
+from trial_runtime.agent.sweep import kill_group, signal_group
+from trial_runtime.agent.watch import Watch
+from trial_runtime.session_file import SESSION_VARIABLE, write_session
+from trial_runtime.wire import StopAsked
+
+_log = logging.getLogger("bequeath.agent")
+_encoder = msgspec.msgpack.Encoder()
+_replies: msgspec.msgpack.Decoder[zygote.FromZygote] = msgspec.msgpack.Decoder(zygote.FromZygote)
+
+# Messages with boundaries that carry descriptors; macOS has no SEQPACKET for this family.
+_KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
+
+
+class ForkedRunner:
+    """See :class:`trial_runtime.agent.runners.Runner`. The server is started by the first
+    attempt, and again after it died."""
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        door: Door,
+        outputs: Outputs,
+        watch: Watch,
+        children: ChildWatch,
+        environment: Callable[[], dict[str, str]],
+        on_start: OnStart,
+        on_exit: OnExit,
+    ) -> None:
+        self._spec = spec
+        self._door = door
+        self._outputs = outputs
+        self._watch = watch
+        self._children = children
+        self._environment = environment
+        self._on_start = on_start
+        self._on_exit = on_exit
+        self._channel: socket.socket | None = None
+        self._server_pid = 0
+        self._server_fault = ""
+        self._attempts: dict[tuple[int, int], Attempt] = {}
+        self._speakers: dict[tuple[int, int], Speaker] = {}
+        self._kill_when_known: set[tuple[int, int]] = set()
+
+    def launch(self, attempt: Attempt) -> None:
+        channel = self._channel or self._start_server()
+        folder = attempt.session.folder
+        os.makedirs(folder, exist_ok=True)
+        path = f"{folder}/session.json"
+        write_session(path, attempt.session)
+        ends = self._outputs.open(attempt)
+        request = _encoder.encode(zygote.Fork(attempt.key, path))
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))]
+        try:
+            channel.sendmsg([request], rights)
+        except OSError as error:
+            raise CannotStart(f"the fork server does not listen: {error.strerror}") from error
+        finally:
+            for end in ends:
+                os.close(end)
+        self._attempts[attempt.key] = attempt
+        self._speakers[attempt.key] = self._door.admit(attempt.session.routing, attempt)
+
+    def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
+        speaker = self._speakers.get(attempt.key)
+        if speaker is None:
+            return False
+        told = [self._door.send(each, [StopAsked(reason)]) for each in speaker.connections]
+        return any(told)
+
+    def terminate(self, attempt: Attempt) -> None:
+        if attempt.exit is None and attempt.pid:
+            signal_group(attempt.pid, 15)
+
+    def kill(self, attempt: Attempt) -> None:
+        if attempt.exit is not None:
+            return
+        if attempt.pid:
+            kill_group(attempt.pid)
+        else:
+            self._kill_when_known.add(attempt.key)
+
+    def forget(self, attempt: Attempt) -> None:
+        self._attempts.pop(attempt.key, None)
+        self._kill_when_known.discard(attempt.key)
+        speaker = self._speakers.pop(attempt.key, None)
+        if speaker is not None:
+            self._door.dismiss(speaker)
+
+    def own_pids(self) -> set[int]:
+        return self._children.pids()
+
+    def close(self) -> None:
+        for attempt in self._attempts.values():
+            self.kill(attempt)
+        if self._server_pid:
+            kill_group(self._server_pid)
+
+    def _start_server(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, _KIND)
+        environment = self._environment()
+        changed = {k: environment[k] for k in zygote.ALLOCATOR if k in environment}
+        told = zygote.ZygoteFile(
+            os.getpid(),
+            self._spec.preload,
+            self._spec.code_directory,
+            self._spec.command,
+            changed,
+        )
+        environment[zygote.ZYGOTE_VARIABLE] = msgspec.json.encode(told).decode()
+        environment[SESSION_VARIABLE] = "fork server"
+        environment.update(zygote.ALLOCATOR)
+        code = f"from trial_runtime.agent.zygote import main; main({theirs.fileno()})"
+        try:
+            process = spawn(
+                python_command(code),
+                folder=self._spec.code_directory,
+                environment=environment,
+                stdout=2,  # the agent's own log: no trial speaks yet
+                stderr=2,
+                pass_fds=(theirs.fileno(),),
+            )
+        except CannotStart:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        process.returncode = 0  # reaped through ChildWatch
+        ours.setblocking(False)
+        self._channel = ours
+        self._server_pid = process.pid
+        self._server_fault = ""
+        self._watch.add(ours.fileno(), self._hear)
+        self._children.add(process.pid, self._server_died)
+        return ours
+
+    def _hear(self) -> None:
+        while self._channel is not None:
+            try:
+                content = self._channel.recv(1 << 16)
+            except BlockingIOError:
+                return
+            except ConnectionError:
+                content = b""
+            if not content:
+                self._watch.remove(self._channel.fileno())
+                return  # its exit follows
+            self._take(_replies.decode(content))
+
+    def _take(self, message: zygote.FromZygote) -> None:
+        if isinstance(message, zygote.Broken) and message.key is None:
+            self._server_fault = message.text
+            return
+        attempt = self._attempts.get(message.key)  # type: ignore[arg-type]
+        if attempt is None:
+            return
+        if isinstance(message, zygote.Forked):
+            attempt.pid = message.pid
+            if attempt.key in self._kill_when_known:
+                kill_group(message.pid)
+            self._on_start(attempt)
+        elif isinstance(message, zygote.Ended):
+            # Reaped by the server, so its number may belong to somebody else by now; its
+            # orphans are the agent's children and are swept from there.
+            self._on_exit(attempt, exit_of(message.status, message.cpu_s))
+        else:
+            self._on_exit(attempt, Exit(code=1, text=message.text))
+
+    def _server_died(self, outcome: Exit) -> None:
+        self._hear()
+        if self._channel is not None:
+            self._watch.remove(self._channel.fileno())
+            self._channel.close()
+            self._channel = None
+        self._server_pid = 0
+        text = self._server_fault or f"the fork server ended ({outcome.signal or outcome.code})"
+        _log.warning("%s", text)
+        for attempt in list(self._attempts.values()):
+            if attempt.exit is None:
+                # Its parent-death signal ends it; make sure of its group.
+                if attempt.pid:
+                    kill_group(attempt.pid)
+                self._on_exit(attempt, Exit(code=1, text=text))

@@ -1,0 +1,104 @@
+"""A fresh process for each attempt: the user's command, or a Python that calls a function."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from trial_runtime.agent.attempt import Attempt, Exit
+from trial_runtime.agent.config import TrialSpec
+from trial_runtime.agent.door import Door, Speaker
+from trial_runtime.agent.output import Outputs
+from trial_runtime.agent.processes import ChildWatch, python_command, spawn
+from trial_runtime.agent.runners import OnExit, OnStart
+from trial_runtime.agent.sweep import kill_group, signal_group
+from trial_runtime.session_file import SESSION_VARIABLE, write_session
+from trial_runtime.wire import StopAsked
+
+_RUN_FUNCTION = "from trial_runtime.agent.run_function import main; main()"
+
+
+class FreshRunner:
+    """See :class:`trial_runtime.agent.runners.Runner`."""
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        door: Door,
+        outputs: Outputs,
+        children: ChildWatch,
+        environment: Callable[[], dict[str, str]],
+        on_start: OnStart,
+        on_exit: OnExit,
+    ) -> None:
+        self._spec = spec
+        self._door = door
+        self._outputs = outputs
+        self._children = children
+        self._environment = environment
+        self._on_start = on_start
+        self._on_exit = on_exit
+        self._speakers: dict[tuple[int, int], Speaker] = {}
+        # The user's own text, given to bash as it is: the one place with a shell.
+        self._command = (
+            ["bash", "-c", spec.command]
+            if spec.command is not None
+            else python_command(_RUN_FUNCTION)
+        )
+
+    def launch(self, attempt: Attempt) -> None:
+        folder = attempt.session.folder
+        os.makedirs(folder, exist_ok=True)
+        path = f"{folder}/session.json"
+        write_session(path, attempt.session)
+        environment = self._environment()
+        environment[SESSION_VARIABLE] = path
+        ends = self._outputs.open(attempt)
+        try:
+            process = spawn(
+                self._command,
+                folder=self._spec.code_directory,
+                environment=environment,
+                stdout=ends[0],
+                stderr=ends[1],
+            )
+        finally:
+            for end in ends:
+                os.close(end)
+        # Reaped through its descriptor, with its resource usage; Popen need not look.
+        process.returncode = 0
+        attempt.pid = process.pid
+        self._speakers[attempt.key] = self._door.admit(attempt.session.routing, attempt)
+        self._on_start(attempt)
+
+        def ended(outcome: Exit) -> None:
+            self._on_exit(attempt, outcome)
+
+        self._children.add(process.pid, ended)
+
+    def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
+        speaker = self._speakers.get(attempt.key)
+        if speaker is None:
+            return False
+        told = [self._door.send(each, [StopAsked(reason)]) for each in speaker.connections]
+        return any(told)
+
+    def terminate(self, attempt: Attempt) -> None:
+        if attempt.exit is None:
+            signal_group(attempt.pid, 15)
+
+    def kill(self, attempt: Attempt) -> None:
+        if attempt.exit is None:
+            kill_group(attempt.pid)
+
+    def forget(self, attempt: Attempt) -> None:
+        speaker = self._speakers.pop(attempt.key, None)
+        if speaker is not None:
+            self._door.dismiss(speaker)
+
+    def own_pids(self) -> set[int]:
+        return self._children.pids()
+
+    def close(self) -> None:
+        for pid in self._children.pids():
+            kill_group(pid)

@@ -1,0 +1,127 @@
+"""The agent's connection to its head: epochs, heartbeats, words out, acknowledgements in."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import time
+from collections.abc import Callable
+
+import zmq
+
+from trial_runtime import wire
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.outbox import Outbox
+from trial_runtime.endpoint import connect
+
+#: Silence after which words are spooled: longer than a busy head ever is between two pings.
+QUIET_S = 3.0
+
+_log = logging.getLogger("bequeath.agent")
+
+
+class HeadLink:
+    """A DEALER to the head. Owned by the agent's loop.
+
+    Words leave only between a head's welcome and the next sign that it is gone; each new
+    head is told everything it may not know. A head of an older epoch is refused: somebody
+    has taken over from it.
+    """
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        config: AgentConfig,
+        outbox: Outbox,
+        holds: Callable[[], list[tuple[int, int]]],
+    ) -> None:
+        self._config = config
+        self._outbox = outbox
+        self._holds = holds
+        self.life = secrets.token_hex(8)
+        self.epoch = config.epoch
+        self.heard_at = time.monotonic()
+        self._greeted = False
+        self.socket = connect(context, config.head, immediate=True)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the head has been silent for a while."""
+        return time.monotonic() - self.heard_at > QUIET_S
+
+    @property
+    def silence_s(self) -> float:
+        """Seconds since the head's last word."""
+        return time.monotonic() - self.heard_at
+
+    def receive(self) -> list[wire.FromHead]:
+        """Orders of the head that leads; all else is dealt with here."""
+        orders: list[wire.FromHead] = []
+        while True:
+            try:
+                payload = self.socket.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                return orders
+            try:
+                frame = wire.from_head(payload)
+            except wire.WireError as error:
+                _log.error("dropped a frame of the head: %s", error)
+                continue
+            if frame.epoch < self.epoch:
+                self._send_to(frame.epoch, [wire.Fenced(self.epoch)])
+                continue
+            self.heard_at = time.monotonic()
+            if frame.epoch > self.epoch:
+                _log.info("following the head of epoch %d", frame.epoch)
+                self.epoch = frame.epoch
+                self._greeted = False
+            for message in frame.messages:
+                if type(message) is wire.Welcome:
+                    self.greet()
+                elif type(message) is wire.Ack:
+                    self._outbox.acknowledge(message.number)
+                elif type(message) is not wire.Ping:
+                    orders.append(message)
+
+    def greet(self) -> None:
+        """Introduce ourselves; then all words are sent (again)."""
+        config, outbox = self._config, self._outbox
+        holds = sorted(set(self._holds()) | outbox.attempts())
+        hello = wire.AgentHello(
+            self.life, config.worker, config.slots, os.getpid(), holds, outbox.first
+        )
+        self._greeted = self._send([hello])
+        if self._greeted:
+            outbox.rewind()
+
+    def heartbeat(self, running: int) -> None:
+        """Say that we live."""
+        if self._greeted:
+            self._send([wire.Heartbeat(self.life, running, self._outbox.newest)])
+        else:
+            self.greet()
+
+    def flush(self) -> bool:
+        """Send words that wait; false if the head does not take them now."""
+        if not self._greeted:
+            return False
+        while (words := self._outbox.next_frame()) is not None:
+            if not self._send([words]):
+                return False
+            self._outbox.mark_sent(words)
+        return True
+
+    def close(self) -> None:
+        """Leave, giving the last frames a moment to go."""
+        self.socket.close(linger=500)
+
+    def _send(self, messages: list[wire.FromAgent]) -> bool:
+        return self._send_to(self.epoch, messages)
+
+    def _send_to(self, epoch: int, messages: list[wire.FromAgent]) -> bool:
+        try:
+            self.socket.send(wire.frame(wire.AgentFrame(epoch, messages)), zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True

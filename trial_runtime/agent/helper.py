@@ -1,0 +1,57 @@
+"""Slow work on files (digests), beside the agent's loop."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_Job = tuple[Callable[[], Any], Callable[[Any, "Exception | None"], None]]
+
+
+class Helper:
+    """One thread that does jobs in order; results come back to the loop through a pipe.
+
+    The thread is started by the first job, so most agents never have it.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.descriptor, self._wake = os.pipe()
+        os.set_blocking(self.descriptor, False)
+        self._thread: threading.Thread | None = None
+
+    def submit(self, job: Callable[[], Any], done: Callable[[Any, Exception | None], None]) -> None:
+        """Do ``job`` beside the loop; ``done(result, error)`` is called in the loop."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="agent-helper", daemon=True)
+            self._thread.start()
+        self._jobs.put((job, done))
+
+    def deliver(self) -> None:
+        """Make the calls that are due; the loop calls this when ``descriptor`` is readable."""
+        try:
+            os.read(self.descriptor, 4096)
+        except BlockingIOError:
+            pass
+        while True:
+            try:
+                call = self._results.get_nowait()
+            except queue.Empty:
+                return
+            call()
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            work, done = job
+            result: Any = None
+            fault: Exception | None = None
+            try:
+                result = work()
+            except Exception as error:  # noqa: BLE001 - top of a thread: handed to the loop
+                fault = error
+            self._results.put(lambda r=result, f=fault, d=done: d(r, f))  # type: ignore[misc]
+            os.write(self._wake, b"\0")

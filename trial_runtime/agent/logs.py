@@ -1,0 +1,137 @@
+"""The output of an attempt: from its pipes into bounded, rotated files.
+
+Files are made when something is written, so that a trial that prints nothing leaves none.
+The agent pumps, and not the trial writes the file itself, since only so a trial that prints
+gigabytes stays within its bound. On Linux the bytes go from pipe to file inside the kernel.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+
+#: Bytes moved per stream and turn of the loop: a loud trial must not hold up the others.
+PUMP_BYTES = 1 << 20
+
+_TAIL_BYTES = 8 << 10
+_can_splice = sys.platform == "linux"
+
+
+def make_pipe() -> tuple[int, int]:
+    """A pipe whose read end does not block and whose ends no child inherits by accident."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+    if _can_splice:
+        try:
+            # Fewer, larger turns for loud trials. Refused when the user's pipe quota is used up.
+            fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, 1 << 18)
+        except OSError:
+            pass
+    return read_end, write_end
+
+
+class LogFile:
+    """One stream's file, ``path``, with older parts ``path.1``, ``path.2``…"""
+
+    def __init__(self, path: str, *, max_bytes: int, max_files: int) -> None:
+        self.path = path
+        self._max_bytes = max_bytes
+        self._max_files = max_files
+        self._descriptor = -1
+        self._size = 0
+        self.failed: str | None = None  # why nothing more is kept, such as a full disk
+
+    def pump(self, pipe: int) -> bool:
+        """Move what the pipe holds, up to :data:`PUMP_BYTES`. False at its end."""
+        left = PUMP_BYTES
+        while left > 0:
+            try:
+                moved = self._move(pipe, left)
+            except BlockingIOError:
+                return True
+            if moved == 0:
+                return False
+            left -= moved
+        return True
+
+    def close(self) -> None:
+        """Close the file; what is there stays."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def tail(self, lines: int = 20) -> str:
+        """The last lines, bounded in bytes as well."""
+        try:
+            with open(self.path, "rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - _TAIL_BYTES))
+                text = file.read().decode(errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.rstrip().splitlines()[-lines:])
+
+    def _move(self, pipe: int, limit: int) -> int:
+        if self._descriptor < 0 or self.failed is not None:
+            # Nothing is opened before there is something to write.
+            content = os.read(pipe, min(limit, 1 << 16))
+            if content:
+                self._write(content)
+            return len(content)
+        room = self._max_bytes - self._size
+        if room <= 0:
+            self._rotate()
+            room = self._max_bytes
+        if not _can_splice:
+            content = os.read(pipe, min(limit, room, 1 << 16))
+            if content:
+                self._write(content)
+            return len(content)
+        try:
+            moved = os.splice(pipe, self._descriptor, min(limit, room))
+        except BlockingIOError:
+            raise
+        except OSError as error:
+            self._fail(error)
+            return self._move(pipe, limit)
+        self._size += moved
+        return moved
+
+    def _write(self, content: bytes) -> None:
+        if self.failed is not None:
+            return
+        try:
+            if self._descriptor < 0:
+                self._open()
+            os.write(self._descriptor, content)
+            self._size += len(content)
+        except OSError as error:
+            self._fail(error)
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        try:
+            self._descriptor = os.open(self.path, flags, 0o644)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            self._descriptor = os.open(self.path, flags, 0o644)
+        self._size = os.lseek(self._descriptor, 0, os.SEEK_END)
+
+    def _rotate(self) -> None:
+        self.close()
+        try:
+            if self._max_files <= 1:
+                os.unlink(self.path)
+            for number in range(self._max_files - 1, 0, -1):
+                older = self.path if number == 1 else f"{self.path}.{number - 1}"
+                if os.path.exists(older):
+                    os.replace(older, f"{self.path}.{number}")
+            self._open()
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        """Go on emptying the pipe: a full disk for logs must not stop a training run."""
+        self.failed = error.strerror or str(error)
+        self.close()

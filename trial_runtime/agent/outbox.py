@@ -1,0 +1,145 @@
+"""Words for the head, kept until it has acknowledged them.
+
+Nothing is dropped: when the outbox is full the agent stops listening to its trials, whose
+reports then wait. While no head answers, words are copied to the spool, so that an agent
+started later on the same folder can still hand them in.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections import deque
+
+import msgspec
+
+from trial_runtime import wire
+
+#: Encoded words kept at most (bytes): a metric takes about 30, so this is two million.
+MAX_BYTES = 64 << 20
+_PER_WORD_BYTES = 80  # what CPython needs beside the content
+
+#: Words and bytes in one frame to the head: large enough to amortise, small enough not to
+#: hold up its loop.
+WORDS_PER_FRAME = 2000
+BYTES_PER_FRAME = 1 << 20
+
+_LENGTH = struct.Struct("<I")
+
+
+class Outbox:
+    """Numbered words, from ``first`` on. Not thread-safe: the agent's loop owns it."""
+
+    def __init__(self, spool_path: str) -> None:
+        self._spool_path = spool_path
+        self._words: deque[msgspec.Raw] = deque()
+        self._sizes = 0
+        self._spooled = 0  # number of the newest word that lies in the spool
+        self.first = 1
+        self.newest = 0
+        self.sent = 0  # number of the newest word sent to this head
+        self.urgent = False
+        self._load()
+
+    def add(self, word: wire.Word, *, urgent: bool) -> None:
+        """Keep a word; ``urgent`` ones leave with the current turn of the loop."""
+        raw = wire.encode_word(word)
+        self._words.append(raw)
+        self._sizes += len(bytes(raw)) + _PER_WORD_BYTES
+        self.newest += 1
+        self.urgent = self.urgent or urgent
+
+    @property
+    def unsent(self) -> int:
+        """How many words wait to be sent."""
+        return self.newest - self.sent
+
+    @property
+    def full(self) -> bool:
+        """Whether trials must wait."""
+        return self._sizes >= MAX_BYTES
+
+    def next_frame(self) -> wire.Words | None:
+        """The next words to send; call :meth:`mark_sent` when they went."""
+        if self.sent >= self.newest:
+            return None
+        start = self.sent + 1 - self.first
+        words: list[msgspec.Raw] = []
+        size = 0
+        for index in range(start, min(len(self._words), start + WORDS_PER_FRAME)):
+            raw = self._words[index]
+            words.append(raw)
+            size += len(bytes(raw))
+            if size >= BYTES_PER_FRAME:
+                break
+        return wire.Words(self.sent + 1, words)
+
+    def mark_sent(self, words: wire.Words) -> None:
+        """These words went to the head."""
+        self.sent = words.first + len(words.words) - 1
+        if self.sent >= self.newest:
+            self.urgent = False
+
+    def rewind(self) -> None:
+        """A head that knows nothing: send all again."""
+        self.sent = self.first - 1
+        self.urgent = bool(self._words)
+
+    def acknowledge(self, number: int) -> None:
+        """The head has all words up to ``number`` on disk."""
+        while self._words and self.first <= number:
+            self._sizes -= len(bytes(self._words.popleft())) + _PER_WORD_BYTES
+            self.first += 1
+        if self._spooled and number >= self._spooled:
+            self._drop_spool()
+
+    def attempts(self) -> set[tuple[int, int]]:
+        """The attempts there are words of."""
+        words = (wire.decode_word(raw) for raw in self._words)
+        return {(word.trial, word.attempt) for word in words}
+
+    def spool(self) -> None:
+        """Copy what is not acknowledged to disk; cheap when nothing is new."""
+        if self._spooled >= self.newest:
+            return
+        start = max(self._spooled + 1 - self.first, 0)
+        fresh = self._spooled < self.first
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if fresh else os.O_APPEND)
+        descriptor = os.open(self._spool_path, flags, 0o600)
+        with open(descriptor, "wb") as file:
+            for index in range(start, len(self._words)):
+                raw = bytes(self._words[index])
+                file.write(_LENGTH.pack(len(raw)) + raw)
+            file.flush()
+            os.fsync(file.fileno())
+        self._spooled = self.newest
+
+    def _load(self) -> None:
+        try:
+            with open(self._spool_path, "rb") as file:
+                content = file.read()
+        except FileNotFoundError:
+            return
+        position = 0
+        while position + _LENGTH.size <= len(content):
+            (length,) = _LENGTH.unpack_from(content, position)
+            raw = content[position + _LENGTH.size : position + _LENGTH.size + length]
+            position += _LENGTH.size + length
+            if len(raw) < length:
+                break  # the agent before died while it wrote
+            try:
+                wire.decode_word(raw)
+            except wire.WireError:
+                break
+            self._words.append(msgspec.Raw(raw))
+            self._sizes += length + _PER_WORD_BYTES
+            self.newest += 1
+        self._spooled = self.newest
+        self.urgent = self.newest > 0
+
+    def _drop_spool(self) -> None:
+        self._spooled = 0
+        try:
+            os.unlink(self._spool_path)
+        except FileNotFoundError:
+            pass

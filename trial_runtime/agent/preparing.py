@@ -1,0 +1,115 @@
+"""What is settled before an attempt's process starts: its paths, parameters and session."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any
+
+import msgspec
+
+from trial_runtime import wire
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.errors import PathError
+from trial_runtime.session_file import SESSION_VERSION, SessionFile
+
+_parameters: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+_encode = msgspec.json.Encoder().encode
+
+
+class Unpreparable(Exception):
+    """Raised when an attempt cannot start; its text goes to the user."""
+
+
+def session_for(config: AgentConfig, start: wire.Start, address: str) -> SessionFile:
+    """The session of an attempt, with absolute paths that were checked once more here.
+
+    Raises:
+        Unpreparable: a path leads out of the weights root.
+    """
+    save = restore = None
+    parameters = start.parameters
+    if start.save_path is not None or start.restore_path is not None:
+        save, restore = _paths(config, start)
+        parameters = _with_paths(config, parameters, save, restore)
+    spec = config.trial
+    return SessionFile(
+        SESSION_VERSION,
+        address,
+        f"t{start.trial}.{start.attempt}:{secrets.token_hex(16)}",
+        start.trial,
+        start.attempt,
+        f"{config.trials_folder}/{start.trial}/{start.attempt}",
+        parameters,
+        config.seed,
+        save,
+        restore,
+        start.restore_digest,
+        start.restore_kind,
+        config.weights_root,
+        config.read_roots,
+        spec.function or "",
+        spec.code_directory,
+        spec.max_metric_bytes,
+        config.experiment,
+    )
+
+
+def _paths(config: AgentConfig, start: wire.Start) -> tuple[str | None, str | None]:
+    from trial_runtime.weights.paths import resolve_in_root
+
+    root = os.path.realpath(config.weights_root)
+    save = restore = None
+    try:
+        if start.save_path is not None:
+            save = os.path.join(root, resolve_in_root(root, start.save_path))
+        if start.restore_path is not None:
+            restore = os.path.join(
+                root,
+                resolve_in_root(root, start.restore_path, read_roots=config.read_roots),
+            )
+    except PathError as error:
+        raise Unpreparable(str(error)) from error
+    return save, restore
+
+
+def _with_paths(config: AgentConfig, text: str, save: str | None, restore: str | None) -> str:
+    """The parameters as the trial should see them: a script that knows nothing of us opens
+    the paths in them as they are, so they must be good on this host."""
+    parameters = _parameters.decode(text)
+    if not isinstance(parameters, dict):
+        return text
+    if save is not None and config.save_key in parameters:
+        parameters[config.save_key] = save
+    if restore is not None and config.restore_key in parameters:
+        parameters[config.restore_key] = restore
+    return _encode(parameters).decode()
+
+
+def make_room(save_path: str, attempt: int) -> None:
+    """Set aside what an attempt before left at the save path; make the folder above it.
+
+    Nothing is deleted: it may be what a user wants to look at.
+
+    Raises:
+        Unpreparable: the disk or its permissions do not allow it.
+    """
+    try:
+        os.makedirs(os.path.dirname(save_path), exist_ok=True)
+        if not os.path.lexists(save_path) or _is_empty_folder(save_path):
+            return
+        aside = f"{save_path}.superseded.{attempt - 1}"
+        number = 1
+        while os.path.lexists(aside):
+            number += 1
+            aside = f"{save_path}.superseded.{attempt - 1}-{number}"
+        os.rename(save_path, aside)
+    except OSError as error:
+        raise Unpreparable(f"cannot prepare {save_path}: {error.strerror}") from error
+
+
+def _is_empty_folder(path: str) -> bool:
+    if os.path.islink(path) or not os.path.isdir(path):
+        return False
+    with os.scandir(path) as entries:
+        return next(entries, None) is None

@@ -1,0 +1,108 @@
+"""Starting a process of a trial, and noticing that it has ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+
+from trial_runtime.agent.attempt import Exit
+from trial_runtime.agent.runners import CannotStart
+from trial_runtime.agent.sweep import kill_group
+from trial_runtime.agent.watch import Watch
+
+
+def python_command(code: str) -> list[str]:
+    """A Python of ours: ``-P``, so that neither the current folder nor the code directory can
+    put another ``trial_runtime`` in front of the agent's."""
+    return [sys.executable, "-P", "-c", code]
+
+
+def spawn(
+    command: Sequence[str],
+    *,
+    folder: str,
+    environment: dict[str, str],
+    stdout: int,
+    stderr: int,
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own.
+
+    Never with ``preexec_fn``: that would forbid vfork, whose cost does not grow with us.
+
+    Raises:
+        CannotStart: the folder or the program is missing, or the machine is out of processes.
+    """
+    try:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
+    except OSError as error:
+        missing = f": {error.filename}" if error.filename else ""
+        raise CannotStart(f"cannot start {command[0]}: {error.strerror}{missing}") from error
+
+
+class ChildWatch:
+    """Calls back, in the loop, when a child of ours has ended and was reaped.
+
+    On Linux each child is a descriptor in the loop's selector; elsewhere ``SIGCHLD`` makes
+    the loop ask all of them.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._children: dict[int, tuple[int, Callable[[Exit], None]]] = {}
+        self._have_pidfd = hasattr(os, "pidfd_open")
+        if not self._have_pidfd:
+            watch.on_signal(signal.SIGCHLD, self.ask_all)
+
+    def add(self, pid: int, ended: Callable[[Exit], None]) -> None:
+        """Watch a child that leads a process group of its own."""
+        if not self._have_pidfd:
+            self._children[pid] = (-1, ended)
+            return
+        descriptor = os.pidfd_open(pid)
+        self._children[pid] = (descriptor, ended)
+        self._watch.add(descriptor, lambda: self._ended(pid))
+
+    def pids(self) -> set[int]:
+        """The children watched now."""
+        return set(self._children)
+
+    def ask_all(self) -> None:
+        """Look after each child (where there are no pidfds)."""
+        for pid in list(self._children):
+            self._ended(pid)
+
+    def _ended(self, pid: int) -> None:
+        try:
+            waited = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if waited is None:
+                return
+            kill_group(pid)  # before the reaping, while the number is still the group's
+            _, status, usage = os.wait4(pid, 0)
+            outcome = exit_of(status, usage.ru_utime + usage.ru_stime)
+        except ChildProcessError:
+            outcome = Exit(lost=True, text="its exit status was taken by somebody else")
+        descriptor, ended = self._children.pop(pid)
+        if descriptor >= 0:
+            self._watch.remove(descriptor)
+            os.close(descriptor)
+        ended(outcome)
+
+
+def exit_of(status: int, cpu_s: float) -> Exit:
+    """A wait status as an exit."""
+    if os.WIFSIGNALED(status):
+        return Exit(signal=os.WTERMSIG(status), cpu_s=cpu_s)
+    return Exit(code=os.waitstatus_to_exitcode(status), cpu_s=cpu_s)

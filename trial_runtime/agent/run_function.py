@@ -1,0 +1,50 @@
+"""A fresh process that calls one function and leaves: what every such trial pays for."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+
+from trial_runtime import session as sessions
+from trial_runtime.agent.calling import (
+    attempt_call,
+    find,
+    invoke,
+    leave,
+    put_code_first,
+)
+from trial_runtime.api_errors import InvalidMetric
+
+
+def main() -> None:
+    """Run the function that the session names; ends the process."""
+    session = sessions.current()
+    assert isinstance(session, sessions.AgentSession)
+    leave(run(session))
+
+
+def run(session: sessions.AgentSession) -> int:
+    """Call the session's function, report what it returned, and say with what code to exit."""
+    told = session.file
+    put_code_first(told.code_directory)
+    result = attempt_call(
+        lambda: invoke(find(told.call), msgspec.json.decode(told.parameters)),
+    )
+    if result.code == 0:
+        result = attempt_call(lambda: report_returned(session, result.value))
+    if result.text:
+        sys.stderr.write(result.text + "\n")
+    return result.code
+
+
+def report_returned(session: sessions.AgentSession, value: Any) -> None:
+    """A returned number or mapping is the final result, unless one was reported already."""
+    if value is None or session.final_reported:
+        return
+    try:
+        session.report_final(value)
+    except InvalidMetric as error:
+        error.hint = error.hint or "return a number, a mapping with 'default', or nothing"
+        raise

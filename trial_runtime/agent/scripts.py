@@ -1,0 +1,45 @@
+"""Commands that are nothing but ``python script.py arguments``: the fork server runs them
+without a new interpreter."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from typing import NamedTuple
+
+#: Anything that means something to a shell; such a command is left to bash.
+_SHELL = re.compile(r"[$`|&;<>(){}\[\]*?~#!\n\\=]")
+
+
+class Script(NamedTuple):
+    """A script and its arguments."""
+
+    path: str
+    arguments: tuple[str, ...]
+
+
+def script_of(command: str) -> Script | None:
+    """The script a command runs, or None if it has to be left to bash."""
+    if _SHELL.search(command):
+        return None
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    if len(words) < 2 or words[0] not in ("python", "python3", sys.executable):
+        return None
+    if words[1].startswith("-") or not words[1].endswith(".py"):
+        return None
+    return Script(words[1], tuple(words[2:]))
+
+
+def run_script(script: Script, folder: str) -> None:
+    """Run it as ``__main__``. Raises what it raises."""
+    import runpy
+
+    path = os.path.join(folder, script.path)
+    sys.argv = [script.path, *script.arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    runpy.run_path(path, run_name="__main__")

@@ -1,0 +1,138 @@
+"""Finding and ending what a trial leaves behind.
+
+The agent is a subreaper: when a process of a trial loses its parent, it becomes a child of
+the agent, wherever it moved itself. So leftovers are the agent's unknown children, and no
+list of all processes of the machine has to be read at each trial's end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from trial_runtime.session_file import SESSION_VARIABLE
+
+_ON_LINUX = sys.platform == "linux"
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def become_subreaper() -> bool:
+    """Make orphaned descendants this process's children; false where there is no such thing."""
+    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent(parent: int) -> None:
+    """Let this process be killed when the thread that started it ends (Linux).
+
+    ``parent`` is the pid that must still be our parent, in case it died before the call.
+    """
+    if _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) and os.getppid() != parent:
+        os._exit(1)
+
+
+def _prctl(option: int, value: int) -> bool:
+    if not _ON_LINUX:
+        return False
+    import ctypes
+
+    answer: int = ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+    return answer == 0
+
+
+def kill_group(leader: int) -> None:
+    """SIGKILL a process group; call it before its leader is reaped, so that its number is
+    still its own."""
+    signal_group(leader, signal.SIGKILL)
+
+
+def signal_group(leader: int, number: int) -> bool:
+    """Send a signal to a process group; false if there is none any more."""
+    try:
+        os.killpg(leader, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def children() -> list[int]:
+    """The children of this process, zombies included; empty where that cannot be asked."""
+    if not _ON_LINUX:
+        return []
+    found: list[int] = []
+    try:
+        for task in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{task}/children", encoding="ascii") as file:
+                found += map(int, file.read().split())
+    except OSError:
+        pass
+    return found
+
+
+def session_of(pid: int) -> str | None:
+    """The session file that a process was started with, or None (gone, not ours, cleared)."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            content = file.read()
+    except OSError:
+        return None
+    prefix = f"{SESSION_VARIABLE}=".encode()
+    for entry in content.split(b"\0"):
+        if entry.startswith(prefix):
+            return os.fsdecode(entry[len(prefix) :])
+    return None
+
+
+def reap(pid: int) -> bool:
+    """Collect an orphan that has ended; false if it has not, or is no child of ours."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return False
+
+
+def belongs(pid: int, session_path: str, leader: int) -> bool:
+    """Whether a process is of the attempt with this session file, or of its first process's
+    session or group."""
+    try:
+        if leader and leader in (os.getsid(pid), os.getpgid(pid)):
+            return True
+    except ProcessLookupError:
+        return False
+    return session_of(pid) == session_path
+
+
+def kill_and_reap(pid: int) -> None:
+    """SIGKILL a child of ours and collect it; waits the moment that dying takes."""
+    kill(pid)
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:
+        pass
+
+
+def kill(pid: int) -> None:
+    """SIGKILL one process."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def kill_sessions_below(folder: str) -> int:
+    """SIGKILL every process whose session file lies below ``folder``; returns how many.
+
+    For a head that finds its agent dead: reads the process list of the machine.
+    """
+    if not _ON_LINUX:
+        return 0
+    inside = folder.rstrip("/") + "/"
+    killed = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            told = session_of(int(name))
+            if told is not None and told.startswith(inside):
+                kill(int(name))
+                killed += 1
+    return killed

@@ -1,0 +1,236 @@
+"""Running attempts inside warm workers: ``reuseMode: inProcess``."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from collections.abc import Callable
+
+import msgspec
+
+from trial_runtime import wire
+from trial_runtime.agent.attempt import Attempt, Exit
+from trial_runtime.agent.config import TrialSpec
+from trial_runtime.agent.door import Connection, Door, Speaker
+from trial_runtime.agent.logs import LogFile, make_pipe
+from trial_runtime.agent.output import STREAMS, Outputs
+from trial_runtime.agent.processes import ChildWatch, python_command, spawn
+from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
+from trial_runtime.agent.sweep import kill_group
+from trial_runtime.agent.watch import Watch
+from trial_runtime.agent.worker import WORKER_VARIABLE, WorkerFile
+from trial_runtime.session_file import SESSION_VARIABLE
+
+_SERVE = "from trial_runtime.agent.worker import main; main()"
+_log = logging.getLogger("bequeath.agent")
+
+
+class _Worker:
+    """One worker process."""
+
+    def __init__(self, number: int, pid: int, speaker: Speaker) -> None:
+        self.number = number
+        self.pid = pid
+        self.speaker = speaker
+        self.connection: Connection | None = None  # None until it has said where it is
+        self.attempt: Attempt | None = None
+        self.trials = 0
+        self.pipes: list[int] = []  # read ends of its output
+        self.files: list[LogFile | None] = []  # where they go now
+
+
+class WarmRunner:
+    """See :class:`trial_runtime.agent.runners.Runner`. Workers are started when needed, at
+    most as many as attempts run at once, and replaced when they die or have done enough."""
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        run_folder: str,
+        door: Door,
+        outputs: Outputs,
+        watch: Watch,
+        children: ChildWatch,
+        environment: Callable[[], dict[str, str]],
+        on_start: OnStart,
+        on_exit: OnExit,
+    ) -> None:
+        self._spec = spec
+        self._run_folder = run_folder
+        self._door = door
+        self._outputs = outputs
+        self._watch = watch
+        self._children = children
+        self._environment = environment
+        self._on_start = on_start
+        self._on_exit = on_exit
+        self._idle: list[_Worker] = []
+        self._workers: dict[Speaker, _Worker] = {}
+        self._of_attempt: dict[tuple[int, int], _Worker] = {}
+        self._started = 0
+
+    def launch(self, attempt: Attempt) -> None:
+        worker = self._idle.pop() if self._idle else self._start_worker()
+        worker.attempt = worker.speaker.attempt = attempt
+        self._of_attempt[attempt.key] = worker
+        attempt.pid = worker.pid
+        worker.files = [self._outputs.log_file(attempt, stream) for stream in STREAMS]
+        attempt.stderr = worker.files[1]
+        if worker.connection is not None:
+            self._push(worker, worker.connection)
+
+    def take(self, connection: Connection, message: wire.Attach | wire.Done) -> None:
+        """A worker's own words: it is there, or its function is over."""
+        worker = self._workers.get(connection.speaker)
+        if worker is None:
+            return
+        if type(message) is wire.Attach:
+            if worker.connection is None and message.pid == worker.pid:
+                worker.connection = connection
+                if worker.attempt is not None:
+                    self._push(worker, connection)
+            return
+        assert type(message) is wire.Done
+        attempt = worker.attempt
+        if attempt is None or attempt.key != tuple(message.attempt):
+            return
+        self._pump(worker)
+        self._release(worker, attempt)
+        worker.trials += 1
+        enough = self._spec.max_trials_per_worker
+        if message.spent or (enough is not None and worker.trials >= enough):
+            self._retire(worker)
+        else:
+            self._idle.append(worker)
+        self._on_exit(
+            attempt,
+            Exit(
+                code=message.code,
+                text=message.text,
+                cpu_s=message.cpu_s,
+                out_of_memory=message.out_of_memory,
+            ),
+        )
+
+    def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
+        worker = self._of_attempt.get(attempt.key)
+        if worker is None:
+            return False
+        told = [self._door.send(c, [wire.StopAsked(reason)]) for c in worker.speaker.connections]
+        return any(told)
+
+    def terminate(self, attempt: Attempt) -> None:
+        worker = self._of_attempt.get(attempt.key)
+        if worker is not None and worker.connection is None:
+            self.kill(attempt)  # it has not even begun: nothing to save
+
+    def kill(self, attempt: Attempt) -> None:
+        worker = self._of_attempt.get(attempt.key)
+        if worker is not None:
+            kill_group(worker.pid)
+
+    def forget(self, attempt: Attempt) -> None:
+        self._of_attempt.pop(attempt.key, None)
+
+    def own_pids(self) -> set[int]:
+        return self._children.pids()
+
+    def close(self) -> None:
+        for worker in list(self._workers.values()):
+            kill_group(worker.pid)
+
+    def _push(self, worker: _Worker, connection: Connection) -> None:
+        attempt = worker.attempt
+        assert attempt is not None
+        self._door.send(connection, [wire.Run(attempt.session)])
+        self._on_start(attempt)
+
+    def _start_worker(self) -> _Worker:
+        self._started += 1
+        number = self._started
+        routing = f"w{number}:{secrets.token_hex(16)}"
+        told = WorkerFile(
+            self._door.address,
+            routing,
+            os.getpid(),
+            self._spec.function or "",
+            self._spec.code_directory,
+            self._spec.preload,
+        )
+        path = os.path.join(self._run_folder, f"worker-{number}.json")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(msgspec.json.encode(told))
+        environment = self._environment()
+        environment[WORKER_VARIABLE] = path
+        # What a trial leaves behind is found by this variable; a worker's own is no session.
+        environment[SESSION_VARIABLE] = path
+        pipes = [make_pipe() for _ in STREAMS]
+        try:
+            process = spawn(
+                python_command(_SERVE),
+                folder=self._spec.code_directory,
+                environment=environment,
+                stdout=pipes[0][1],
+                stderr=pipes[1][1],
+            )
+        except CannotStart:
+            for read_end, _ in pipes:
+                os.close(read_end)
+            raise
+        finally:
+            for _, write_end in pipes:
+                os.close(write_end)
+        process.returncode = 0  # reaped through ChildWatch
+        worker = _Worker(number, process.pid, self._door.admit(routing, None))
+        worker.pipes = [read_end for read_end, _ in pipes]
+        worker.files = [None, None]
+        self._workers[worker.speaker] = worker
+        for index, read_end in enumerate(worker.pipes):
+            self._watch.add(read_end, lambda i=index: self._pump_one(worker, i))  # type: ignore[misc]
+        self._children.add(process.pid, lambda outcome: self._died(worker, outcome))
+        return worker
+
+    def _pump(self, worker: _Worker) -> None:
+        for index in range(len(STREAMS)):
+            self._pump_one(worker, index)
+
+    def _pump_one(self, worker: _Worker, index: int) -> None:
+        pipe, file = worker.pipes[index], worker.files[index]
+        if pipe < 0:
+            return
+        if file is None:
+            file = LogFile(os.devnull, max_bytes=1 << 62, max_files=1)
+        if not file.pump(pipe):
+            self._watch.remove(pipe)
+            os.close(pipe)
+            worker.pipes[index] = -1
+
+    def _release(self, worker: _Worker, attempt: Attempt) -> None:
+        for file in worker.files:
+            if file is not None:
+                file.close()
+        worker.files = [None, None]
+        worker.attempt = worker.speaker.attempt = None
+        self._of_attempt.pop(attempt.key, None)
+
+    def _retire(self, worker: _Worker) -> None:
+        if worker.connection is not None:
+            self._door.send(worker.connection, [wire.Leave()])
+
+    def _died(self, worker: _Worker, outcome: Exit) -> None:
+        self._pump(worker)
+        for index, pipe in enumerate(worker.pipes):
+            if pipe >= 0:
+                self._watch.remove(pipe)
+                os.close(pipe)
+                worker.pipes[index] = -1
+        self._workers.pop(worker.speaker, None)
+        if worker in self._idle:
+            self._idle.remove(worker)
+        attempt = worker.attempt
+        if attempt is not None:
+            self._release(worker, attempt)
+            self._on_exit(attempt, outcome)
+        self._door.dismiss(worker.speaker)

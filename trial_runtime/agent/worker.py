@@ -1,0 +1,103 @@
+"""A warm worker: a process that runs functions of trials one after another."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from trial_runtime import session as sessions
+from trial_runtime import wire
+from trial_runtime.agent.calling import (
+    Result,
+    attempt_call,
+    find,
+    flush_streams,
+    invoke,
+    leave,
+    put_code_first,
+)
+from trial_runtime.agent.sweep import die_with_parent
+from trial_runtime.link import AgentLink
+from trial_runtime.metric import metric_text
+from trial_runtime.session_file import SESSION_VARIABLE, SessionFile
+
+WORKER_VARIABLE = "BEQUEATH_WORKER"
+
+
+class WorkerFile(msgspec.Struct, frozen=True):
+    """What a worker is told by the file (0600) that its environment names."""
+
+    address: str
+    routing: str
+    parent: int
+    call: str
+    code_directory: str
+    preload: tuple[str, ...]
+
+
+def main() -> None:
+    """Serve until told to leave; ends the process."""
+    with open(os.environ.pop(WORKER_VARIABLE), "rb") as file:
+        told = msgspec.json.decode(file.read(), type=WorkerFile)
+    # It marks this process for the agent; the sessions come one after another.
+    os.environ.pop(SESSION_VARIABLE, None)
+    die_with_parent(told.parent)
+    put_code_first(told.code_directory)
+    link = AgentLink(told.address, told.routing)
+    link.poll()
+    # An import that fails fails each trial with its traceback, not the worker.
+    imported = attempt_call(lambda: _import(told))
+    while True:
+        for message in link.receive():
+            if type(message) is wire.Run:
+                _run(link, message.session, imported)
+            elif type(message) is wire.Leave:
+                leave(0)
+
+
+def _import(told: WorkerFile) -> Callable[..., Any]:
+    for name in told.preload:
+        import_module(name)
+    return find(told.call)
+
+
+def _run(link: AgentLink, told: SessionFile, imported: Result) -> None:
+    link.renew()
+    session = sessions.AgentSession(told, link)
+    sessions.adopt(session)
+    used = _cpu_s()
+    result = imported
+    if imported.code == 0:
+        parameters = msgspec.json.decode(told.parameters)
+        result = attempt_call(lambda: invoke(imported.value, parameters))
+    final: str | None = None
+    if result.code == 0 and result.value is not None and not session.final_reported:
+        value, limit = result.value, told.max_metric_bytes
+        result = attempt_call(lambda: metric_text(value, limit=limit))
+        final = result.value
+    if result.text:
+        sys.stderr.write(result.text + "\n")
+    flush_streams()
+    sessions.adopt(None)
+    done = wire.Done(
+        (told.trial, told.attempt),
+        result.code,
+        result.text[-4096:],
+        _cpu_s() - used,
+        result.out_of_memory,
+        result.spent,
+    )
+    # Result and end in one frame: one turn of the agent's loop, one of the head's.
+    link.post([done] if final is None or result.code else [wire.Final(final), done])
+
+
+def _cpu_s() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + spent.ru_utime + spent.ru_stime

@@ -1,0 +1,214 @@
+"""The fork server: a process that has imported the heavy modules and forks a child per trial.
+
+It has one thread, so that forking is safe, and no ZeroMQ context: each child opens its own.
+After ``gc.freeze`` a child's garbage collector leaves the shared pages alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+from importlib import import_module
+from typing import TypeAlias
+
+import msgspec
+
+from trial_runtime import session as sessions
+from trial_runtime.agent.calling import Result, attempt_call, flush_streams, leave, put_code_first
+from trial_runtime.agent.run_function import run as run_function
+from trial_runtime.agent.scripts import Script, run_script, script_of
+from trial_runtime.agent.sweep import die_with_parent, kill_group
+from trial_runtime.session_file import SESSION_VARIABLE, read_session
+
+ZYGOTE_VARIABLE = "BEQUEATH_ZYGOTE"
+
+#: Variables that make forking cheap (large pages: fewer page tables to copy), for the fork
+#: server only: programs that a trial starts must not inherit them.
+ALLOCATOR = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "PYTHONMALLOC": "malloc"}
+
+
+class ZygoteFile(msgspec.Struct, frozen=True):
+    """What the fork server is told by its environment (nothing secret)."""
+
+    parent: int
+    preload: tuple[str, ...]
+    code_directory: str
+    command: str | None
+    restore: dict[str, str]  # variables as trials should see them
+
+
+class Fork(msgspec.Struct, frozen=True, array_like=True, tag="f"):
+    """Fork a child for the attempt of this session file; its two output pipes come along."""
+
+    key: tuple[int, int]
+    session: str
+
+
+class Forked(msgspec.Struct, frozen=True, array_like=True, tag="p"):
+    """The child is there."""
+
+    key: tuple[int, int]
+    pid: int
+
+
+class Ended(msgspec.Struct, frozen=True, array_like=True, tag="e"):
+    """A child has ended, with this wait status."""
+
+    key: tuple[int, int]
+    status: int
+    cpu_s: float
+
+
+class Broken(msgspec.Struct, frozen=True, array_like=True, tag="b"):
+    """Preloading failed, or a fork did (with its ``key``)."""
+
+    text: str
+    key: tuple[int, int] | None = None
+
+
+FromZygote: TypeAlias = Forked | Ended | Broken
+_encoder = msgspec.msgpack.Encoder()
+_forks: msgspec.msgpack.Decoder[Fork] = msgspec.msgpack.Decoder(Fork)
+
+
+def main(descriptor: int) -> None:
+    """Serve until the agent closes its end; ends the process."""
+    told = msgspec.json.decode(os.environ.pop(ZYGOTE_VARIABLE), type=ZygoteFile)
+    for name in (*ALLOCATOR, SESSION_VARIABLE):
+        os.environ.pop(name, None)
+    os.environ.update(told.restore)
+    die_with_parent(told.parent)
+    channel = socket.socket(fileno=descriptor)
+    put_code_first(told.code_directory)
+    script = script_of(told.command) if told.command is not None else None
+    preloaded = attempt_call(lambda: [import_module(name) for name in told.preload])
+    if preloaded.code:
+        channel.send(_encoder.encode(Broken(f"preload failed:\n{preloaded.text}"[:60_000])))
+        leave(1)
+    gc.collect()
+    gc.freeze()
+    _Zygote(channel, script).serve()
+
+
+class _Zygote:
+    def __init__(self, channel: socket.socket, script: Script | None) -> None:
+        self._channel = channel
+        self._script = script
+        self._children: dict[int, tuple[int, int]] = {}
+        self._woken, self._wake = os.pipe()
+        for end in (self._woken, self._wake):
+            os.set_blocking(end, False)
+
+    def serve(self) -> None:
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
+        poll.register(self._woken, select.POLLIN)
+        parent = os.getppid()
+        while os.getppid() == parent:
+            for descriptor, _ in poll.poll(5000):
+                if descriptor == self._woken:
+                    os.read(self._woken, 4096)
+                    self._reap()
+                elif not self._take():
+                    os._exit(0)
+        os._exit(0)
+
+    def _take(self) -> bool:
+        try:
+            content, descriptors, _, _ = socket.recv_fds(self._channel, 1 << 16, 2)
+        except ConnectionError:
+            return False
+        if not content:
+            return False
+        request = _forks.decode(content)
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._send(Broken(f"cannot fork: {error.strerror}", request.key))
+        else:
+            if pid == 0:
+                self._become_trial(request, descriptors)
+            self._children[pid] = request.key
+            self._send(Forked(request.key, pid))
+        for each in descriptors:
+            os.close(each)
+        return True
+
+    def _reap(self) -> None:
+        while self._children:
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if ended is None:
+                return
+            pid = ended.si_pid
+            kill_group(pid)  # before the reaping, while the number is still the group's
+            _, status, usage = os.wait4(pid, 0)
+            key = self._children.pop(pid, None)
+            if key is not None:
+                self._send(Ended(key, status, usage.ru_utime + usage.ru_stime))
+
+    def _send(self, message: FromZygote) -> None:
+        try:
+            self._channel.send(_encoder.encode(message))
+        except ConnectionError:
+            os._exit(0)
+
+    def _become_trial(self, request: Fork, descriptors: list[int]) -> None:
+        """In the child: never returns."""
+        code = 70
+        try:
+            zygote = os.getppid()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setsid()
+            die_with_parent(zygote)
+            os.dup2(descriptors[0], 1)
+            os.dup2(descriptors[1], 2)
+            for each in (*descriptors, self._woken, self._wake):
+                os.close(each)
+            self._channel.close()
+            os.environ[SESSION_VARIABLE] = request.session
+            _draw_new_numbers()
+            result = attempt_call(lambda: self._run(request.session))
+            if result.text:
+                sys.stderr.write(result.text + "\n")
+            code = result.value if result.code == 0 else result.code
+            _settle()
+        finally:
+            flush_streams()
+            leave(code)
+
+    def _run(self, path: str) -> int:
+        session = sessions.AgentSession(read_session(path))
+        sessions.adopt(session)
+        if self._script is None:
+            return run_function(session)
+        script = self._script
+        return _as_exit(attempt_call(lambda: run_script(script, session.file.code_directory)))
+
+
+def _as_exit(result: Result) -> int:
+    if result.text:
+        sys.stderr.write(result.text + "\n")
+    return result.code
+
+
+def _settle() -> None:
+    """What the atexit hook of :func:`trial_runtime.session.current` does for fresh trials."""
+    sessions.settle()
+
+
+def _draw_new_numbers() -> None:
+    """Children of one server must not share numpy's global generator state, as they would by
+    inheriting it; Python's own ``random`` sees to itself."""
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()

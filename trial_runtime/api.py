@@ -1,0 +1,221 @@
+"""The functions of a trial. All may be called from any thread, and before one another."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import msgspec
+
+from trial_runtime import session as _session
+from trial_runtime.api_errors import ArtefactRefused, NoSavePath
+
+#: Largest artefact (bytes). Larger things are weights, or belong on a disk of the author's.
+MAX_ARTEFACT_BYTES = 64 << 20
+
+#: Where weights go when a script is run by hand and names no path.
+_BY_HAND_WEIGHTS = "weights"
+
+
+def get_parameters() -> Any:
+    """The parameters of this trial, as the tuner proposed them: usually a dict.
+
+    Paths of weights in them are absolute and ready to use. Does not wait. Each call gives
+    a copy of its own. By hand: the file that ``BEQUEATH_PARAMETERS`` names, or ``{}``.
+    """
+    return msgspec.json.decode(_session.current().file.parameters)
+
+
+get_next_parameter = get_parameters
+
+
+def report_intermediate(value: Any) -> None:
+    """Report a metric of a trial that goes on.
+
+    Does not wait, unless a thousand reports are under way.
+
+    Args:
+        value: a finite number, or a mapping with a finite number under ``default``.
+
+    Raises:
+        InvalidMetric: the value is something else, NaN or infinite.
+        ReportRefused: more metrics than the experiment allows.
+    """
+    _session.current().report_intermediate(value)
+
+
+report_intermediate_result = report_intermediate
+
+
+def report_final(value: Any) -> None:
+    """Report the result of this trial; returns when the agent has it.
+
+    A second final result is recorded and does not count.
+
+    Args:
+        value: a finite number, or a mapping with a finite number under ``default``.
+
+    Raises:
+        InvalidMetric: the value is something else, NaN or infinite.
+    """
+    _session.current().report_final(value)
+
+
+report_final_result = report_final
+
+
+def save_weights(state: Any, path: str | os.PathLike[str] | None = None) -> str:
+    """Publish weights (and training state) that children may inherit.
+
+    Tensors that equal the parent's are referred to and not written again. Returns when the
+    disk has them and the agent knows their digest. May be called again; the newest counts.
+
+    Args:
+        state: a module, or nested dicts and lists of tensors, modules, optimisers, numbers.
+        path: where to; this trial's save path if not given.
+
+    Returns:
+        The folder they were published in.
+
+    Raises:
+        NoSavePath: no path is given, and the parameters have none.
+        WeightsError: they cannot be stored, or the path may not be written to.
+    """
+    current = _session.current()
+    from trial_runtime import weights
+
+    told = current.file
+    target = os.fspath(path) if path is not None else told.save_path
+    if target is None and told.weights_root is None:
+        target = os.path.join(told.folder, _BY_HAND_WEIGHTS)
+    if target is None:
+        raise NoSavePath(
+            "this trial has no save path",
+            hint="let the tuner put 'save_path' into the parameters, or name a path",
+        )
+    parent = told.restore_path if told.restore_kind == "bequeath" else None
+    published = weights.save(state, target, parent=parent, root=told.weights_root, writer=_writer())
+    if told.save_path is None or os.path.realpath(told.save_path) == published.path:
+        current.published(published.digest, "bequeath", published.bytes_total)
+    return published.path
+
+
+def load_weights(
+    into: Any = None, path: str | os.PathLike[str] | None = None, **options: Any
+) -> Any:
+    """Load weights: this trial's parent's, unless another path is given.
+
+    The digest that the dispatcher announced is what must be found there; a file system that
+    still shows an older state is waited for, within a bound.
+
+    Args:
+        into: a module (or state) to copy into; without it the state itself is returned.
+        path: where from; this trial's restore path if not given.
+        **options: as in :func:`trial_runtime.weights.load`.
+
+    Returns:
+        What :func:`trial_runtime.weights.load` returns, or None if this trial has no parent.
+
+    Raises:
+        WeightsError: they are missing, torn, changed, or do not fit.
+    """
+    told = _session.current().file
+    source = os.fspath(path) if path is not None else told.restore_path
+    if source is None:
+        return None
+    from trial_runtime import weights
+
+    if source == told.restore_path and told.restore_kind == "bequeath":
+        options.setdefault("digest", told.restore_digest)
+    options.setdefault("root", told.weights_root)
+    if told.read_roots:
+        options.setdefault("read_roots", told.read_roots)
+    return weights.load(source, into, **options)
+
+
+def should_stop() -> bool:
+    """Whether this trial has been asked to stop: leave soon, save and report first if you like.
+
+    Cheap enough for every step. A trial that never asks is ended by a signal instead.
+    """
+    return _session.current().stop_reason() is not None
+
+
+def log(text: str) -> None:
+    """Write a line with the time (UTC) to the trial's standard error."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    import sys
+
+    sys.stderr.write(f"{now} {text}\n")
+    sys.stderr.flush()
+
+
+def save_artefact(name: str, content: str | bytes | os.PathLike[str]) -> str:
+    """Keep a small file with this attempt: a picture, a report.
+
+    Args:
+        name: a relative path below the attempt's ``artefacts`` folder.
+        content: bytes, or the path of a file to copy.
+
+    Returns:
+        Where it lies.
+
+    Raises:
+        ArtefactRefused: it is larger than :data:`MAX_ARTEFACT_BYTES`, or the name leads out.
+    """
+    folder = os.path.join(os.path.realpath(_session.current().file.folder), "artefacts")
+    target = os.path.realpath(os.path.join(folder, name))
+    if not name or os.path.commonpath((folder, target)) != folder or target == folder:
+        raise ArtefactRefused(
+            f"{name!r} leads out of the attempt's folder", hint="use a plain relative name"
+        )
+    size = len(content) if isinstance(content, bytes) else os.path.getsize(content)
+    if size > MAX_ARTEFACT_BYTES:
+        raise ArtefactRefused(
+            f"{name!r} has {size:,} bytes; {MAX_ARTEFACT_BYTES:,} are allowed",
+            hint="large things belong into save_weights() or on a disk of your own",
+        )
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    partial = f"{target}.{os.getpid()}.partial"
+    if isinstance(content, bytes):
+        with open(partial, "wb") as file:
+            file.write(content)
+    else:
+        import shutil
+
+        shutil.copyfile(content, partial)
+    os.replace(partial, target)
+    return target
+
+
+def trial_id() -> int:
+    """This trial's number (NNI's ``parameter_id``); 0 by hand."""
+    return _session.current().file.trial
+
+
+def attempt() -> int:
+    """Which attempt at the trial this is, from 1; 0 by hand."""
+    return _session.current().file.attempt
+
+
+def checkpoint_dir() -> str:
+    """A folder of this trial that its later attempts find again: for resuming, not for children."""
+    folder = _session.current().file.folder
+    path = os.path.join(os.path.dirname(folder), "checkpoint")
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def seed() -> int:
+    """A seed (below 2**32) that is this trial's own and the same in all of its attempts."""
+    import hashlib
+
+    told = _session.current().file
+    text = f"{told.seed}:{told.trial}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big")
+
+
+def _writer() -> str:
+    told = _session.current().file
+    return f"{told.trial}.{told.attempt}" if told.attempt else "by hand"

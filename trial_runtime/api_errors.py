@@ -1,0 +1,29 @@
+"""What the functions of a trial may raise, beside the errors about weights."""
+
+from __future__ import annotations
+
+from trial_runtime.errors import TrialRuntimeError
+
+
+class InvalidMetric(TrialRuntimeError, ValueError):
+    """Raised when a reported value is neither a finite number nor a mapping with a default."""
+
+
+class ReportRefused(TrialRuntimeError):
+    """Raised when the agent does not take a report: too many, or the attempt is over."""
+
+
+class AgentGone(TrialRuntimeError):
+    """Raised when the agent does not answer: what was reported last may not have arrived."""
+
+
+class NoSavePath(TrialRuntimeError):
+    """Raised when weights are to be saved or loaded and neither call nor parameters name a path."""
+
+
+class ArtefactRefused(TrialRuntimeError):
+    """Raised when an artefact is too large, or its name leads out of the attempt's folder."""
+
+
+class BrokenSession(TrialRuntimeError):
+    """Raised when the session file that the environment names cannot be used."""

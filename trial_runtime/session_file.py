@@ -1,0 +1,92 @@
+"""What an attempt is told before its first line runs: the file that ``BEQUEATH_SESSION`` names.
+
+It holds a secret, so it is written with mode 0600 and never shown.
+"""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from trial_runtime.api_errors import BrokenSession
+
+SESSION_VARIABLE = "BEQUEATH_SESSION"
+
+
+class SessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One attempt, as its processes see it. Paths are absolute; sizes are bytes.
+
+    ``routing`` is the prefix of this attempt's routing ids and carries its secret.
+    ``call`` and ``code_directory`` are for trials that are functions.
+    """
+
+    version: int
+    address: str
+    routing: str
+    trial: int
+    attempt: int
+    folder: str
+    parameters: str  # JSON text
+    seed: int = 0
+    save_path: str | None = None
+    restore_path: str | None = None
+    restore_digest: str | None = None
+    restore_kind: str | None = None
+    weights_root: str | None = None
+    read_roots: tuple[str, ...] = ()
+    call: str = ""
+    code_directory: str = ""
+    max_metric_bytes: int = 64 << 10
+    experiment: str = ""
+
+
+SESSION_VERSION = 1
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(SessionFile)
+
+
+def write_session(path: str, session: SessionFile) -> None:
+    """Write a session file that only its owner can read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, _encoder.encode(session))
+    finally:
+        os.close(descriptor)
+
+
+def encode_session(session: SessionFile) -> bytes:
+    """The content of a session file."""
+    return _encoder.encode(session)
+
+
+def decode_session(content: bytes | msgspec.Raw) -> SessionFile:
+    """Read the content of a session file.
+
+    Raises:
+        BrokenSession: it is not one, or of another version.
+    """
+    try:
+        session = _decoder.decode(content)
+    except msgspec.MsgspecError as error:
+        raise BrokenSession(f"not a session file: {error}") from error
+    if session.version != SESSION_VERSION:
+        raise BrokenSession(
+            f"session version {session.version}, where {SESSION_VERSION} is understood",
+            hint="the trial's Python has another bequeath than the agent; install the same",
+        )
+    return session
+
+
+def read_session(path: str) -> SessionFile:
+    """Read a session file; raises :class:`BrokenSession`."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise BrokenSession(
+            f"cannot read the session file: {error.strerror}",
+            hint=f"unset {SESSION_VARIABLE} to run this script by hand",
+            where=path,
+        ) from error
+    return decode_session(content)
