@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from trial_runtime.errors import CorruptWeights
+from trial_runtime.weights import skeleton
 from trial_runtime.weights.dtypes import DTYPES
 
 MANIFEST_NAME: Final = "manifest.json"
@@ -107,7 +108,7 @@ def _fault(manifest: Manifest) -> str:
         for name in tied:
             if name not in manifest.tensors:
                 return f"tied tensor {name!r} is not in the manifest"
-    return ""
+    return skeleton.fault(manifest.state)
 
 
 def entry_fault(entry: TensorEntry, file_size: int) -> str:

@@ -20,7 +20,9 @@ from typing import Any, Final
 from trial_runtime.errors import CorruptWeights, WeightsError
 
 # Deeper than any optimiser state, far from Python's own limit of 1,000 frames.
-MAX_DEPTH: Final = 200
+MAX_DEPTH: Final = 100
+# A level of state takes at most four of JSON: {"$": …, "v": [[key, value]]}.
+_MAX_JSON_DEPTH: Final = 4 * MAX_DEPTH + 8
 # JSON readers elsewhere keep 64 bits; larger integers (numpy's 128-bit generators) go as text.
 _INT_LIMIT: Final = 1 << 63
 # What a forged integer may cost to parse: conversion from text is quadratic.
@@ -168,6 +170,30 @@ def _cannot(value: object, path: tuple[str, ...], hint: str) -> WeightsError:
     return WeightsError(
         f"a value of type {kind} cannot be stored with weights", hint=hint, where=_spell(path)
     )
+
+
+def fault(skeleton: Any) -> str:
+    """What makes a skeleton unreadable before its values are even looked at, or ''."""
+    level = [skeleton]
+    for _ in range(_MAX_JSON_DEPTH):
+        inner: list[Any] = []
+        for node in level:
+            if isinstance(node, list):
+                inner += node
+            elif isinstance(node, dict):
+                if "$" in node and ("v" not in node or not isinstance(node["$"], str)):
+                    return "the state holds a node without a value"
+                if node.get("$") in ("dict", "odict", "counter") and not _is_pairs(node["v"]):
+                    return "the state holds a mapping without keys"
+                inner += node.values()
+        level = inner
+        if not level:
+            return ""
+    return f"the state is nested deeper than {MAX_DEPTH} levels"
+
+
+def _is_pairs(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(p, list) and len(p) == 2 for p in value)
 
 
 def references(node: Any) -> Iterator[str]:

@@ -70,7 +70,7 @@ class PublishedSource:
         }
 
     def prepare(self, names: Iterable[str], verify: bool) -> int:
-        entries = {name: self._manifest.tensors[name] for name in names}
+        entries = {name: self._entry(name) for name in names}
         self._files.prepare(entries.values())
         if verify:
             self._files.verify(entries)
@@ -164,7 +164,8 @@ _WEIGHT_SUFFIXES: Final = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 def _file_at(path: str) -> str | None:
     """The one file of weights at a path without a manifest; None when there is none or a choice.
 
-    A data file of ours does not count: its manifest is not there *yet*, or was lost.
+    A data file of ours does not count: its manifest is not there *yet*, or was lost. Nor do
+    hidden files, among them what an interrupted save leaves.
     """
     if os.path.isfile(path):
         return path
@@ -173,7 +174,9 @@ def _file_at(path: str) -> str | None:
     files = [
         name
         for name in os.listdir(path)
-        if name.endswith(_WEIGHT_SUFFIXES) and not OWN_NAME.fullmatch(name)
+        if name.endswith(_WEIGHT_SUFFIXES)
+        and not name.startswith(".")
+        and not OWN_NAME.fullmatch(name)
     ]
     return os.path.join(path, files[0]) if len(files) == 1 else None
 
@@ -211,12 +214,16 @@ def _torch_load(path: str) -> Any:
             return torch.load(file, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as fault:
             raise WeightsError(
-                "holds more than tensors and plain values, which is not read: unpickling "
-                f"runs whatever the file says ({str(fault).splitlines()[0]})",
-                hint="save the state_dict() instead of the object itself",
+                f"is not read: {_first_line(fault)}",
+                hint="only tensors and plain values are read from files of torch.save, since "
+                "unpickling runs whatever a file says; save the state_dict() itself",
                 where=path,
             ) from None
         except (RuntimeError, EOFError, ValueError, KeyError, AttributeError) as fault:
             raise CorruptWeights(
-                f"torch cannot read these {size:,} bytes: {str(fault).splitlines()[0]}", where=path
+                f"torch cannot read these {size:,} bytes: {_first_line(fault)}", where=path
             ) from fault
+
+
+def _first_line(fault: Exception) -> str:
+    return (str(fault).splitlines() or [type(fault).__name__])[0]

@@ -118,10 +118,14 @@ def _write_file(
             tensor = next((t for t in remaining if not inherited(t)), None)
         described = [(t.name, t.dtype, t.shape, at, t.nbytes) for t, at in laid]
         file.write_at(memoryview(datafile.header(described, start, metadata)), 0)
+        # Not before the digests are there, for want of which it would have to be removed
+        # again. They are seldom late: hashing is faster than writing.
+        found = {t.name: digests[t.name].result() for t, _ in laid}
         file.publish("data")
     for t, at in laid:
-        digest = digests[t.name].result()
-        written.entries[t.name] = TensorEntry(name, at, t.nbytes, t.dtype, t.shape, digest, t.like)
+        written.entries[t.name] = TensorEntry(
+            name, at, t.nbytes, t.dtype, t.shape, found[t.name], t.like
+        )
     written.own_file = name
     written.files[name] = written.bytes_written = offset
     written.tensors_written = len(laid)

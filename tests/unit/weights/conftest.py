@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trial_runtime.weights import failpoints, roots
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A weights root that this process was told about, forgotten afterwards."""
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    monkeypatch.setattr(roots, "_told", roots.Roots(str(folder)))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _nothing_armed() -> object:
+    yield
+    failpoints.armed.clear()

@@ -1,0 +1,107 @@
+"""Weights that a trial wrote by its own means."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trial_runtime.errors import CorruptWeights, PathThroughLink, WeightsError, WeightsNotFound
+from trial_runtime.weights import digest_tree, published_digest, save, verify_tree
+
+
+@pytest.fixture
+def tree(root: Path) -> Path:
+    (root / "1" / "deep").mkdir(parents=True)
+    (root / "1" / "model.pt").write_bytes(b"model")
+    (root / "1" / "deep" / "opt.pt").write_bytes(b"optimiser")
+    return root / "1"
+
+
+def test_names_sizes_and_contents_count(tree: Path) -> None:
+    first = digest_tree(str(tree))
+    assert [(f.path, f.nbytes) for f in first.files] == [("deep/opt.pt", 9), ("model.pt", 5)]
+    assert first.nbytes == 14
+    assert digest_tree(str(tree)) == first
+    (tree / "model.pt").rename(tree / "renamed.pt")
+    renamed = digest_tree(str(tree))
+    (tree / "renamed.pt").write_bytes(b"mode1")
+    changed = digest_tree(str(tree))
+    assert len({first.digest, renamed.digest, changed.digest}) == 3
+
+
+def test_a_single_file(root: Path) -> None:
+    (root / "1.pt").write_bytes(b"x")
+    (only,) = digest_tree(str(root / "1.pt")).files
+    assert (only.path, only.nbytes) == (".", 1)
+
+
+def test_files_and_folders_are_synced_before_they_are_read(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = []
+    real = os.fsync
+
+    def note(fd: int) -> None:
+        synced.append(os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), tree))
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", note)
+    digest_tree(str(tree))
+    assert set(synced) == {".", "deep", "model.pt", "deep/opt.pt"}
+
+
+def test_a_change_after_the_commit_names_the_file_and_its_writer(tree: Path) -> None:
+    committed = digest_tree(str(tree))
+    assert verify_tree(str(tree), committed.digest) == committed
+    (tree / "deep" / "opt.pt").write_bytes(b"other")
+    with pytest.raises(CorruptWeights, match=r"deep/opt.pt \(written by 3\.1\)"):
+        verify_tree(
+            str(tree),
+            committed.digest,
+            expected=committed.files,
+            writer="3.1",
+            stale_timeout_s=0.0,
+        )
+
+
+def test_links_inside_are_followed_and_links_out_refused(tree: Path, root: Path) -> None:
+    (tree / "latest.pt").symlink_to("model.pt")
+    assert len(digest_tree(str(tree)).files) == 3
+    (root / "secret").write_bytes(b"?")
+    (tree / "leak").symlink_to(root / "secret")
+    with pytest.raises(PathThroughLink):
+        digest_tree(str(tree))
+    with pytest.raises(PathThroughLink):
+        digest_tree(str(tree / "latest.pt"))
+
+
+def test_too_many_files_and_things_that_are_none(tree: Path) -> None:
+    with pytest.raises(WeightsError, match="more than 2"):
+        digest_tree(str(tree), max_files=2)
+    os.mkfifo(tree / "pipe")
+    with pytest.raises(WeightsError, match="not a regular file"):
+        digest_tree(str(tree))
+
+
+def test_nothing_there(root: Path) -> None:
+    with pytest.raises(WeightsNotFound):
+        digest_tree(str(root / "1"))
+    (root / "1").mkdir()
+    with pytest.raises(WeightsNotFound):
+        published_digest(str(root / "1"))
+
+
+def test_published_digest_tells_the_two_kinds_apart(tree: Path, root: Path) -> None:
+    plain = published_digest(str(tree))
+    assert (plain.kind, plain.digest) == ("files", digest_tree(str(tree)).digest)
+    published = save({"w": np.ones(2)}, root / "2")
+    ours = published_digest(str(root / "2"))
+    assert (ours.kind, ours.digest, ours.nbytes) == ("bequeath", published.digest, 16)
+    for name in os.listdir(root / "2"):
+        if name != "manifest.json":
+            os.truncate(root / "2" / name, 3)
+    with pytest.raises(CorruptWeights):
+        published_digest(str(root / "2"))

@@ -1,0 +1,122 @@
+"""A reader sees what was there before, or all that is there now; never something between."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trial_runtime.errors import DiskFull, WeightsNotFound
+from trial_runtime.weights import failpoints, load, publishing, save
+
+_CHILD = """
+import os, signal, sys
+import numpy as np
+from trial_runtime.weights import failpoints, save
+
+failpoints.armed[sys.argv[2]] = lambda: os.kill(os.getpid(), signal.SIGKILL)
+save({"w": np.full(1000, 2.0)}, sys.argv[1])
+"""
+_MOMENTS = [
+    "data.written",
+    "data.synced",
+    "data.renamed",
+    "manifest.written",
+    "manifest.synced",
+    "manifest.renamed",
+]
+
+
+def save_and_die(path: Path, moment: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, str(path), moment], cwd=Path.cwd(), check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("moment", _MOMENTS)
+def test_killed_while_publishing_for_the_first_time(tmp_path: Path, moment: str) -> None:
+    save_and_die(tmp_path / "1", moment)
+    if moment == "manifest.renamed":
+        assert load(tmp_path / "1")["w"][0] == 2.0
+    else:
+        with pytest.raises(WeightsNotFound):
+            load(tmp_path / "1")
+
+
+@pytest.mark.parametrize("moment", _MOMENTS)
+def test_killed_while_publishing_over_older_weights(tmp_path: Path, moment: str) -> None:
+    save({"w": np.full(1000, 1.0)}, tmp_path / "1")
+    save_and_die(tmp_path / "1", moment)
+    expected = 2.0 if moment == "manifest.renamed" else 1.0
+    assert load(tmp_path / "1")["w"].tolist() == [expected] * 1000
+
+
+def test_data_is_durable_before_the_manifest_names_it(root: Path, monkeypatch: object) -> None:
+    order: list[str] = []
+    for moment in _MOMENTS:
+        failpoints.armed[moment] = lambda moment=moment: order.append(moment)
+    save({"w": np.ones(3)}, root / "1")
+    assert order == _MOMENTS
+
+
+@pytest.mark.parametrize("call", ["pwrite", "fsync", "rename"])
+@pytest.mark.parametrize("file", ["weights-", "manifest.json"])
+def test_a_full_disk_leaves_what_was_there(
+    root: Path, monkeypatch: pytest.MonkeyPatch, call: str, file: str
+) -> None:
+    save({"w": np.ones(3)}, root / "1")
+    before = {name: (root / "1" / name).read_bytes() for name in os.listdir(root / "1")}
+    real = getattr(os, call)
+
+    def full(target: object, *rest: object) -> object:
+        name = os.readlink(f"/proc/self/fd/{target}") if isinstance(target, int) else str(target)
+        if file in name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(target, *rest)
+
+    monkeypatch.setattr(publishing.os, call, full)
+    with pytest.raises(DiskFull) as caught:
+        save({"w": np.full(3, 2.0)}, root / "1")
+    monkeypatch.undo()
+    assert caught.value.needed_bytes == 24
+    assert caught.value.where == str(root / "1")
+    assert {name: (root / "1" / name).read_bytes() for name in os.listdir(root / "1")} == before
+
+
+def test_a_disk_that_is_full_for_real(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)],
+        check=False,
+        capture_output=True,
+    )
+    if mounted.returncode != 0:
+        pytest.skip("mounting a small file system is not permitted here")
+    try:
+        save({"w": np.ones(10_000)}, small / "1")
+        with pytest.raises(DiskFull):
+            save({"w": np.ones(1_000_000)}, small / "2")
+        assert os.listdir(small / "2") == []
+        assert load(small / "1")["w"].sum() == 10_000
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_an_error_while_hashing_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from trial_runtime.weights import hashing
+
+    def fail(*_: object) -> str:
+        raise MemoryError("no hasher")
+
+    monkeypatch.setattr(hashing, "digest", fail)
+    with pytest.raises(MemoryError):
+        save({"w": np.ones(3)}, root / "1")
+    assert os.listdir(root / "1") == []
