@@ -7,7 +7,6 @@ from typing import Any
 
 from dispatcher.core import State, apply, new_state
 from dispatcher.core import events as e
-from dispatcher.core.model import AttemptState
 from dispatcher.errors import StoreError
 from dispatcher.ports import Journal, JournalRow
 
@@ -30,9 +29,6 @@ def replay(journal: Journal) -> tuple[State, int]:
         if trial is not None and trial.attempt == attempt:
             trial.last_seq = max(trial.last_seq, seq)
             trial.last_intermediate = value
-    for trial_id in state.running:
-        if state.trials[trial_id].attempt_state is AttemptState.STOPPING:
-            state.trials[trial_id].attempt_state = AttemptState.RUNNING
     state.dirty.clear()
     return state, number
 

@@ -28,7 +28,8 @@ event would make the cost of a trial grow with the experiment. Refusals come bef
 What is not beautiful: ``Trial`` carries fields that only some of its states use.
 """
 
-from dispatcher.core.apply import Step, apply, check, new_state, next_deadline, outstanding
+from dispatcher.core.apply import Step, apply, new_state, next_deadline, outstanding
+from dispatcher.core.invariants import check
 from dispatcher.core.model import State
 
 __all__ = ["State", "Step", "apply", "check", "new_state", "next_deadline", "outstanding"]

@@ -9,23 +9,16 @@ from dispatcher.core.actions import (
     LaunchTuner,
     LaunchWorker,
     OpenRequest,
-    StopAttempt,
     TellSearchSpace,
 )
 from dispatcher.core.coupling import settle
 from dispatcher.core.gates import delivery_of
-from dispatcher.core.model import (
-    OVER,
-    AttemptState,
-    EndReason,
-    Phase,
-    State,
-    TrialState,
-)
+from dispatcher.core.model import OVER, AttemptState, Phase, State
+from dispatcher.core.moves import asks
 from dispatcher.core.settings import HOST_RESTARTS_IN_A_ROW, Settings
 from dispatcher.core.transitions import attempt, request, user
-from dispatcher.core.transitions.attempt import start_of
-from dispatcher.errors import BrokenInvariant, InvalidTransition
+from dispatcher.core.transitions.attempt import start_of, stop_of
+from dispatcher.errors import InvalidTransition
 
 
 class Step(NamedTuple):
@@ -54,13 +47,20 @@ def apply(state: State, event: e.Event, at: float) -> Step:
     """
     if not _counts(state, event):
         return Step([], False)
+    if isinstance(event, e.NOT_JOURNALLED):
+        return Step([], _beside_the_journal(state, event))
     state.last_event_at = state.now
     state.now = max(at, state.now)
     out: list[Action] = []
     counted = _effect(state, event, out)
-    if not isinstance(event, e.MetricReported):
-        settle(state, out)
+    settle(state, out)
     return Step(out, counted)
+
+
+def _beside_the_journal(state: State, event: e.Event) -> bool:
+    """What a replay will not see may change nothing that a replay must find: neither the
+    time nor anything that follows from it. Only metrics leave a trace (the newest value)."""
+    return not isinstance(event, e.MetricReported) or attempt.metric_reported(state, event)
 
 
 def _counts(state: State, event: e.Event) -> bool:
@@ -74,6 +74,11 @@ def _counts(state: State, event: e.Event) -> bool:
     if isinstance(event, table.ATTEMPT_EVENTS) and event.attempt != trial.attempt:
         return False  # promise 3: one attempt is believed
     if trial.state in legal:
+        objection = table.objection(trial, event)
+        if objection:
+            raise InvalidTransition(
+                f"trial {trial.id} cannot take {type(event).__name__}: {objection}"
+            )
         return True
     if trial.state in table.LATE[type(event)]:
         return False
@@ -85,8 +90,6 @@ def _counts(state: State, event: e.Event) -> bool:
 def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
     counted = True
     match event:
-        case e.MetricReported():
-            counted = attempt.metric_reported(state, event)
         case e.FinalReported():
             counted = attempt.final_reported(state, event)
         case e.WeightsPublished():
@@ -112,8 +115,7 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
         case e.EndDelivered():
             request.end_delivered(state, event, out)
         case e.TunerHostReady():
-            state.host_ready = True
-            out.extend(_outstanding_tuner(state))
+            counted = _tuner_host_ready(state, out)
         case e.TunerHostLost():
             _tuner_host_lost(state, event, out)
         case e.WorkerJoined():
@@ -131,14 +133,30 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
         case e.SettingsUpdated():
             state.settings = event.settings
         case e.SearchSpaceUpdated():
-            out.append(TellSearchSpace(event.search_space))
+            state.search_space = event.search_space
+            if state.host_ready:
+                out.append(TellSearchSpace(event.search_space))
         case e.ExperimentCreated():
             state.settings = event.settings
-        case e.Tick() | e.StacksReported() | e.TunerStateTaken():
+        case e.Tick():
             pass
+        case e.MetricReported() | e.StacksReported() | e.TunerStateTaken():
+            raise AssertionError("answered beside the journal")
         case _:
             assert_never(event)
     return counted
+
+
+def _tuner_host_ready(state: State, out: list[Action]) -> bool:
+    """Ask and tell the new process everything. Said twice, it would deliver twice."""
+    if state.host_ready:
+        return False
+    state.host_ready = True
+    for action in _outstanding_tuner(state):
+        if isinstance(action, OpenRequest):
+            asks(state, state.trials[action.trial])
+        out.append(action)
+    return True
 
 
 def _tuner_host_lost(state: State, event: e.TunerHostLost, out: list[Action]) -> None:
@@ -168,25 +186,25 @@ def outstanding(state: State) -> list[Action]:
             if trial.attempt_state is AttemptState.STARTING:
                 out.append(start_of(state, trial))
             elif trial.attempt_state is AttemptState.STOPPING:
-                reason = trial.kill_reason or EndReason.SHUTDOWN
-                grace = state.settings.trial_stop_grace_s
-                out.append(StopAttempt(worker.id, trial.id, trial.attempt, reason, grace))
+                out.append(stop_of(state, trial))
     return out
 
 
 def _outstanding_tuner(state: State) -> list[Action]:
-    out: list[Action] = [delivery_of(state.trials[t]) for t in state.delivering]
+    out: list[Action] = []
+    if state.search_space is not None:
+        out.append(TellSearchSpace(state.search_space))
+    out.extend(delivery_of(state.trials[t]) for t in state.delivering)
     if state.phase is Phase.RUNNING:
-        for trial_id in state.open:
-            state.trials[trial_id].asked += 1
-            out.append(OpenRequest(trial_id))
+        out.extend(OpenRequest(trial_id) for trial_id in state.open)
     return out
 
 
 def next_deadline(state: State) -> float | None:
     """When a :class:`~dispatcher.core.events.Tick` is due, in seconds since the epoch."""
-    due: list[float] = list(state.backoff.values())
+    due: list[float] = []
     if state.phase is Phase.RUNNING:
+        due.extend(state.backoff.values())  # no attempt follows in any other phase
         if state.fail_at is not None:
             due.append(state.fail_at)
         elif state.quiet_since is not None:
@@ -195,46 +213,3 @@ def next_deadline(state: State) -> float | None:
             left = state.settings.max_duration_s - state.active_s
             due.append(state.started_at + left)
     return min(due, default=None)
-
-
-def check(state: State) -> None:
-    """Recount everything that is kept twice. Raises :class:`BrokenInvariant`."""
-    from_trials: dict[TrialState, set[int]] = {s: set() for s in TrialState}
-    for trial in state.trials.values():
-        from_trials[trial.state].add(trial.id)
-    kept = {
-        TrialState.OPEN: set(state.open),
-        TrialState.BLOCKED: set(state.blocked),
-        TrialState.PARKED: set(state.parked),
-        TrialState.HELD: set(state.held),
-        TrialState.QUEUED: set(state.queued),
-        TrialState.RUNNING: set(state.running),
-        TrialState.BACKOFF: set(state.backoff),
-        TrialState.DELIVERING: set(state.delivering),
-    }
-    for name, ids in kept.items():
-        _must(ids == from_trials[name], f"{name} holds {ids}, the trials say {from_trials[name]}")
-    _must(len(state.queued) == len(set(state.queued)), "a trial is queued twice")
-    on_workers = {t for w in state.workers.values() for t in w.running}
-    _must(on_workers == set(state.running), "workers and running trials differ")
-    _must(len(state.running) <= max(state.settings.slots, len(on_workers)), "too many slots")
-    _must(
-        set(state.waits) == set(state.blocked) | set(state.held),
-        f"waits {set(state.waits)} are not the blocked and held trials",
-    )
-    for waiter, wait in state.waits.items():
-        for parent in wait.missing:
-            _must(state.trials[parent].verdict is None, f"{waiter} waits for an open gate")
-            _must(waiter in state.waiters.get(parent, {}), f"{waiter} would not be woken")
-    for trial in state.trials.values():
-        _must(
-            (trial.verdict is not None) == (trial.state is TrialState.ENDED),
-            f"gate of {trial!r} does not fit its state",
-        )
-        if trial.save_path is not None:
-            _must(state.claims.get(trial.save_path) == trial.id, f"{trial!r} lost its claim")
-
-
-def _must(holds: bool, story: str) -> None:
-    if not holds:
-        raise BrokenInvariant(story)

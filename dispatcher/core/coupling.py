@@ -9,7 +9,7 @@ from dispatcher.core.actions import Action, Finish, OpenRequest
 from dispatcher.core.gates import end_without_trial
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import OVER, Phase, State, TrialState
-from dispatcher.core.moves import move, new_trial
+from dispatcher.core.moves import asks, move, new_trial
 from dispatcher.core.placement import free_worker
 from dispatcher.core.settings import DELIVERY_BACKLOG
 from dispatcher.core.transitions.attempt import start_attempt
@@ -26,8 +26,9 @@ def settle(state: State, out: list[Action]) -> None:
             _end_parked(state, out)
             _start_attempts(state, out)
             _open_requests(state, out)
-    _finish(state, out)
-    stalls.watch(state, out)
+    if stalls.watch(state, out):
+        _open_requests(state, out)  # the lookahead was raised
+    _finish(state, out)  # last: a stall may have ended the experiment
 
 
 def _end_of_time(state: State) -> None:
@@ -59,8 +60,10 @@ def _open_requests(state: State, out: list[Action]) -> None:
     """Promise 5 and the rule of design §1: open what a slot would idle without."""
     if not state.host_ready or state.tuner_done:
         return
-    while _wanted(state):
+    while _slot_would_idle(state):
         if state.parked:
+            # Lookahead is about new decisions; this one was opened before, and those who
+            # fill the lookahead may be waiting for it.
             again = _parked_to_ask(state)
             if again is None:
                 return  # "not now" still stands: no new request either
@@ -70,15 +73,14 @@ def _open_requests(state: State, out: list[Action]) -> None:
             trial = new_trial(state, to=TrialState.OPEN)
         else:
             return
-        trial.asked += 1
+        asks(state, trial)
         out.append(OpenRequest(trial.id))
 
 
-def _wanted(state: State) -> bool:
+def _slot_would_idle(state: State) -> bool:
     busy = len(state.running) + len(state.queued) + len(state.backoff) + len(state.open)
     return (
         busy < state.settings.slots
-        and len(state.blocked) + len(state.held) < state.lookahead
         and len(state.delivering) <= 4 * state.settings.slots + DELIVERY_BACKLOG
     )
 
@@ -91,6 +93,8 @@ def _parked_to_ask(state: State) -> TrialId | None:
 
 
 def _may_open_another(state: State) -> bool:
+    if len(state.blocked) + len(state.held) >= state.lookahead:
+        return False
     limit = state.settings.max_trials
     if limit is None:
         return True
@@ -104,13 +108,17 @@ def _tuner_is_done(state: State) -> bool:
         and state.host_ready
         and not (state.open or state.running or state.queued or state.backoff or state.delivering)
         and _parked_to_ask(state) is None
+        # Every wait of ours ends at a parked request then; a thread in a wait that is not
+        # ours may still come back with a trial.
+        and not stalls.foreign(state)
     )
 
 
 def _end_parked(state: State, out: list[Action]) -> None:
     for trial_id in list(state.parked):
         end_without_trial(state, state.trials[trial_id], out)
-    if not (state.blocked or state.held):
+    left = state.open or state.blocked or state.held or state.delivering
+    if not left:  # else those who waited for it may still bring results
         state.tuner_done = True
 
 

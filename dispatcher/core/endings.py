@@ -65,8 +65,9 @@ def _no(reason: FailReason) -> Verdict:
 
 
 def retries(trial: Trial, reason: EndReason, settings: Settings) -> bool:
-    """Whether another attempt follows. A trial that has reported its result is never retried."""
-    if trial.final is not None:
+    """Whether another attempt follows. A trial that has reported its result, or that was to
+    be ended, is never tried again."""
+    if trial.final is not None or trial.kill_reason is not None:
         return False
     match reason:
         case EndReason.SHUTDOWN:

@@ -2,7 +2,7 @@
 
 from dispatcher.core import waits
 from dispatcher.core.actions import Action, Deliver, OpenGate, TrialIsOver
-from dispatcher.core.endings import inherited_failure
+from dispatcher.core.endings import CHAIN_LIMIT, inherited_failure
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Outcome, State, Trial, TrialState, Verdict
 from dispatcher.core.moves import move
@@ -36,8 +36,7 @@ def _release_held(state: State, child: Trial, answer: waits.Answer, out: list[Ac
         return
     assert answer.parent is not None
     assert answer.verdict is not None
-    chain = (answer.parent, *answer.verdict.chain)
-    fail_unstarted(state, child, FailReason.FAILED, chain, out)
+    fail_unstarted(state, child, FailReason.FAILED, (answer.parent, *answer.verdict.chain), out)
 
 
 def fail_unstarted(
@@ -51,7 +50,7 @@ def fail_unstarted(
     """End a proposed trial that never got an attempt; the tuner hears ``trial_end(False)``."""
     child.outcome = outcome
     child.success = False
-    child.verdict_due = Verdict(reason, chain)
+    child.verdict_due = Verdict(reason, chain[:CHAIN_LIMIT])
     deliver(state, child, out)
 
 

@@ -127,10 +127,13 @@ class Trial:
     parent: TrialId | None = None  # the trial whose save_path is this one's restore_path
     by_hand: bool = False
     asked: int = 0  # how often the tuner was asked for this request
+    asked_after: int = 0  # results delivered when it was asked last
+    tuner_errors: int = 0  # how often the tuner failed to answer it
     attempt: int = 0  # number of the newest attempt, 0 before the first
     attempt_state: AttemptState | None = None
     worker: WorkerId | None = None
-    last_seq: int = 0  # highest message number taken from the newest attempt
+    last_seq: int = 0  # highest number of a metric taken from the newest attempt
+    weights_seq: int = 0  # number of the message that told of ``weights``
     failures: int = 0  # attempts that count against trial_retries
     losses: int = 0  # attempts that do not
     final: str | None = None  # JSON text of the final metric
@@ -185,7 +188,8 @@ class Worker:
 
 @dataclass(slots=True)
 class State:
-    """Everything the core knows. See :mod:`dispatcher.core.check` for what must always hold."""
+    """Everything the core knows. See :mod:`dispatcher.core.invariants` for what must
+    always hold."""
 
     settings: Settings
     phase: Phase = Phase.RUNNING
@@ -202,9 +206,11 @@ class State:
     tuner_errors_in_a_row: int = 0
     tuner_done: bool = False
     results_seen: int = 0  # ends delivered so far; a parked request is asked again after one
+    search_space: str | None = None  # newest one, if it was changed while we ran
     lookahead_extra: int = 0  # what ``onStall: grow`` has added
     quiet_since: float | None = None  # nothing but open requests is left since then
     fail_at: float | None = None  # a stall was named; time for the stacks to come in
+    deadlock_named: bool = False  # once is enough
 
     next_id: TrialId = TrialId(0)  # noqa: RUF009 - a NewType is a plain int
     submitted: int = 0  # trials with parameters that came from the tuner
@@ -213,7 +219,7 @@ class State:
 
     open: dict[TrialId, None] = field(default_factory=dict)
     blocked: dict[TrialId, None] = field(default_factory=dict)
-    parked: dict[TrialId, int] = field(default_factory=dict)  # → results_seen when parked
+    parked: dict[TrialId, int] = field(default_factory=dict)  # → results it was answered with
     held: dict[TrialId, None] = field(default_factory=dict)
     queued: deque[TrialId] = field(default_factory=deque)
     running: dict[TrialId, None] = field(default_factory=dict)

@@ -19,7 +19,8 @@ def move(state: State, trial: Trial, to: TrialState, *, due: float = 0.0) -> Non
         case TrialState.BLOCKED:
             state.blocked[trial.id] = None
         case TrialState.PARKED:
-            state.parked[trial.id] = state.results_seen
+            # Not ``results_seen``: a result that crossed with "not now" could change it.
+            state.parked[trial.id] = trial.asked_after
         case TrialState.HELD:
             state.held[trial.id] = None
         case TrialState.QUEUED:
@@ -71,3 +72,10 @@ def new_trial(state: State, *, to: TrialState, by_hand: bool = False) -> Trial:
     state.trials[number] = trial
     move(state, trial, to)
     return trial
+
+
+def asks(state: State, trial: Trial) -> None:
+    """The tuner is asked for this trial (again)."""
+    trial.asked += 1
+    trial.asked_after = state.results_seen
+    state.dirty[trial.id] = None

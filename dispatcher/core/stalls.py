@@ -11,23 +11,27 @@ from dispatcher.core.model import Phase, State
 from dispatcher.core.settings import LOOKAHEAD_CEILING, STALL_REPORT_S, StallPolicy
 
 
-def watch(state: State, out: list[Action]) -> None:
-    """Start, stop or act on the clock of a stall."""
+def watch(state: State, out: list[Action]) -> bool:
+    """Start, stop or act on the clock of a stall. True if the lookahead was raised."""
     if state.phase is not Phase.RUNNING or not state.host_ready or not _quiet(state):
         state.quiet_since = state.fail_at = None
-        return
+        state.deadlock_named = False
+        return False
     if state.fail_at is not None:
         if state.now >= state.fail_at:
             state.fail_at = None
             state.phase = Phase.DRAINING
             state.over_phase = Phase.FAILED
             state.phase_reason = "nothing can move any more: " + who_waits(state)
-        return
+        return False
     if state.quiet_since is None:
         state.quiet_since = state.now
-    certain = not state.open and not _foreign(state)
-    if certain or state.now >= state.quiet_since + state.settings.stall_timeout_s:
-        _name(state, certain, out)
+    certain = not state.open and not foreign(state)
+    due = state.now >= state.quiet_since + state.settings.stall_timeout_s
+    if due or (certain and not state.deadlock_named):
+        state.deadlock_named = certain
+        return _name(state, certain, out)
+    return False
 
 
 def _quiet(state: State) -> bool:
@@ -37,11 +41,12 @@ def _quiet(state: State) -> bool:
     return bool(state.open or state.blocked or state.held)
 
 
-def _foreign(state: State) -> bool:
+def foreign(state: State) -> bool:
+    """Whether a request stands in a wait that is not ours."""
     return any(state.waits[t].mode == "foreign" for t in state.blocked)
 
 
-def _name(state: State, certain: bool, out: list[Action]) -> None:
+def _name(state: State, certain: bool, out: list[Action]) -> bool:
     stuck = (*state.open, *state.blocked)[:64]
     text = who_waits(state)
     policy = state.settings.on_stall
@@ -51,13 +56,14 @@ def _name(state: State, certain: bool, out: list[Action]) -> None:
         state.lookahead_extra = min(room, state.lookahead_extra + state.settings.lookahead)
         state.quiet_since = state.now
         out.append(ReportStall(certain, f"{text}; lookahead raised to {state.lookahead}", stuck))
-        return
+        return True
     out.append(AskStacks(stuck))
     out.append(ReportStall(certain, text, stuck))
     if policy is StallPolicy.WAIT:
         state.quiet_since = state.now  # named again after another stallTimeout
     else:
         state.fail_at = state.now + STALL_REPORT_S
+    return False
 
 
 def who_waits(state: State, limit: int = 8) -> str:

@@ -7,6 +7,7 @@ attempt are late in every state (promise 3).
 """
 
 from dispatcher.core import events as e
+from dispatcher.core.model import Trial
 from dispatcher.core.model import TrialState as S
 
 ANY = frozenset(S)
@@ -57,3 +58,17 @@ ATTEMPT_EVENTS = (
     e.WeightsPublished,
     e.AttemptEnded,
 )
+
+
+def objection(trial: Trial, event: object) -> str:
+    """Why a trial in a legal state cannot take the event all the same; empty if it can.
+
+    Result, then end, then gate, each once: DELIVERING is one state for both calls, so what
+    orders them is said here (promises 1 and 2).
+    """
+    owed = trial.told is not None and not trial.result_delivered
+    if isinstance(event, e.ResultDelivered) and not owed:
+        return "its result was delivered before" if trial.result_delivered else "it has no result"
+    if isinstance(event, e.EndDelivered) and owed:
+        return "its result was not delivered yet (promise 1)"
+    return ""

@@ -123,7 +123,7 @@ def _after(state: State, wait: Wait, parent: TrialId) -> Answer:
     """:func:`resolve`, without looking at all parents where this one decides."""
     verdict = state.trials[parent].verdict
     assert verdict is not None
-    if wait.mode == "all":
+    if wait.mode != "any":  # "all", or a held trial with its one parent
         if not verdict.ok:
             return Answer("failed", parent, verdict)
         return Answer("pending") if wait.missing else Answer("granted")

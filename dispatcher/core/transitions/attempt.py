@@ -18,12 +18,13 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
     worker.slots = event.slots
     worker.alive = True
     worker.losses = 0
-    held = dict(event.holds)
-    for trial_id in list(worker.running):
+    held = set(event.holds)
+    for trial_id in sorted(worker.running):
         trial = state.trials[trial_id]
-        if held.get(trial_id) == trial.attempt:
-            continue
-        if trial.attempt_state is AttemptState.STARTING:
+        if (trial_id, trial.attempt) in held:
+            if trial.attempt_state is AttemptState.STOPPING:
+                out.append(stop_of(state, trial))  # it may never have heard of it
+        elif trial.attempt_state is AttemptState.STARTING:
             out.append(start_of(state, trial))
         else:
             attempt_over(state, trial, EndReason.LOST, out)
@@ -44,7 +45,7 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
         worker = state.workers[event.worker] = Worker(event.worker, 0)
     worker.alive = False
     worker.losses += 1
-    for trial_id in list(worker.running):
+    for trial_id in sorted(worker.running):
         attempt_over(state, state.trials[trial_id], EndReason.LOST, out)
     if state.phase not in (Phase.RUNNING, Phase.DRAINING):
         return
@@ -62,8 +63,7 @@ def start_attempt(state: State, trial: Trial, worker: Worker, out: list[Action])
     trial.attempt += 1
     trial.attempt_state = AttemptState.STARTING
     trial.worker = worker.id
-    trial.last_seq = 0
-    trial.kill_reason = None
+    trial.last_seq = trial.weights_seq = 0
     worker.running.add(trial.id)
     out.append(start_of(state, trial))
 
@@ -84,46 +84,56 @@ def start_of(state: State, trial: Trial) -> StartAttempt:
     )
 
 
+def stop_of(state: State, trial: Trial) -> StopAttempt:
+    """The message that ends the trial's newest attempt with the usual grace."""
+    assert trial.worker is not None
+    reason = trial.kill_reason or EndReason.SHUTDOWN
+    grace = state.settings.trial_stop_grace_s
+    return StopAttempt(trial.worker, trial.id, trial.attempt, reason, grace)
+
+
 def attempt_started(state: State, event: e.AttemptStarted) -> None:
     """The process is there."""
-    trial = state.trials[event.trial]
+    _has_started(state, state.trials[event.trial])
+
+
+def _has_started(state: State, trial: Trial) -> None:
+    """What speaks has started: it is not asked for a second time under the same number."""
     if trial.attempt_state is AttemptState.STARTING:
         trial.attempt_state = AttemptState.RUNNING
-        state.dirty[trial.id] = None
+    state.dirty[trial.id] = None
 
 
 def metric_reported(state: State, event: e.MetricReported) -> bool:
     """Only the newest value is kept here; the metrics table has them all."""
-    return _take(state.trials[event.trial], event.seq, last=event.value)
+    trial = state.trials[event.trial]
+    if event.seq <= trial.last_seq:
+        return False  # said before: an agent that caught up repeats itself
+    trial.last_seq = event.seq
+    trial.last_intermediate = event.value
+    return True
 
 
 def final_reported(state: State, event: e.FinalReported) -> bool:
-    """The first final counts; it is held back until the attempt is over."""
+    """The first final counts, whatever metrics came before it (a replay has none); it is held
+    back until the attempt is over."""
     trial = state.trials[event.trial]
-    if not _take(trial, event.seq) or trial.final is not None:
+    if trial.final is not None:
         return False
     trial.final = event.value
-    state.dirty[trial.id] = None
+    _has_started(state, trial)
     return True
 
 
 def weights_published(state: State, event: e.WeightsPublished) -> bool:
     """Complete weights, told by the trial itself; the newest digest is the one to check."""
     trial = state.trials[event.trial]
-    if not _take(trial, event.seq) or trial.save_path is None:
+    if event.seq <= trial.weights_seq or trial.save_path is None:
         return False
+    trial.weights_seq = event.seq
     trial.weights = event.weights
     trial.self_published = True
-    state.dirty[trial.id] = None
-    return True
-
-
-def _take(trial: Trial, seq: int, last: str | None = None) -> bool:
-    if seq <= trial.last_seq:
-        return False  # said before: an agent that caught up repeats itself
-    trial.last_seq = seq
-    if last is not None:
-        trial.last_intermediate = last
+    _has_started(state, trial)
     return True
 
 
@@ -143,8 +153,8 @@ def attempt_over(state: State, trial: Trial, reason: EndReason, out: list[Action
     if worker is not None:
         worker.running.discard(trial.id)
     trial.attempt_state = None
-    if trial.kill_reason is EndReason.KILLED and reason is EndReason.LOST:
-        reason = EndReason.KILLED  # the user wanted it gone, and gone it is
+    if trial.kill_reason is not None and reason in (EndReason.LOST, EndReason.SHUTDOWN):
+        reason = trial.kill_reason  # it was to end, and end it did
     if retries(trial, reason, state.settings):
         _retry(state, trial, reason)
         return

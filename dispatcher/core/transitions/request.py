@@ -101,14 +101,14 @@ def admit(
     """Take a proposal in, or return the sentence that refuses it (nothing has changed then)."""
     parent: TrialId | None = None
     if restore_path is not None and not restore_path.startswith("/"):
+        if save_path is not None and f"{restore_path}/".startswith(f"{save_path}/"):
+            return f"trial {trial.id} would restore from its own save path {save_path!r}"
         parent = owner_of(state, restore_path)
         if parent is None:
             return (
                 f"restore path {restore_path!r} is no trial's save path; "
                 "pretrained weights belong under a folder named in weightsReadRoots"
             )
-        if parent == trial.id:
-            return f"trial {trial.id} would restore from its own save path {restore_path!r}"
     if save_path is not None:
         refusal = claim(state, trial.id, save_path)
         if refusal is not None:
@@ -136,9 +136,8 @@ def _enqueue(state: State, trial: Trial, out: list[Action]) -> None:
             return
         waits.draw(state, trial.id, 0, (parent,), "held")
         move(state, trial, TrialState.HELD)
-    elif not verdict.ok or state.trials[parent].weights is None:
-        reason = verdict.reason or FailReason.WEIGHTS_MISSING
-        fail_unstarted(state, trial, reason, (parent, *verdict.chain), out)
+    elif not verdict.ok:
+        fail_unstarted(state, trial, FailReason.FAILED, (parent, *verdict.chain), out)
     elif parent in state.removed_weights:
         fail_unstarted(state, trial, FailReason.WEIGHTS_GONE, (parent,), out)
     else:
@@ -161,12 +160,15 @@ def request_failed(state: State, event: e.RequestFailed, out: list[Action]) -> N
 
 def _request_error(state: State, trial: Trial, text: str, out: list[Action]) -> None:
     state.tuner_errors_in_a_row += 1
-    policy = state.settings.on_tuner_error
-    if policy is TunerErrorPolicy.RETRY and trial.asked <= REQUEST_RETRIES:
+    trial.tuner_errors += 1
+    if (
+        state.settings.on_tuner_error is TunerErrorPolicy.RETRY
+        and trial.tuner_errors <= REQUEST_RETRIES
+        and state.tuner_errors_in_a_row < TUNER_ERRORS_IN_A_ROW
+    ):
+        trial.asked_after = -1  # to be asked again at once
         move(state, trial, TrialState.PARKED)
-        state.parked[trial.id] = -1  # to be asked again at once
-        if state.tuner_errors_in_a_row < TUNER_ERRORS_IN_A_ROW:
-            return
+        return
     end_without_trial(state, trial, out)
     tuner_error(state, "generate_parameters", text)
 

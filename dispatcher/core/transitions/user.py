@@ -32,8 +32,9 @@ def trial_stop_requested(state: State, event: e.TrialStopRequested, out: list[Ac
     """Kill a trial in whatever state it is."""
     trial = state.trials[event.trial]
     if trial.state is TrialState.RUNNING:
-        if trial.attempt_state is not AttemptState.STOPPING:
-            trial.kill_reason = event.reason
+        trial.kill_reason = trial.kill_reason or event.reason
+        state.dirty[trial.id] = None
+        if trial.attempt_state is not AttemptState.STOPPING:  # else this is why, from now on
             stop_attempt(state, trial, event.reason, state.settings.trial_stop_grace_s, out)
     elif trial.state in (TrialState.OPEN, TrialState.BLOCKED, TrialState.PARKED):
         out.append(CancelRequest(trial.id))
@@ -70,7 +71,8 @@ def stop_requested(state: State, event: e.StopRequested, out: list[Action]) -> N
         for trial_id in state.running:
             trial = state.trials[trial_id]
             if trial.attempt_state is not AttemptState.STOPPING or event.grace_s is not None:
-                stop_attempt(state, trial, EndReason.SHUTDOWN, grace, out)
+                reason = trial.kill_reason or EndReason.SHUTDOWN
+                stop_attempt(state, trial, reason, grace, out)
     elif state.phase is Phase.RUNNING:
         state.phase = Phase.DRAINING
 
@@ -88,13 +90,15 @@ def head_started(state: State, event: e.HeadStarted) -> None:
     state.tuner_errors_in_a_row = 0
     state.host_restarts = 0
     state.quiet_since = state.fail_at = None
+    state.deadlock_named = False
     host_gone(state)
     for worker in state.workers.values():
         worker.alive = False
         worker.losses = 0
     for trial_id in state.running:
         trial = state.trials[trial_id]
-        if trial.attempt_state is AttemptState.STOPPING:
+        # What was stopped with the experiment goes on with it; what was killed is not forgiven.
+        if trial.attempt_state is AttemptState.STOPPING and trial.kill_reason is None:
             trial.attempt_state = AttemptState.RUNNING
 
 
