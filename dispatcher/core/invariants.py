@@ -1,0 +1,85 @@
+"""What must hold after every event, recounted from the trials alone.
+
+On after each event in tests and simulation, and under ``debug``; costs a walk over all trials.
+"""
+
+from dispatcher.core.model import Outcome, State, Trial, TrialState
+from dispatcher.errors import BrokenInvariant
+
+
+def check(state: State) -> None:
+    """Recount everything that is kept twice. Raises :class:`BrokenInvariant`."""
+    _collections(state)
+    _waits(state)
+    on_workers = [t for w in state.workers.values() for t in w.running]
+    _must(sorted(on_workers) == sorted(state.running), "workers and running trials differ")
+    for path, owner in state.claims.items():
+        _must(state.trials[owner].save_path == path, f"{path!r} is claimed for trial {owner}")
+    from_tuner = 0
+    for trial in state.trials.values():
+        _trial(state, trial)
+        proposed = bool(trial.outcome) or trial.state not in _REQUESTS
+        from_tuner += proposed and not trial.by_hand and not _without_trial(trial)
+    _must(state.submitted == from_tuner, f"{state.submitted} submitted, {from_tuner} recounted")
+
+
+_REQUESTS = (TrialState.OPEN, TrialState.BLOCKED, TrialState.PARKED)
+
+
+def _without_trial(trial: Trial) -> bool:
+    return trial.outcome is Outcome.NO_TRIAL
+
+
+def _collections(state: State) -> None:
+    kept = {
+        TrialState.OPEN: list(state.open),
+        TrialState.BLOCKED: list(state.blocked),
+        TrialState.PARKED: list(state.parked),
+        TrialState.HELD: list(state.held),
+        TrialState.QUEUED: list(state.queued),
+        TrialState.RUNNING: list(state.running),
+        TrialState.BACKOFF: list(state.backoff),
+        TrialState.DELIVERING: list(state.delivering),
+    }
+    for name, ids in kept.items():
+        found = sorted(t.id for t in state.trials.values() if t.state is name)
+        _must(sorted(ids) == found, f"{name} holds {ids}, the trials say {found}")
+
+
+def _waits(state: State) -> None:
+    waiting = {*state.blocked, *state.held}
+    _must(set(state.waits) == waiting, f"waits of {set(state.waits)}, but {waiting} wait")
+    for waiter, wait in state.waits.items():
+        held = wait.mode == "held"
+        _must(held == (waiter in state.held), f"{waiter} waits as {wait.mode!r}")
+        _must(bool(wait.missing) != (wait.mode == "foreign"), f"{waiter} waits for nobody")
+        for parent in wait.missing:
+            _must(state.trials[parent].verdict is None, f"{waiter} waits for an open gate")
+            _must(waiter in state.waiters.get(parent, {}), f"{waiter} would not be woken")
+    for parent, waiters in state.waiters.items():
+        for waiter in waiters:
+            _must(parent in state.waits[waiter].missing, f"{waiter} does not wait for {parent}")
+
+
+def _trial(state: State, trial: Trial) -> None:
+    _must(
+        (trial.verdict is not None) == (trial.state is TrialState.ENDED),
+        f"gate of {trial!r} does not fit its state",
+    )
+    if trial.save_path is not None:
+        _must(state.claims.get(trial.save_path) == trial.id, f"{trial!r} lost its claim")
+    runs = trial.state is TrialState.RUNNING
+    _must(runs == (trial.attempt_state is not None), f"{trial!r} is {trial.attempt_state}")
+    if runs:
+        _must(trial.worker is not None, f"{trial!r} runs nowhere")
+    if trial.state is TrialState.DELIVERING:
+        _must(trial.verdict_due is not None, f"{trial!r} is delivered without a verdict")
+    if runs and trial.parent is not None:
+        parent = state.trials[trial.parent]
+        ready = parent.verdict is not None and parent.verdict.ok and parent.weights is not None
+        _must(ready, f"{trial!r} runs before {parent!r} could bequeath (promise 1)")
+
+
+def _must(holds: bool, story: str) -> None:
+    if not holds:
+        raise BrokenInvariant(story)
