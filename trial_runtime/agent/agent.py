@@ -43,7 +43,7 @@ LINGER_S = 0.01
 ENOUGH_WORDS = 512
 
 #: After a shutdown the head may take this long to acknowledge the last words.
-FAREWELL_S = 5.0
+FAREWELL_S = 2.0
 
 _log = logging.getLogger("bequeath.agent")
 

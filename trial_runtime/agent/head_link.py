@@ -58,10 +58,13 @@ class HeadLink:
     def receive(self) -> list[wire.FromHead]:
         """Orders of the head that leads; all else is dealt with here."""
         orders: list[wire.FromHead] = []
+        welcomed = False
         while True:
             try:
                 payload = self.socket.recv(zmq.NOBLOCK)
             except zmq.Again:
+                if welcomed:
+                    self.greet()
                 return orders
             try:
                 frame = wire.from_head(payload)
@@ -78,7 +81,7 @@ class HeadLink:
                 self._greeted = False
             for message in frame.messages:
                 if type(message) is wire.Welcome:
-                    self.greet()
+                    welcomed = True
                 elif type(message) is wire.Ack:
                     self._outbox.acknowledge(message.number)
                 elif type(message) is not wire.Ping:

@@ -12,8 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from dispatcher.backends.local.identity import (
     AgentRecord,
+    agent_routing_id,
     is_running,
     read_record,
     record_of,
@@ -28,6 +31,9 @@ from dispatcher.ports import Link
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, encode_config
 from trial_runtime.agent.sweep import kill_sessions_below
+
+#: Words after which an acknowledgement does not wait for an order to go with.
+ACKNOWLEDGE_EVERY = 256
 
 #: The head speaks at least this often, so that an agent can tell a quiet head from a dead one.
 PING_S = 1.0
@@ -53,10 +59,9 @@ class LocalBackend:
     the record in the experiment's folder and takes it up again.
 
     Args:
-        link: the agent's place on the head's ROUTER (its routing id is that of
-            ``config.head``, from :func:`agent_routing_id`).
+        link: a place on the head's ROUTER; it is renewed to the agent's own routing id, which
+            is kept in the experiment's folder, so that a later head hears the same agent.
         config: what the agent is told; ``config.epoch`` is this head's epoch.
-        folder: the experiment's folder, for the agent's record, configuration and log.
         suspect_s: silence after which the agent is named in :meth:`waiting`.
         lost_s: silence after which a living agent is given up and killed.
         clock: monotonic seconds.
@@ -66,14 +71,16 @@ class LocalBackend:
         self,
         link: Link,
         config: AgentConfig,
-        folder: Path,
         *,
         suspect_s: float = 30.0,
         lost_s: float = 120.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        folder = Path(config.experiment_folder)
+        routing_id = agent_routing_id(folder, config.worker)
+        link.renew(routing_id)
         self._link = link
-        self._config = config
+        self._config = replace(config, head=replace(config.head, routing_id=routing_id))
         self._folder = folder
         self._suspect_s = suspect_s
         self._lost_s = lost_s
@@ -86,6 +93,7 @@ class LocalBackend:
         self._joined = False
         self._received = 0  # number of the newest word taken from this life
         self._acknowledged = 0
+        self._told = 0  # what the agent has been told of that
         self._running = 0
         self._heard_at = clock()
         self._spoke_at = clock()
@@ -106,17 +114,24 @@ class LocalBackend:
 
     def acknowledge(self) -> None:
         """All words received are on disk; told to the agent at the next :meth:`flush`."""
-        if self._received > self._acknowledged:
-            self._acknowledged = self._received
-            self._outgoing.append(wire.Ack(self._received))
+        self._acknowledged = self._received
 
     def flush(self) -> None:
-        """Send what was buffered as one frame; kept for the next time if it cannot go now."""
-        if not self._outgoing:
-            return
+        """Send what was buffered as one frame; kept for the next time if it cannot go now.
+
+        Acknowledgements alone wait for company: the next order, or the next :meth:`check`.
+        """
+        if self._acknowledged - self._told >= ACKNOWLEDGE_EVERY or self._outgoing:
+            self._send_all()
+
+    def _send_all(self) -> None:
         if not self._joined:
             return
-        if self._send(self._outgoing):
+        messages = self._outgoing
+        if self._acknowledged > self._told:
+            messages = [wire.Ack(self._acknowledged), *messages]
+        if messages and self._send(messages):
+            self._told = self._acknowledged
             self._outgoing = []
 
     # -- words ---------------------------------------------------------------------------------
@@ -164,7 +179,7 @@ class LocalBackend:
                 events += self._lose(f"silent for {now - self._heard_at:.0f} s")
         if self._joined and now - self._spoke_at >= PING_S:
             self._send([wire.Ping()])
-        self.flush()
+        self._send_all()
         return events
 
     def waiting(self) -> str | None:
@@ -213,7 +228,7 @@ class LocalBackend:
 
         Blocks at most ``deadline_s`` and the moment that SIGKILL takes.
         """
-        self.flush()
+        self._send_all()
         if leave_running or self._record is None:
             return
         self._closing = True
@@ -264,7 +279,7 @@ class LocalBackend:
             return  # said twice; the words that follow are told apart by their numbers
         self._life = hello.life
         self._joined = True
-        self._received = self._acknowledged = hello.first - 1
+        self._received = self._acknowledged = self._told = hello.first - 1
         held = set(hello.holds)
         # Orders for an agent before this one are void: the core will give them again.
         self._outgoing = []
