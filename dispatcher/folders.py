@@ -47,6 +47,11 @@ class ExperimentFolder:
         return self.path / "logs"
 
     @property
+    def code(self) -> Path:
+        """The copy of the code directory, if the file asks for one."""
+        return self.path / "code"
+
+    @property
     def weights(self) -> Path:
         """The weights root, if the file names no other."""
         return self.path / "weights"

@@ -30,7 +30,8 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.model import OVER, Phase
 from dispatcher.engine import Engine
-from dispatcher.errors import BequeathError, InternalError, UserError
+from dispatcher.errors import BequeathError, InternalError, PermanentBackendError, UserError
+from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.experiment.updates import apply_update
@@ -65,6 +66,8 @@ def create(config: ExperimentConfig) -> Path:
     if config.seed is None:
         config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
     folder = ExperimentFolder.make(config.experiment_working_directory, config.experiment_name)
+    if config.training_service.code_snapshot:
+        config = _with_code_snapshot(config, folder)
     folder.config.write_text(to_json(config))
     weights_root(config, folder).mkdir(parents=True, exist_ok=True)
     journal = SqliteJournal.open(folder.journal)
@@ -76,6 +79,18 @@ def create(config: ExperimentConfig) -> Path:
     finally:
         journal.close()
     return folder.path
+
+
+def _with_code_snapshot(config: ExperimentConfig, folder: ExperimentFolder) -> ExperimentConfig:
+    """Copy the code directory into the experiment, and let trials run from there."""
+    base = config.experiment_working_directory
+    try:
+        copy_code(config.trial_code_directory, folder.code, (base,))
+    except OSError as error:
+        raise PermanentBackendError(
+            f"cannot copy the code directory: {error.strerror or error}", where=str(folder.code)
+        ) from error
+    return config.model_copy(update={"trial_code_directory": folder.code})
 
 
 class Head:

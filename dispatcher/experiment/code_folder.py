@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -110,3 +111,19 @@ def _rounded(size: int) -> str:
         if size >= unit:
             return f"{size / unit:.1f}{name}"
     return f"{size}b"
+
+
+def copy_code(folder: Path, to: Path, excluded: Collection[Path] = ()) -> None:
+    """Copy what belongs to the code; links stay links. ``to`` must not exist yet.
+
+    Raises:
+        OSError: something cannot be read or written.
+    """
+    to.mkdir(parents=True)
+    for entry in walk_code(folder, (*excluded, to)):
+        target = to / Path(entry.path).relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if entry.is_dir(follow_symlinks=False):
+            target.mkdir(exist_ok=True)
+        else:
+            shutil.copy2(entry.path, target, follow_symlinks=False)

@@ -1,0 +1,32 @@
+"""Tuners that cost next to nothing."""
+
+from tuners import Tuner
+
+
+class Counting(Tuner):
+    """Proposes the parameter id."""
+
+    def update_search_space(self, search_space):
+        pass
+
+    def generate_parameters(self, parameter_id):
+        return {"x": parameter_id}
+
+    def receive_trial_result(self, parameter_id, parameters, value):
+        pass
+
+    def trial_end(self, parameter_id, success):
+        pass
+
+
+class Waiting(Counting):
+    """The first ``parents`` requests return at once; request *i* after them waits for parent
+    *i mod parents*."""
+
+    def __init__(self, parents):
+        self.parents = parents
+
+    def generate_parameters(self, parameter_id):
+        if parameter_id >= self.parents:
+            self.wait_for(parameter_id % self.parents)
+        return {"x": parameter_id}
