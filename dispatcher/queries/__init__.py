@@ -1,0 +1,75 @@
+"""The read side: what the command line, notebooks and the web page are told.
+
+Every function here only reads: an experiment's folder and its store, through a read-only
+connection of its own, whether a head is writing meanwhile, has crashed, or is long gone.
+Answers are frozen records with ``to_json``. Nothing is cached, nothing is decided, no
+process is asked: what only a running head knows (who waits for whom, stacks) is the
+control channel's business.
+
+Read ``reader.py`` first (what is open while one asks), then ``records.py`` (the answers).
+"""
+
+from __future__ import annotations
+
+from dispatcher.queries.experiments import (
+    base_folder,
+    experiments,
+    find_experiment,
+    newest_experiment,
+)
+from dispatcher.queries.export import export_csv, export_rows
+from dispatcher.queries.lineage import Lineage, LineageNode, lineage
+from dispatcher.queries.lineage_text import lineage_text
+from dispatcher.queries.progress import Progress, ProgressPoint, progress
+from dispatcher.queries.reader import ExperimentReader
+from dispatcher.queries.records import (
+    Attempt,
+    MetricPoint,
+    OptimizeMode,
+    TrialDetail,
+    TrialSummary,
+)
+from dispatcher.queries.status import ExperimentStatus
+from dispatcher.queries.summary import ExperimentListing, ExperimentSummary, experiment_summary
+from dispatcher.queries.trials import (
+    TrialFilter,
+    TrialNotFound,
+    TrialSort,
+    best,
+    list_trials,
+    metrics,
+    trial,
+)
+
+__all__ = [
+    "Attempt",
+    "ExperimentListing",
+    "ExperimentReader",
+    "ExperimentStatus",
+    "ExperimentSummary",
+    "Lineage",
+    "LineageNode",
+    "MetricPoint",
+    "OptimizeMode",
+    "Progress",
+    "ProgressPoint",
+    "TrialDetail",
+    "TrialFilter",
+    "TrialNotFound",
+    "TrialSort",
+    "TrialSummary",
+    "base_folder",
+    "best",
+    "experiment_summary",
+    "experiments",
+    "export_csv",
+    "export_rows",
+    "find_experiment",
+    "lineage",
+    "lineage_text",
+    "list_trials",
+    "metrics",
+    "newest_experiment",
+    "progress",
+    "trial",
+]

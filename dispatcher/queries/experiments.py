@@ -1,0 +1,117 @@
+"""All experiments below a folder, and the one that a user means."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+from typing import Final
+
+from dispatcher.errors import ExperimentNotFound, UserError
+from dispatcher.queries.reader import CONFIG_NAME, STORE_NAME
+from dispatcher.queries.summary import ExperimentListing, listing
+
+#: Names the folder below which experiments are looked for.
+HOME_VARIABLE: Final = "BEQUEATH_HOME"
+_DEFAULT: Final = "~/bequeath-experiments"
+
+_NAMES_SHOWN: Final = 5
+
+
+def base_folder() -> Path:
+    """Where experiments are looked for: BEQUEATH_HOME, else the experiment file's default."""
+    return Path(os.environ.get(HOME_VARIABLE) or _DEFAULT).expanduser()
+
+
+def experiments(base: Path | None = None) -> list[ExperimentListing]:
+    """All experiments below a folder, the newest first. A damaged one says what its problem is."""
+    found = [listing(folder) for folder in _folders(base or base_folder())]
+    return sorted(found, key=lambda one: (-(one.created_at or 0.0), one.id))
+
+
+def find_experiment(word: str, base: Path | None = None) -> Path:
+    """The folder of the experiment that a user means.
+
+    Args:
+        word: its folder, its id, a beginning that only its id has, or its name.
+        base: where to look; by default :func:`base_folder`.
+
+    Raises:
+        ExperimentNotFound: there is none; the hint names those that are spelt alike.
+        UserError: there are several; the hint names them.
+    """
+    path = Path(word).expanduser()
+    if os.sep in word or word in (".", ".."):
+        if _is_experiment(path):
+            return path.resolve()
+        raise ExperimentNotFound(
+            "there is no experiment in this folder",
+            hint="an experiment's folder holds experiment.json and journal.sqlite",
+            where=str(path),
+        )
+    base = base or base_folder()
+    folders = _folders(base)
+    by_id = {folder.name: folder for folder in folders}
+    if word in by_id:
+        return by_id[word]
+    alike = [folder for name, folder in by_id.items() if word and name.startswith(word)]
+    if len(alike) == 1:
+        return alike[0]
+    listed = [listing(folder) for folder in folders]
+    named = [one for one in listed if one.name == word]
+    if len(named) == 1:
+        return by_id[named[0].id]
+    if named or alike:
+        ids = [one.id for one in named] or sorted(folder.name for folder in alike)
+        raise UserError(
+            f"{len(ids)} experiments go by {word!r}",
+            hint=f"say which one: {_some(ids)}",
+            where=str(base),
+        )
+    raise _not_found(word, base, listed)
+
+
+def newest_experiment(base: Path | None = None) -> Path:
+    """The folder of the experiment that was created last. Raises ``ExperimentNotFound``."""
+    base = base or base_folder()
+    found = [one for one in experiments(base) if not one.problem]
+    if not found:
+        raise _not_found("", base, [])
+    return Path(found[0].folder)
+
+
+def _not_found(word: str, base: Path, listed: list[ExperimentListing]) -> ExperimentNotFound:
+    names = {name for one in listed for name in (one.id, one.name)}
+    if not names:
+        return ExperimentNotFound(
+            "there are no experiments yet",
+            hint=f"start one with 'bequeath run FILE', or set {HOME_VARIABLE} to where they are",
+            where=str(base),
+        )
+    near = difflib.get_close_matches(word, sorted(names), n=_NAMES_SHOWN, cutoff=0.5)
+    return ExperimentNotFound(
+        f"no experiment goes by {word!r}",
+        hint=f"did you mean {_some(near)}?" if near else f"there are {_some(sorted(names))}",
+        where=str(base),
+    )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return ", ".join(names[:_NAMES_SHOWN]) + more
+
+
+def _folders(base: Path) -> list[Path]:
+    try:
+        inside = sorted(base.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise UserError(
+            f"the experiments cannot be listed: {error.strerror or error}", where=str(base)
+        ) from error
+    return [folder for folder in inside if _is_experiment(folder)]
+
+
+def _is_experiment(folder: Path) -> bool:
+    return (folder / STORE_NAME).is_file() or (folder / CONFIG_NAME).is_file()

@@ -1,0 +1,85 @@
+"""All trials as a table, for a spreadsheet or a data frame: parameters in columns of their own."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any, Final
+
+from dispatcher.queries.reader import ExperimentReader
+from dispatcher.queries.records import TrialSummary
+from dispatcher.queries.trials import TrialFilter, list_trials
+
+#: Columns of the table before those of the parameters.
+COLUMNS: Final = (
+    "trial", "state", "outcome", "value", "parent", "by_hand", "attempts", "worker",
+    "save_path", "restore_path", "weights_digest", "weights_bytes", "asked_at", "proposed_at",
+    "started_at", "ended_at", "cpu_s", "wall_s", "error",
+)  # fmt: skip
+
+_PREFIX: Final = "parameters."
+
+# A spreadsheet takes a cell that begins so for a formula; a trial's text must not become one.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def export_rows(
+    reader: ExperimentReader,
+    wanted: TrialFilter = TrialFilter(),  # noqa: B008 - frozen
+) -> list[dict[str, Any]]:
+    """One flat dict a trial. Nested parameters become ``parameters.block.kernel``; lists stay."""
+    return [_row(summary) for summary in list_trials(reader, wanted)]
+
+
+def export_csv(
+    reader: ExperimentReader,
+    wanted: TrialFilter = TrialFilter(),  # noqa: B008 - frozen
+) -> str:
+    """The same as CSV text, with a header; lists as JSON, nothing as an empty cell."""
+    rows = export_rows(reader, wanted)
+    known = dict.fromkeys(COLUMNS)
+    parameters = {name: None for row in rows for name in row if name not in known}
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [*COLUMNS, *sorted(parameters)], lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _cell(value) for name, value in row.items()})
+    return out.getvalue()
+
+
+def flatten(parameters: dict[str, Any], prefix: str = _PREFIX) -> dict[str, Any]:
+    """Nested dicts as one, keys joined by dots.
+
+    >>> flatten({"lr": 0.1, "block": {"kernel": 3, "more": {}}}, "")
+    {'lr': 0.1, 'block.kernel': 3}
+    """
+    flat: dict[str, Any] = {}
+    for key, value in parameters.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _row(summary: TrialSummary) -> dict[str, Any]:
+    values = {
+        "trial": summary.id,
+        "attempts": summary.attempt,
+        **{name: getattr(summary, name) for name in COLUMNS if name not in ("trial", "attempts")},
+    }
+    ordered = {name: values[name] for name in COLUMNS}
+    return ordered | flatten(summary.parameters)
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | dict):
+        return json.dumps(value)
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value

@@ -1,0 +1,16 @@
+"""Pictures of an experiment, as PNG files: progress, parallel coordinates, lineage.
+
+matplotlib is imported when the first picture is drawn, and only its file-writing part: no
+window, no display, no state shared with an author's own plots.
+"""
+
+from __future__ import annotations
+
+from dispatcher.queries.pictures.draw import (
+    Picture,
+    draw_lineage,
+    draw_parallel,
+    draw_progress,
+)
+
+__all__ = ["Picture", "draw_lineage", "draw_parallel", "draw_progress"]

@@ -1,0 +1,72 @@
+"""From an experiment to a PNG file; one function a kind of picture."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dispatcher.errors import UserError
+from dispatcher.queries.lineage import lineage
+from dispatcher.queries.progress import progress
+from dispatcher.queries.reader import ExperimentReader
+from dispatcher.queries.trials import TrialFilter, list_trials
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Picture(StrEnum):
+    """The kinds there are."""
+
+    PROGRESS = "progress"
+    PARALLEL = "parallel"
+    LINEAGE = "lineage"
+
+
+def draw_progress(reader: ExperimentReader, path: Path) -> None:
+    """Every result and the best so far, over time. Raises ``UserError``, as all here do."""
+    _need_matplotlib()
+    from dispatcher.queries.pictures.progress_picture import progress_figure
+
+    _save(progress_figure(progress(reader), reader.name), path)
+
+
+def draw_parallel(reader: ExperimentReader, path: Path) -> None:
+    """One line a trial through the axes of its parameters, coloured by value."""
+    _need_matplotlib()
+    from dispatcher.queries.pictures.parallel_picture import parallel_figure
+
+    trials = list_trials(reader, TrialFilter(with_value=True))
+    _save(parallel_figure(trials, reader.mode, reader.name), path)
+
+
+def draw_lineage(reader: ExperimentReader, path: Path, *, root: int | None = None) -> None:
+    """The inheritance tree, generations from left to right, the way to the best set out."""
+    _need_matplotlib()
+    from dispatcher.queries.pictures.lineage_picture import lineage_figure
+
+    _save(lineage_figure(lineage(reader, root=root), reader.name), path)
+
+
+def _need_matplotlib() -> None:
+    try:
+        import matplotlib.figure  # noqa: F401 - only whether it is there
+    except ImportError as error:
+        raise UserError(
+            "pictures need matplotlib, which is not installed",
+            hint="pip install 'bequeath[plot]'",
+        ) from error
+
+
+def _save(figure: Figure, path: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(figure)
+    facts: dict[str, Any] = {"Software": "bequeath"}
+    try:
+        figure.savefig(path, format="png", facecolor=figure.get_facecolor(), metadata=facts)
+    except OSError as error:
+        raise UserError(
+            f"the picture cannot be written: {error.strerror or error}", where=str(path)
+        ) from error

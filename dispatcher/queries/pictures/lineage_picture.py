@@ -1,0 +1,218 @@
+"""The inheritance tree: generations from left to right, colour for value, the way to the best
+in the accent colour."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from dispatcher.queries.lineage import Lineage, LineageNode
+from dispatcher.queries.pictures.lineage_layout import Layout, lay_out
+from dispatcher.queries.pictures.looks import (
+    ACCENT,
+    BAD,
+    FAINT,
+    INK,
+    PAPER,
+    QUIET,
+    ValueColours,
+    colour_bar,
+    empty,
+    figure_of,
+)
+
+# Inches; a tree of any size must come out as an image that opens.
+_ROW: Final = 0.30
+_COLUMN: Final = 1.15
+_MARGIN: Final = (0.55, 0.62, 0.98, 0.45)  # left, right, top, bottom
+_LARGEST: Final = (60.0, 90.0)
+_LABELS_BELOW: Final = 0.17  # inches a row: below it numbers would overlap
+
+
+def lineage_figure(tree: Lineage, name: str) -> Figure:
+    """Draw it."""
+    layout = lay_out(tree)
+    values = [node.value for node in tree.nodes.values() if node.value is not None]
+    if not tree.nodes:
+        return empty(figure_of(7.0, 3.0, name, "lineage"), "no trials yet")
+    loner_columns = max(8, 2 * layout.columns)
+    loner_rows = math.ceil(len(layout.loners) / loner_columns)
+    columns, rows = max(layout.columns, 1), layout.rows
+    tree_height = rows * _ROW
+    loner_height = loner_rows * 0.34 + 0.4 if layout.loners else 0.0
+    left, right, top, bottom = _MARGIN
+    width = min(_LARGEST[0], max(7.6, left + right + (columns - 1) * _COLUMN))
+    height = min(_LARGEST[1], max(3.4, top + bottom + tree_height + loner_height))
+    figure = figure_of(width, height, name, _subtitle(tree))
+    colours = ValueColours(values, tree.mode)
+    if values:
+        colour_bar(figure, colours, "value")
+
+    inner = height - top - bottom
+    share = tree_height / (tree_height + loner_height) if layout.loners else 1.0
+    if layout.places:
+        box = (left / width, (bottom + inner * (1 - share)) / height)
+        axes = figure.add_axes((*box, 1 - (left + right) / width, inner * share / height))
+        _draw_tree(axes, tree, layout, colours, inner * share / max(rows, 1.0))
+    if layout.loners:
+        box = (left / width, bottom / height)
+        axes = figure.add_axes((*box, 1 - (left + right) / width, inner * (1 - share) / height))
+        _draw_loners(axes, tree, layout, colours, loner_columns, loner_rows)
+    return figure
+
+
+def _subtitle(tree: Lineage) -> str:
+    inherited = sum(node.inherited for node in tree.nodes.values())
+    parts = [
+        f"{len(tree.nodes):,} trials",
+        f"{tree.generations} generation{'s' if tree.generations != 1 else ''}",
+        f"{inherited:,} with inherited weights",
+    ]
+    if tree.best is not None:
+        value = tree.nodes[tree.best].value
+        parts.append(f"best {value:.5g} (trial {tree.best})")
+    return "  ·  ".join(parts)
+
+
+def _draw_tree(
+    axes: Axes, tree: Lineage, layout: Layout, colours: ValueColours, row_inches: float
+) -> None:
+    axes.set_xlim(-0.12, max(layout.columns - 1, 1) + 0.12)
+    axes.set_ylim(layout.rows - 0.4, -0.6)
+    axes.set_facecolor(PAPER)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_yticks([])
+    _name_generations(axes, layout)
+
+    on_path = set(pairwise(tree.best_path))
+    inherited, others, best = [], [], []
+    for trial, place in layout.places.items():
+        parent = tree.nodes[trial].parent
+        if parent is None:
+            continue
+        curve = _bend(layout.places[parent], place)
+        if (parent, trial) in on_path:
+            best.append(curve)
+        elif tree.nodes[trial].inherited:
+            inherited.append(curve)
+        else:
+            others.append(curve)
+    thin = 1.0 if row_inches > _LABELS_BELOW else 0.55
+    axes.add_collection(
+        LineCollection(others, colors=FAINT, linewidths=thin, linestyles="dashed", zorder=1)
+    )
+    axes.add_collection(LineCollection(inherited, colors="#c3cad3", linewidths=thin, zorder=1))
+    axes.add_collection(
+        LineCollection(best, colors=ACCENT, linewidths=2.6, zorder=2, capstyle="round")
+    )
+    size = max(9.0, min(95.0, (row_inches * 72 * 0.62) ** 2))
+    _dots(axes, tree, layout.places, colours, size)
+    if row_inches > _LABELS_BELOW:
+        for trial, place in layout.places.items():
+            _name(axes, tree, tree.nodes[trial], place, math.sqrt(size))
+    elif tree.best is not None and tree.best in layout.places:
+        _name(axes, tree, tree.nodes[tree.best], layout.places[tree.best], math.sqrt(size))
+
+
+def _name_generations(axes: Axes, layout: Layout) -> None:
+    step = max(1, math.ceil(layout.columns / 40))
+    axes.set_xticks(range(0, layout.columns, step))
+    axes.xaxis.tick_top()
+    axes.set_xticklabels(["first" if i == 0 else f"{i}" for i in range(0, layout.columns, step)])
+    axes.tick_params(length=0, labelsize=8, labelcolor=QUIET, pad=1)
+    for column in range(layout.columns):
+        axes.axvline(column, color="#f0f1ee", linewidth=7, zorder=0)
+
+
+def _bend(start: tuple[float, float], end: tuple[float, float]) -> list[tuple[float, float]]:
+    """Out of the parent level, into the child level."""
+    (x0, y0), (x1, y1) = start, end
+    path = []
+    for step in range(25):
+        t = step / 24
+        path.append((x0 + (x1 - x0) * t, y0 + (y1 - y0) * t * t * (3 - 2 * t)))
+    return path
+
+
+def _dots(
+    axes: Axes,
+    tree: Lineage,
+    places: dict[int, tuple[float, float]],
+    colours: ValueColours,
+    size: float,
+) -> None:
+    """Full for a value, a cross for a failure, hollow for what is under way."""
+    on_path = set(tree.best_path)
+    groups: dict[str, list[int]] = {"value": [], "path": [], "bad": [], "live": []}
+    for trial in places:
+        node = tree.nodes[trial]
+        if node.value is not None:
+            groups["path" if trial in on_path else "value"].append(trial)
+        else:
+            groups["bad" if node.outcome is not None else "live"].append(trial)
+
+    def scatter(kind: str, **looks: Any) -> None:
+        chosen = groups[kind]
+        if chosen:
+            xs, ys = zip(*(places[trial] for trial in chosen), strict=True)
+            axes.scatter(xs, ys, **looks)
+
+    def fill(kind: str) -> list[Any]:
+        return [colours(tree.nodes[t].value or 0.0) for t in groups[kind]]
+
+    rim = max(0.4, math.sqrt(size) / 9)
+    scatter("value", s=size, c=fill("value"), edgecolors=PAPER, linewidths=rim, zorder=3)
+    scatter(
+        "path", s=size * 1.45, c=fill("path"), edgecolors=ACCENT, linewidths=rim * 1.9, zorder=4
+    )
+    scatter("bad", s=size * 0.45, marker="x", color=BAD, linewidths=rim * 1.3, zorder=3)
+    scatter("live", s=size * 0.8, facecolors=PAPER, edgecolors=QUIET, linewidths=rim, zorder=3)
+    if tree.best in places:
+        x, y = places[tree.best]
+        axes.scatter([x], [y], s=size * 0.5, marker="*", color=PAPER, linewidths=0, zorder=5)
+
+
+def _name(
+    axes: Axes, tree: Lineage, node: LineageNode, place: tuple[float, float], dot: float
+) -> None:
+    """The trial's number and value, right of its dot."""
+    best = node.id == tree.best
+    text = f"{node.id}" if node.value is None else f"{node.id}  {node.value:.4g}"
+    axes.annotate(
+        text,
+        place,
+        xytext=(dot * 0.62 + 3, 0),
+        textcoords="offset points",
+        va="center",
+        size=8.2 if best else 6.6,
+        color=ACCENT if node.id in tree.best_path else (INK if node.value is not None else QUIET),
+        weight="bold" if best else "normal",
+        zorder=6,
+        bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.75, "pad": 0.4},
+        annotation_clip=False,
+    )
+
+
+def _draw_loners(
+    axes: Axes, tree: Lineage, layout: Layout, colours: ValueColours, columns: int, rows: int
+) -> None:
+    axes.axis("off")
+    axes.set_xlim(-0.3, columns - 0.3)
+    axes.set_ylim(max(rows, 1) - 0.3, -1.3)
+    axes.text(
+        -0.15, -1.0, f"{len(layout.loners):,} trials without parent or child",
+        size=8, color=QUIET, va="center",
+    )  # fmt: skip
+    places = {
+        trial: (float(i % columns), float(i // columns)) for i, trial in enumerate(layout.loners)
+    }
+    _dots(axes, tree, places, colours, 55.0 if rows <= 200 else 12.0)
+    if rows <= 60:
+        for trial, place in places.items():
+            _name(axes, tree, tree.nodes[trial], place, 7.4)

@@ -1,0 +1,184 @@
+"""One experiment opened for reading: its store, and the file that describes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Self
+from urllib.parse import quote
+
+from dispatcher.errors import ExperimentNotFound, StoreError
+from dispatcher.queries.records import OptimizeMode
+
+STORE_NAME: Final = "journal.sqlite"
+CONFIG_NAME: Final = "experiment.json"
+
+#: The schemas that the queries of this version understand; ``dispatcher.store`` writes the
+#: newest of them.
+SCHEMAS: Final = frozenset({"0001"})
+
+# A reader of a WAL store waits for nobody but a recovery after a crash.
+_BUSY_TIMEOUT_S: Final = 10.0
+
+
+class ExperimentReader:
+    """A read-only view of one experiment's folder. One thread at a time; cheap to open.
+
+    What one query reads is one moment of the store; two queries may see two moments.
+    """
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+        self.folder = folder
+        self._connection = connection
+        self.config = _read_config(folder / CONFIG_NAME)
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open an experiment's folder.
+
+        Raises:
+            ExperimentNotFound: there is no experiment in it.
+            StoreError: its store cannot be read, or is of another version.
+        """
+        path = folder / STORE_NAME
+        if not path.is_file():
+            raise ExperimentNotFound(
+                "there is no experiment in this folder",
+                hint="'bequeath experiment list' shows those there are",
+                where=str(folder),
+            )
+        try:
+            connection = _connect(path)
+        except sqlite3.Error as error:
+            raise _store_error(error, path) from error
+        try:
+            _check_schema(connection, path)
+            return cls(folder, connection)
+        except BaseException:
+            connection.close()
+            raise
+
+    @property
+    def id(self) -> str:
+        """The experiment's id, which is its folder's name."""
+        return self.folder.name
+
+    @property
+    def name(self) -> str:
+        """The experiment's name; its id if nobody gave it one."""
+        name = self.config.get("experimentName")
+        return name if isinstance(name, str) and name else self.id
+
+    @property
+    def mode(self) -> OptimizeMode:
+        """Which results are best."""
+        return OptimizeMode.of(self.config.get("optimizeMode"))
+
+    def rows(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
+        """All rows of a query. Raises ``StoreError``."""
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise _store_error(error, self.folder / STORE_NAME) from error
+
+    def row(self, query: str, values: Sequence[object] = ()) -> sqlite3.Row | None:
+        """The first row of a query, if there is one. Raises ``StoreError``."""
+        try:
+            row = self._connection.execute(query, values).fetchone()
+        except sqlite3.Error as error:
+            raise _store_error(error, self.folder / STORE_NAME) from error
+        return row if isinstance(row, sqlite3.Row) else None
+
+    def meta(self, key: str) -> str | None:
+        """A fact about the experiment that the head kept."""
+        row = self.row("SELECT value FROM meta WHERE key = ?", (key,))
+        return None if row is None else str(row[0])
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Let several queries see one and the same moment of the store."""
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Idempotent."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Read-only; of a store in a folder we may not write, only if nobody is writing it.
+
+    A reader of a WAL store needs its index file, and makes it when it is missing. Where it
+    may not, and there is no log that would need one, the file itself is all there is.
+    """
+    name = quote(os.fspath(path.absolute()))
+    try:
+        return _opened(f"file:{name}?mode=ro")
+    except sqlite3.OperationalError:
+        if path.with_name(f"{path.name}-wal").exists() or os.access(path.parent, os.W_OK):
+            raise
+        return _opened(f"file:{name}?mode=ro&immutable=1")
+
+
+def _opened(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        uri, uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the file
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    try:
+        row = connection.execute("SELECT version_num FROM schema_version").fetchone()
+    except sqlite3.OperationalError as error:
+        raise StoreError(
+            "this is not a store of bequeath, or it was never finished", where=str(path)
+        ) from error
+    version = row[0] if row is not None else "unknown"
+    if version not in SCHEMAS:
+        newer = str(version) > max(SCHEMAS)
+        raise StoreError(
+            f"the store has schema {version}, and this bequeath reads {max(SCHEMAS)}",
+            hint="upgrade bequeath"
+            if newer
+            else "'bequeath resume' migrates it, after a backup; or use the version that made it",
+            where=str(path),
+        )
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    """The experiment file as it was resolved; empty if it is gone, so that the store can still
+    be read."""
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    inner = body.get("experiment") if isinstance(body, dict) else None
+    return inner if isinstance(inner, dict) else {}
+
+
+def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
+    return StoreError(
+        f"the store cannot be read: {error}",
+        hint="'bequeath experiment verify' says what is wrong with it",
+        where=str(path),
+    )

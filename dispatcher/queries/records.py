@@ -1,0 +1,196 @@
+"""What queries answer with: frozen, typed, and ready for JSON.
+
+Times are seconds since the epoch (UTC), durations seconds, sizes bytes. ``value`` is the
+number that the tuner was told, by which trials are compared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+
+class OptimizeMode(StrEnum):
+    """Which values are best."""
+
+    MAXIMIZE = "maximize"
+    MINIMIZE = "minimize"
+
+    @classmethod
+    def of(cls, word: object) -> OptimizeMode:
+        """From an experiment file; maximize if it does not say."""
+        return cls.MINIMIZE if word == cls.MINIMIZE else cls.MAXIMIZE
+
+    def better(self, value: float, than: float | None) -> bool:
+        """Whether ``value`` improves on ``than`` (None: on nothing)."""
+        if than is None:
+            return True
+        return value > than if self is OptimizeMode.MAXIMIZE else value < than
+
+    @property
+    def order(self) -> str:
+        """SQL's word for best first."""
+        return "DESC" if self is OptimizeMode.MAXIMIZE else "ASC"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Base of all answers."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dicts, lists, strings and numbers; keys are the attributes' names."""
+        return {field.name: plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+
+def plain(value: Any) -> Any:
+    """The value with records, enums and tuples made plain."""
+    if isinstance(value, Record):
+        return value.to_json()
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    return value
+
+
+_decoder: Final = msgspec.json.Decoder()
+
+
+def json_value(text: str | None) -> Any:
+    """The value of a JSON text; the text itself if it is none."""
+    if not text:
+        return None
+    try:
+        return _decoder.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSummary(Record):
+    """One trial in a list."""
+
+    id: int
+    state: str
+    outcome: str | None
+    success: bool
+    value: float | None
+    result: Any  # what the tuner was told, else what was reported
+    parameters: dict[str, Any]
+    parent: int | None
+    save_path: str | None
+    restore_path: str | None
+    by_hand: bool
+    attempt: int
+    failures: int
+    losses: int
+    worker: str | None
+    weights_digest: str | None
+    weights_kind: str | None
+    weights_bytes: int | None
+    gate: str | None  # None: not decided; "open"; else why children may not inherit
+    gate_chain: tuple[int, ...]
+    end_reason: str | None
+    exit_code: int | None
+    signal: int | None
+    error: str | None
+    tuner_error: str | None
+    since: float
+    asked_at: float | None
+    proposed_at: float | None
+    started_at: float | None
+    ended_at: float | None
+    cpu_s: float
+    wall_s: float
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.state == "ended"
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> TrialSummary:
+        """From a row of ``trials``."""
+        verdict = row["verdict"]
+        parameters = json_value(row["parameters"])
+        return cls(
+            id=row["id"],
+            state=row["state"],
+            outcome=row["outcome"],
+            success=bool(row["success"]),
+            value=row["number"],
+            result=json_value(row["told"] if row["told"] is not None else row["final"]),
+            parameters=parameters if isinstance(parameters, dict) else {},
+            parent=row["parent"],
+            save_path=row["save_path"],
+            restore_path=row["restore_path"],
+            by_hand=bool(row["by_hand"]),
+            attempt=row["attempt"],
+            failures=row["failures"],
+            losses=row["losses"],
+            worker=row["worker"],
+            weights_digest=row["weights_digest"],
+            weights_kind=row["weights_kind"],
+            weights_bytes=row["weights_nbytes"],
+            gate="open" if verdict == "" else verdict,
+            gate_chain=tuple(json_value(row["verdict_chain"]) or ()),
+            end_reason=row["end_reason"],
+            exit_code=row["exit_code"],
+            signal=row["signal"],
+            error=row["error"],
+            tuner_error=row["tuner_error"],
+            since=row["since"],
+            asked_at=row["asked_at"],
+            proposed_at=row["proposed_at"],
+            started_at=row["started_at"],
+            ended_at=row["ended_at"],
+            cpu_s=row["cpu_s"],
+            wall_s=row["wall_s"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt(Record):
+    """One try to run a trial. ``end_reason`` is ``lost`` where nobody saw its end."""
+
+    number: int
+    worker: str | None
+    pid: int | None
+    started_at: float | None
+    ended_at: float | None
+    end_reason: str | None
+    exit_code: int | None
+    signal: int | None
+    text: str | None
+    cpu_s: float | None
+    wall_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricPoint(Record):
+    """One reported metric. Those not ``counted`` came from a superseded attempt."""
+
+    attempt: int
+    seq: int
+    at: float
+    final: bool
+    counted: bool
+    value: Any
+    number: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialDetail(Record):
+    """All there is about one trial."""
+
+    trial: TrialSummary
+    attempts: tuple[Attempt, ...]
+    metrics: tuple[MetricPoint, ...]
+    children: tuple[int, ...]

@@ -1,0 +1,61 @@
+"""Whether an experiment runs, and if not, how it ended: asked of its folder, not of a head."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+# What the head writes and holds in its experiment's folder.
+LOCK_NAME: Final = "head.lock"
+LEADER_NAME: Final = "leader.json"
+
+
+class ExperimentStatus(StrEnum):
+    """How an experiment stands."""
+
+    CREATED = "created"  # no head has led it yet
+    RUNNING = "running"
+    STOPPED = "stopped"  # can be resumed
+    INTERRUPTED = "interrupted"  # its head is gone without a word; can be resumed
+    COMPLETED = "completed"
+    FAILED = "failed"  # can be resumed, too
+
+
+def status_of(folder: Path, phase: str | None) -> ExperimentStatus:
+    """The status by who holds the lock and by the phase that the last head wrote down."""
+    if is_led(folder):
+        return ExperimentStatus.RUNNING
+    match phase:
+        case "completed" | "stopped" | "failed":
+            return ExperimentStatus(phase)
+        case _:
+            led_before = (folder / LEADER_NAME).exists()
+            return ExperimentStatus.INTERRUPTED if led_before else ExperimentStatus.CREATED
+
+
+def is_led(folder: Path) -> bool:
+    """Whether a process of this machine leads the experiment now.
+
+    The kernel knows, since it holds the lock for the head and drops it with the head. Asking
+    takes the lock, shared and for microseconds; a head that starts waits longer than that.
+    """
+    try:
+        with (folder / LOCK_NAME).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # no lock file: nobody has ever led it
+    return False
+
+
+def leader_of(folder: Path) -> dict[str, Any]:
+    """``pid``, ``host``, ``epoch`` and ``since`` of the head that leads or led last."""
+    try:
+        leader = json.loads((folder / LEADER_NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return leader if isinstance(leader, dict) else {}

@@ -1,0 +1,193 @@
+"""An experiment in one look: how it stands, how far it is, what is best."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from dispatcher.errors import BequeathError
+from dispatcher.queries.reader import ExperimentReader
+from dispatcher.queries.records import OptimizeMode, Record, TrialSummary
+from dispatcher.queries.status import ExperimentStatus, leader_of, status_of
+from dispatcher.queries.trials import best
+
+# States of trials that have parameters and have not ended.
+_UNDER_WAY = ("held", "queued", "running", "backoff", "delivering")
+
+# The rate is told over the latest trials only: what was slow an hour ago says little.
+_RATE_TRIALS = 200
+_RATE_WINDOW_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentListing(Record):
+    """One line in a list of experiments. ``problem`` says why the rest is not known."""
+
+    id: str
+    name: str
+    folder: str
+    status: ExperimentStatus
+    created_at: float | None
+    last_event_at: float | None
+    trials: int
+    best_trial: int | None
+    best_value: float | None
+    mode: OptimizeMode
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentSummary(Record):
+    """How an experiment stands. ``states`` and ``outcomes`` count trials.
+
+    ``rate`` is trials ended per second of late, ``time_left_s`` what that makes of the trials
+    still to come; both None when there is nothing to judge by.
+    """
+
+    id: str
+    name: str
+    folder: str
+    status: ExperimentStatus
+    phase_reason: str
+    mode: OptimizeMode
+    slots: int | None
+    max_trials: int | None
+    pid: int | None
+    host: str | None
+    epoch: int | None
+    created_at: float | None
+    last_event_at: float | None
+    events: int
+    trials: int
+    submitted: int
+    ended: int
+    states: dict[str, int]
+    outcomes: dict[str, int]
+    best: TrialSummary | None
+    cpu_s: float
+    wall_s: float
+    weights_bytes: int
+    rate: float | None
+    time_left_s: float | None
+
+
+def experiment_summary(reader: ExperimentReader, *, now: float | None = None) -> ExperimentSummary:
+    """Everything about an experiment that fits one screen.
+
+    Args:
+        reader: the experiment.
+        now: seconds since the epoch; the clock's by default.
+    """
+    now = time.time() if now is None else now
+    with reader.moment():
+        states = _counts(reader, "state")
+        outcomes = _counts(reader, "outcome")
+        journal = reader.row("SELECT min(at), max(at), count(*) FROM journal")
+        sums = reader.row(
+            "SELECT sum(cpu_s), sum(wall_s), sum(weights_nbytes), "
+            "sum((proposed_at IS NOT NULL OR by_hand) AND outcome IS NOT 'no trial') FROM trials"
+        )
+        top = best(reader, 1)
+        rate = _rate(reader, now)
+        status = status_of(reader.folder, reader.meta("phase"))
+        reason = reader.meta("phase_reason") or ""
+    assert journal is not None
+    assert sums is not None
+    leader = leader_of(reader.folder)
+    submitted = int(sums[3] or 0)
+    limit = _number(reader.config.get("maxTrialNumber"))
+    ended = submitted - sum(states.get(state, 0) for state in _UNDER_WAY)
+    running = status is ExperimentStatus.RUNNING
+    return ExperimentSummary(
+        id=reader.id,
+        name=reader.name,
+        folder=str(reader.folder),
+        status=status,
+        phase_reason="" if running else reason,
+        mode=reader.mode,
+        slots=_number(reader.config.get("trialConcurrency")),
+        max_trials=limit,
+        pid=_number(leader.get("pid")) if running else None,
+        host=str(leader["host"]) if running and "host" in leader else None,
+        epoch=_number(leader.get("epoch")),
+        created_at=journal[0],
+        last_event_at=journal[1],
+        events=journal[2],
+        trials=sum(states.values()),
+        submitted=submitted,
+        ended=ended,
+        states=states,
+        outcomes=outcomes,
+        best=top[0] if top else None,
+        cpu_s=float(sums[0] or 0.0),
+        wall_s=float(sums[1] or 0.0),
+        weights_bytes=int(sums[2] or 0),
+        rate=rate if running else None,
+        time_left_s=max(0, limit - ended) / rate if running and rate and limit else None,
+    )
+
+
+def listing(folder: Path) -> ExperimentListing:
+    """One line about the experiment in a folder, even if its store cannot be read."""
+    try:
+        with ExperimentReader.open(folder) as reader:
+            journal = reader.row("SELECT min(at), max(at) FROM journal")
+            count = reader.row(
+                "SELECT count(*) FROM trials WHERE outcome IS NOT 'no trial' "
+                "AND (proposed_at IS NOT NULL OR by_hand)"
+            )
+            top = best(reader, 1)
+            assert journal is not None
+            assert count is not None
+            return ExperimentListing(
+                id=reader.id,
+                name=reader.name,
+                folder=str(folder),
+                status=status_of(folder, reader.meta("phase")),
+                created_at=journal[0],
+                last_event_at=journal[1],
+                trials=count[0],
+                best_trial=top[0].id if top else None,
+                best_value=top[0].value if top else None,
+                mode=reader.mode,
+            )
+    except BequeathError as error:
+        return ExperimentListing(
+            id=folder.name,
+            name=folder.name,
+            folder=str(folder),
+            status=status_of(folder, None),
+            created_at=None,
+            last_event_at=None,
+            trials=0,
+            best_trial=None,
+            best_value=None,
+            mode=OptimizeMode.MAXIMIZE,
+            problem=error.message,
+        )
+
+
+def _counts(reader: ExperimentReader, column: str) -> dict[str, int]:
+    rows = reader.rows(
+        f"SELECT {column}, count(*) FROM trials WHERE {column} IS NOT NULL "  # noqa: S608 - ours
+        "GROUP BY 1 ORDER BY 1"
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def _rate(reader: ExperimentReader, now: float) -> float | None:
+    """Trials ended per second among the latest."""
+    rows = reader.rows(
+        "SELECT ended_at FROM trials WHERE ended_at > ? AND attempt > 0 "
+        "ORDER BY ended_at DESC LIMIT ?",
+        (now - _RATE_WINDOW_S, _RATE_TRIALS),
+    )
+    if len(rows) < 2:
+        return None
+    since_first: float = now - rows[-1][0]
+    return (len(rows) - 1) / since_first if since_first > 0 else None
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

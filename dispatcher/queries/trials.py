@@ -1,0 +1,203 @@
+"""Trials: lists of them, the best of them, all about one of them."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dispatcher.errors import UserError
+from dispatcher.queries.reader import ExperimentReader
+from dispatcher.queries.records import (
+    Attempt,
+    MetricPoint,
+    OptimizeMode,
+    TrialDetail,
+    TrialSummary,
+    json_value,
+)
+
+
+class TrialNotFound(UserError):
+    """Raised when an experiment has no trial of that number."""
+
+
+class TrialSort(StrEnum):
+    """What a list of trials is sorted by; trials without it come last."""
+
+    ID = "id"
+    VALUE = "value"
+    STATE = "state"
+    STARTED = "started"
+    ENDED = "ended"
+    DURATION = "duration"
+
+    @classmethod
+    def of(cls, word: str) -> TrialSort:
+        """From what a user typed. Raises ``UserError`` that names the nearest."""
+        try:
+            return cls(word)
+        except ValueError:
+            near = difflib.get_close_matches(word, list(cls), n=1)
+            raise UserError(
+                f"trials cannot be sorted by {word!r}",
+                hint=f"did you mean {str(near[0])!r}?" if near else f"one of {', '.join(cls)}",
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFilter:
+    """Which trials are wanted; what is empty or None does not matter.
+
+    ``live`` tells those that have not ended from those that have.
+    """
+
+    states: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    parent: int | None = None
+    by_hand: bool | None = None
+    with_value: bool | None = None
+    live: bool | None = None
+
+    def where(self) -> tuple[str, list[object]]:
+        """SQL's condition and its values."""
+        terms: list[str] = []
+        values: list[object] = []
+        for column, words in (("state", self.states), ("outcome", self.outcomes)):
+            if words:
+                terms.append(f"{column} IN ({', '.join('?' * len(words))})")
+                values.extend(words)
+        for column, value in (("parent", self.parent), ("by_hand", self.by_hand)):
+            if value is not None:
+                terms.append(f"{column} = ?")
+                values.append(value)
+        if self.with_value is not None:
+            terms.append(f"number IS {'NOT ' if self.with_value else ''}NULL")
+        if self.live is not None:
+            terms.append(f"state {'<>' if self.live else '='} 'ended'")
+        return " AND ".join(terms) or "1", values
+
+
+_SORTS: dict[TrialSort, str] = {
+    TrialSort.ID: "id",
+    TrialSort.VALUE: "number",
+    TrialSort.STATE: "state",
+    TrialSort.STARTED: "started_at",
+    TrialSort.ENDED: "ended_at",
+    TrialSort.DURATION: "wall_s",
+}
+
+
+def list_trials(
+    reader: ExperimentReader,
+    wanted: TrialFilter = TrialFilter(),
+    *,
+    sort: TrialSort = TrialSort.ID,
+    descending: bool | None = None,
+    limit: int | None = None,
+) -> list[TrialSummary]:
+    """Trials in order. By value, the best come first unless ``descending`` says otherwise."""
+    where, values = wanted.where()
+    if descending is None:
+        order = reader.mode.order if sort is TrialSort.VALUE else "ASC"
+    else:
+        order = "DESC" if descending else "ASC"
+    query = (
+        f"SELECT * FROM trials WHERE {where} "  # noqa: S608 - made of our own words above
+        f"ORDER BY {_SORTS[sort]} {order} NULLS LAST, id LIMIT ?"
+    )
+    rows = reader.rows(query, (*values, -1 if limit is None else limit))
+    return [TrialSummary.from_row(row) for row in rows]
+
+
+def best(
+    reader: ExperimentReader, n: int = 1, mode: OptimizeMode | None = None
+) -> list[TrialSummary]:
+    """The best ``n`` trials whose results were told to the tuner; of equals the first."""
+    order = (mode or reader.mode).order
+    rows = reader.rows(
+        "SELECT * FROM trials WHERE told IS NOT NULL AND number IS NOT NULL "  # noqa: S608
+        f"ORDER BY number {order}, id LIMIT ?",
+        (n,),
+    )
+    return [TrialSummary.from_row(row) for row in rows]
+
+
+def trial(reader: ExperimentReader, number: int) -> TrialDetail:
+    """All about one trial. Raises :class:`TrialNotFound`."""
+    with reader.moment():
+        row = reader.row("SELECT * FROM trials WHERE id = ?", (number,))
+        if row is None:
+            raise _not_found(reader, number)
+        summary = TrialSummary.from_row(row)
+        children = reader.rows("SELECT id FROM trials WHERE parent = ? ORDER BY id", (number,))
+        return TrialDetail(
+            trial=summary,
+            attempts=_attempts(reader, summary),
+            metrics=tuple(metrics(reader, number)),
+            children=tuple(child["id"] for child in children),
+        )
+
+
+def metrics(
+    reader: ExperimentReader, number: int, *, attempt: int | None = None, after: int = 0
+) -> list[MetricPoint]:
+    """A trial's metrics in the order in which they were reported.
+
+    Args:
+        reader: the experiment.
+        number: the trial.
+        attempt: only those of this attempt.
+        after: only those whose ``seq`` is above it, for following one attempt.
+    """
+    rows = reader.rows(
+        "SELECT * FROM metrics WHERE trial = ? AND (? IS NULL OR attempt = ?) AND seq > ? "
+        "ORDER BY attempt, seq",
+        (number, attempt, attempt, after),
+    )
+    return [
+        MetricPoint(
+            attempt=row["attempt"],
+            seq=row["seq"],
+            at=row["at"],
+            final=bool(row["final"]),
+            counted=bool(row["counted"]),
+            value=json_value(row["value"]),
+            number=row["number"],
+        )
+        for row in rows
+    ]
+
+
+def _attempts(reader: ExperimentReader, summary: TrialSummary) -> tuple[Attempt, ...]:
+    rows = reader.rows("SELECT * FROM attempts WHERE trial = ? ORDER BY attempt", (summary.id,))
+    found = []
+    for row in rows:
+        running = summary.state == "running" and row["attempt"] == summary.attempt
+        unseen = row["ended_at"] is None and not running
+        found.append(
+            Attempt(
+                number=row["attempt"],
+                worker=row["worker"],
+                pid=row["pid"],
+                started_at=row["started_at"],
+                ended_at=row["ended_at"],
+                end_reason="lost" if unseen else row["end_reason"],
+                exit_code=row["exit_code"],
+                signal=row["signal"],
+                text=row["text"],
+                cpu_s=row["cpu_s"],
+                wall_s=row["wall_s"],
+            )
+        )
+    return tuple(found)
+
+
+def _not_found(reader: ExperimentReader, number: int) -> TrialNotFound:
+    row = reader.row("SELECT min(id), max(id) FROM trials")
+    known = row is not None and row[0] is not None
+    assert row is not None
+    return TrialNotFound(
+        f"experiment {reader.id} has no trial {number}",
+        hint=f"its trials are numbered {row[0]} to {row[1]}" if known else "it has none yet",
+    )
