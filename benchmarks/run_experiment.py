@@ -85,7 +85,7 @@ def main() -> None:
     """Run it."""
     options = json.loads(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="bq-bench-") as base:
-        config = build_experiment(experiment(options, base), Path(base))
+        config = build_experiment(experiment(options, base), base_folder=Path(base))
         folder = create(config)
         marks = Marks(options["marks"])
         head = Head(folder, on_notice=marks)

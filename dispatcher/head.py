@@ -250,7 +250,8 @@ class Head:
     ) -> LocalBackend:
         link = _admit(router, LOCAL, "agent:local")
         config = agent_config(self._config, self._folder, endpoint, epoch, sockets)
-        return LocalBackend(link, config)
+        leases = self._config.leases
+        return LocalBackend(link, config, suspect_s=leases.suspect, lost_s=leases.lost)
 
     # -- what users ask for (engine's thread) ---------------------------------------------
 
