@@ -37,9 +37,11 @@ class Result:
 def put_code_first(code_directory: str) -> None:
     """Let the user's modules be found first, as if the script lay in their folder.
 
-    What we need of ``trial_runtime`` is imported by now, so a user's module of any name
-    harms nobody.
+    What we need ourselves is imported before, so a user's module of any name harms nobody.
     """
+    import trial_runtime.api
+    import trial_runtime.endpoint  # noqa: F401 - with zmq, which a session needs sooner or later
+
     if not sys.path or sys.path[0] != code_directory:
         sys.path.insert(0, code_directory)
 

@@ -36,10 +36,9 @@ def script_of(command: str) -> Script | None:
 
 
 def run_script(script: Script, folder: str) -> None:
-    """Run it as ``__main__``. Raises what it raises."""
+    """Run it as ``__main__`` in ``folder``, the current one. Raises what it raises."""
     import runpy
 
-    path = os.path.join(folder, script.path)
     sys.argv = [script.path, *script.arguments]
-    sys.path[0] = os.path.dirname(os.path.abspath(path))
-    runpy.run_path(path, run_name="__main__")
+    sys.path[0] = os.path.dirname(os.path.join(folder, script.path))
+    runpy.run_path(script.path, run_name="__main__")

@@ -1,0 +1,155 @@
+"""Warm workers: forked from a server, and functions one after another in a process."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from trial_runtime import wire
+
+FUNCTION = """
+import os
+import trial_runtime as t
+calls = 0
+def main(params):
+    global calls
+    calls += 1
+    t.report_intermediate(calls)
+    print("pid", os.getpid())
+    os.system("echo from a child; echo complaint >&2")
+    if params.get("fail"):
+        raise ValueError("no luck")
+    if params.get("exit") is not None:
+        raise SystemExit(params["exit"])
+    if params.get("report"):
+        t.report_final({"default": params["report"]})
+    return params["x"]
+"""
+
+
+@pytest.mark.parametrize("reuse", ["forked", "inProcess"])
+def test_functions_run_one_after_another(head_with, reuse):
+    head = head_with(function="train:main", reuse=reuse, preload=("json",))
+    head.script(FUNCTION)
+    for trial in range(1, 6):
+        end = head.run(trial, parameters={"x": trial * 1.5})
+        assert (end.reason, end.exit_code) == (wire.FINISHED, 0), end
+        assert head.finals(trial) == [trial * 1.5]
+        lines = head.output(trial).splitlines()
+        assert lines[1] == "from a child" or lines[0] == "from a child"
+        assert head.output(trial, stream="stderr") == "complaint\n"
+    pids = {head.output(t).partition("pid ")[2].split()[0] for t in range(1, 6)}
+    calls = [head.metrics(t)[0] for t in range(1, 6)]
+    if reuse == "inProcess":
+        assert len(pids) == 1
+        assert calls == [1, 2, 3, 4, 5]
+    else:
+        assert len(pids) == 5
+        assert calls == [1] * 5
+
+
+@pytest.mark.parametrize("reuse", ["none", "forked", "inProcess"])
+def test_exceptions_and_exit_codes(head_with, reuse):
+    head = head_with(function="train:main", reuse=reuse)
+    head.script(FUNCTION)
+    end = head.run(1, parameters={"x": 1, "fail": True})
+    assert (end.reason, end.exit_code) == (wire.FAILED, 1)
+    assert end.text.splitlines()[-1] == "ValueError: no luck"
+    assert "trial_runtime" not in end.text
+    assert "ValueError: no luck" in head.output(1, stream="stderr")
+    end = head.run(2, parameters={"x": 1, "exit": 7})
+    assert (end.reason, end.exit_code) == (wire.FAILED, 7)
+    end = head.run(3, parameters={"x": 1, "exit": 0})
+    assert (end.reason, end.exit_code) == (wire.FINISHED, 0)
+    assert head.finals(3) == []
+    end = head.run(4, parameters={"x": 1, "report": 9})
+    assert head.finals(4) == [{"default": 9}]
+
+
+def test_a_module_that_does_not_import_fails_its_trials_only(head_with):
+    head = head_with(function="nowhere:main", reuse="inProcess")
+    for trial in (1, 2):
+        end = head.run(trial)
+        assert end.reason == wire.FAILED
+        assert "No module named 'nowhere'" in end.text
+
+
+def test_a_worker_is_replaced_after_its_share(head_with):
+    head = head_with(function="train:main", reuse="inProcess", max_trials_per_worker=2)
+    head.script(FUNCTION)
+    calls = []
+    for trial in range(1, 6):
+        assert head.run(trial, parameters={"x": 1}).reason == wire.FINISHED
+        calls += head.metrics(trial)
+    assert calls == [1, 2, 1, 2, 1]
+
+
+def test_a_worker_that_dies_is_replaced(head_with):
+    head = head_with(function="train:main", reuse="inProcess")
+    head.script("import os, signal\ndef main(p):\n    if p: os.kill(os.getpid(), 11)\n    return 1")
+    end = head.run(1, parameters={"x": 1})
+    assert (end.reason, end.signal) == (wire.SIGNALLED, 11)
+    assert head.run(2).reason == wire.FINISHED
+
+
+def test_a_script_is_run_by_the_fork_server(head_with):
+    head = head_with(command="python train.py --width 3", reuse="forked")
+    head.script(
+        "import sys, os, trial_runtime as t\n"
+        "assert __name__ == '__main__'\n"
+        "print(sys.argv, os.environ.get('PYTHONMALLOC'), os.environ.get('GLIBC_TUNABLES'))\n"
+        "t.report_final(t.get_parameters()['x'])\n"
+        "sys.exit(3)\n"
+    )
+    end = head.run(1, parameters={"x": 4})
+    assert (end.reason, end.exit_code) == (wire.FAILED, 3)
+    assert head.finals(1) == [4]
+    assert head.output(1) == "['train.py', '--width', '3'] None None\n"
+
+
+def test_children_of_one_server_draw_different_numbers(head_with):
+    pytest.importorskip("numpy")
+    head = head_with(function="train:main", reuse="forked", preload=("numpy",))
+    head.script("import numpy, random\ndef main(p): return numpy.random.rand() + random.random()\n")
+    for trial in (1, 2):
+        head.run(trial)
+    assert head.finals(1) != head.finals(2)
+
+
+def test_a_preload_that_fails_is_named(head_with):
+    head = head_with(function="train:main", reuse="forked", preload=("no_such_module",))
+    head.script(FUNCTION)
+    end = head.run(1, parameters={"x": 1})
+    assert end.reason in (wire.FAILED, wire.START_FAILED)
+    assert "no_such_module" in end.text
+
+
+@pytest.mark.parametrize("reuse", ["none", "forked", "inProcess"])
+def test_the_users_own_names_do_not_collide(head_with, reuse):
+    head = head_with(function="train:main", reuse=reuse)
+    for name in ("dispatcher", "msgspec", "zmq"):
+        head.script(f"mine = {name!r}\n", f"{name}.py")
+    (head.code / "tuners").mkdir()
+    head.script("mine = 'tuners'\n", "tuners/__init__.py")
+    head.script(
+        "import dispatcher, tuners, trial_runtime\n"
+        "def main(p):\n"
+        "    trial_runtime.report_intermediate(1)\n"
+        "    assert (dispatcher.mine, tuners.mine) == ('dispatcher', 'tuners')\n"
+        "    return 5\n"
+    )
+    end = head.run(1)
+    assert end.reason == wire.FINISHED, end
+    assert head.finals(1) == [5]
+
+
+def test_python_of_a_command_finds_the_sdk_only(head_with):
+    head = head_with(command=f"{sys.executable} train.py")
+    head.script(
+        "import trial_runtime as t\n"
+        "import sys\n"
+        "t.report_final(sum(p.endswith('/r/path') for p in sys.path))\n"
+    )
+    head.run(1)
+    assert head.finals(1) == [1]
