@@ -19,19 +19,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
+
+from benchmarks.rows import Row
 
 LAYERS = 80  # tensors; the last one is small, as in real networks
-
-
-class Row(TypedDict):
-    """One line of the report."""
-
-    what: str
-    target: str
-    measured: str
-    ok: bool
-    detail: str
 
 
 def run(folder: str | None = None, *, mib: int = 1024, repetitions: int = 5) -> list[Row]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trial_runtime.weights.plain import (
         FilesDigest,
         PublishedDigest,
+        await_published,
         digest_tree,
         published_digest,
         verify_tree,
@@ -42,6 +43,7 @@ _HOMES = {
     "Reshaped": "matching",
     "FilesDigest": "plain",
     "PublishedDigest": "plain",
+    "await_published": "plain",
     "digest_tree": "plain",
     "published_digest": "plain",
     "verify_tree": "plain",
@@ -61,6 +63,7 @@ __all__ = [
     "PublishedDigest",
     "Reshaped",
     "Verified",
+    "await_published",
     "configure",
     "digest_tree",
     "export",

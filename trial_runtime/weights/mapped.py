@@ -44,7 +44,12 @@ class MappedFiles:
         mapping = self._maps.get(reference)
         if mapping is None:
             path = self._opened.file(reference)
-            fd, size = open_regular(path)
+            try:
+                fd, size = open_regular(path)
+            except FileNotFoundError:
+                raise CorruptWeights(
+                    "the data file is gone", where=path, writer=self._opened.manifest.writer
+                ) from None
             try:
                 check_data_file(self._opened, reference, fd, size)
                 mapping = mmap.mmap(fd, size, access=mmap.ACCESS_COPY)

@@ -21,10 +21,11 @@ from trial_runtime.errors import (
     WeightsNotFound,
 )
 from trial_runtime.weights import hashing
+from trial_runtime.weights.manifest import MANIFEST_NAME
 from trial_runtime.weights.paths import open_regular, relative_to
 from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.publishing import sync_folder
-from trial_runtime.weights.reading import manifest_bytes, open_manifest
+from trial_runtime.weights.reading import OpenedManifest, manifest_bytes, open_manifest
 from trial_runtime.weights.roots import locate_to_read
 
 MAX_FILES: Final = 10_000
@@ -81,7 +82,53 @@ def published_digest(
         tree = digest_tree(path, max_files=max_files)
         return PublishedDigest("files", tree.digest, tree.nbytes)
     opened = open_manifest(locate_to_read(path, root), None, Patience(0.0))
+    _sync_published(opened)
     return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
+
+
+def await_published(
+    path: str,
+    kind: Literal["bequeath", "files"],
+    digest: str,
+    *,
+    root: str | None = None,
+    writer: str = "",
+    stale_timeout_s: float = STALE_TIMEOUT_S,
+) -> None:
+    """Wait until weights that were committed elsewhere are to be seen here, within a bound.
+
+    Plain files are read and compared as a whole. Of ours, the manifest is compared and the
+    sizes of its files; tensors are checked by whoever loads them.
+
+    Args:
+        path: the canonical path, absolute.
+        kind: as :func:`published_digest` told.
+        digest: likewise.
+        root: the weights root, see ``load``.
+        writer: the trial and attempt that wrote it, for the error.
+        stale_timeout_s: seconds to wait.
+
+    Raises:
+        StaleWeights, CorruptWeights: they did not appear, or are damaged.
+    """
+    patience = Patience(stale_timeout_s)
+    if kind == "files":
+        verify_tree(path, digest, writer=writer, patience=patience)
+    else:
+        open_manifest(locate_to_read(path, root), digest, patience)
+
+
+def _sync_published(opened: OpenedManifest) -> None:
+    """Nothing to do after a ``save``; a folder that was copied here is not durable yet."""
+    for name in (*opened.manifest.files, MANIFEST_NAME):
+        path = opened.file(name)
+        if os.path.dirname(path) == opened.folder:
+            fd, _ = open_regular(path)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+    sync_folder(opened.folder)
 
 
 def digest_tree(path: str, *, max_files: int = MAX_FILES, sync: bool = True) -> FilesDigest:

@@ -215,20 +215,22 @@ def subtree(node: Any, key: str, where: str) -> Any:
     Raises:
         WeightsError: there is no such part; lists what there is.
     """
-    for part in _walk(key):
+    left = key
+    while left:
         children = _children(node)
-        if part not in children:
+        # Keys may hold dots themselves: the longest that fits is meant.
+        part = max(
+            (k for k in children if left == k or left.startswith(f"{k}.")), key=len, default=None
+        )
+        if part is None:
             raise WeightsError(
                 f"the state has no part {key!r}; at this level there is: "
                 + (", ".join(sorted(children)[:20]) or "nothing"),
                 where=where,
             )
         node = children[part]
+        left = left[len(part) + 1 :]
     return node
-
-
-def _walk(key: str) -> list[str]:
-    return key.split(".") if key else []
 
 
 def _children(node: Any) -> dict[str, Any]:
@@ -241,7 +243,7 @@ def _children(node: Any) -> dict[str, Any]:
         return node
     if kind in ("dict", "odict"):
         return {str(key): item for key, item in node["v"]}
-    if kind in ("tuple", "list"):
+    if kind == "tuple" and isinstance(node["v"], list):
         return {str(i): item for i, item in enumerate(node["v"])}
     return {}
 

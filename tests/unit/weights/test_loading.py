@@ -112,6 +112,12 @@ def test_a_key_takes_one_part_of_the_state(root: Path) -> None:
         load(root / "1", key="modle")
 
 
+def test_keys_may_hold_dots_themselves(root: Path) -> None:
+    save({"a.b": {"c": 1}, "a": {"b": 2, "x": {"y": 3}}}, root / "1")
+    assert load(root / "1", key="a.b.c") == 1
+    assert load(root / "1", key="a.x.y") == 3
+
+
 def test_the_part_that_is_meant_is_found_when_only_one_fits(root: Path) -> None:
     save({"model": {"w": np.ones(2)}, "opt": {"m": np.ones(2)}}, root / "1")
     assert load(root / "1", {"w": np.zeros(2)}).key == "model"

@@ -8,8 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trial_runtime.errors import CorruptWeights, PathThroughLink, WeightsError, WeightsNotFound
-from trial_runtime.weights import digest_tree, published_digest, save, verify_tree
+from trial_runtime.errors import (
+    CorruptWeights,
+    PathThroughLink,
+    StaleWeights,
+    WeightsError,
+    WeightsNotFound,
+)
+from trial_runtime.weights import await_published, digest_tree, published_digest, save, verify_tree
 
 
 @pytest.fixture
@@ -105,3 +111,12 @@ def test_published_digest_tells_the_two_kinds_apart(tree: Path, root: Path) -> N
             os.truncate(root / "2" / name, 3)
     with pytest.raises(CorruptWeights):
         published_digest(str(root / "2"))
+
+
+def test_both_kinds_can_be_awaited(tree: Path, root: Path) -> None:
+    save({"w": np.ones(2)}, root / "2")
+    for path in (tree, root / "2"):
+        told = published_digest(str(path))
+        await_published(str(path), told.kind, told.digest)
+        with pytest.raises(StaleWeights):
+            await_published(str(path), told.kind, "00" * 32, stale_timeout_s=0.0)

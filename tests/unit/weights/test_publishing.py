@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from trial_runtime.errors import DiskFull, WeightsNotFound
-from trial_runtime.weights import failpoints, load, publishing, save
+from trial_runtime.weights import load, publishing, save
 
 _CHILD = """
 import os, signal, sys
@@ -58,12 +58,50 @@ def test_killed_while_publishing_over_older_weights(tmp_path: Path, moment: str)
     assert load(tmp_path / "1")["w"].tolist() == [expected] * 1000
 
 
-def test_data_is_durable_before_the_manifest_names_it(root: Path, monkeypatch: object) -> None:
-    order: list[str] = []
-    for moment in _MOMENTS:
-        failpoints.armed[moment] = lambda moment=moment: order.append(moment)
+def test_each_step_is_durable_before_the_next(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    fsync, rename = os.fsync, os.rename
+
+    def kind(path: str) -> str:
+        name = os.path.basename(path)
+        return "folder" if os.path.isdir(path) else "manifest" if "manifest" in name else "data"
+
+    def note_sync(fd: int) -> None:
+        steps.append("sync " + kind(os.readlink(f"/proc/self/fd/{fd}")))
+        fsync(fd)
+
+    def note_rename(source: str, target: str) -> None:
+        assert os.path.dirname(source) == os.path.dirname(target)
+        rename(source, target)
+        steps.append("rename " + kind(target))
+
+    (root / "1").mkdir()
+    monkeypatch.setattr(publishing.os, "fsync", note_sync)
+    monkeypatch.setattr(publishing.os, "rename", note_rename)
     save({"w": np.ones(3)}, root / "1")
-    assert order == _MOMENTS
+    assert steps == [
+        "sync data",
+        "rename data",
+        "sync folder",
+        "sync manifest",
+        "rename manifest",
+        "sync folder",
+    ]
+
+
+def test_new_folders_are_made_durable_in_those_above(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    real = publishing.sync_folder
+
+    def note(path: str) -> None:
+        synced.append(os.path.relpath(path, root))
+        real(path)
+
+    monkeypatch.setattr(publishing, "sync_folder", note)
+    save({"w": np.ones(3)}, root / "gen" / "1")
+    assert synced == [".", "gen", "gen/1", "gen/1"]
 
 
 @pytest.mark.parametrize("call", ["pwrite", "fsync", "rename"])
