@@ -100,6 +100,10 @@ class Floor:
             self._next()
             return HOLD_S if self._ready else None
 
+    def crowded(self) -> bool:
+        """Whether others wait for the baton."""
+        return bool(self._ready)
+
     def running(self) -> list[Request]:
         """The requests in author's code, oldest entry first."""
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -13,6 +14,13 @@ from dispatcher.tuner_host.outbox import Outbox
 
 #: While a delivery is under way: how long its first half may wait for the second (seconds).
 SECOND_HALF_S = 0.02
+
+#: While many threads are let go or started one after another, what they say is gathered for
+#: so long: a frame and a wake-up for each would cost more than what is in it (seconds).
+GATHER_S = 0.002
+
+#: Sleeping for longer than this is sleeping soundly: whoever says something must wake us.
+DOZE_S = 0.005
 
 
 class IoLoop:
@@ -34,6 +42,7 @@ class IoLoop:
         due: Callable[[], float | None],
         head_pipe: int,
         orphaned: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._socket = socket
         self._outbox = outbox
@@ -43,6 +52,9 @@ class IoLoop:
         self._orphaned = orphaned
         self._frames: deque[bytes] = deque()
         self._stopped = False
+        self._clock = clock
+        self._sent_at = 0.0
+        self._dozing = False
         self._poller = zmq.Poller()
         self._poller.register(socket, zmq.POLLIN)
         self._poller.register(outbox.fileno(), zmq.POLLIN)
@@ -53,15 +65,28 @@ class IoLoop:
         """Serve until :meth:`stop`."""
         woken = True
         while not self._stopped:
-            wait_s = self._due()
             self.send(woken)
+            wait_s = self._due()
+            self._dozing = wait_s is None or wait_s > DOZE_S
+            if self._dozing and self._outbox.waiting():
+                continue  # said by somebody who still thought that we look again soon
             timeout = None if wait_s is None else max(0, round(wait_s * 1000 + 0.5))
             ready = dict(self._poller.poll(timeout))
+            self._dozing = False
             woken = self._outbox.fileno() in ready
             if self._head_pipe in ready and not os.read(self._head_pipe, 1):
                 self._orphaned()
             if self._socket in ready:
                 self._receive()
+
+    def say_in_crowd(self, message: object) -> None:
+        """Queue a message that may wait a moment for others, as one of many. Any thread."""
+        if self._clock() - self._sent_at > GATHER_S:
+            self._outbox.say(message)
+            return
+        self._outbox.say_later(message)
+        if self._dozing:
+            self._outbox.wake()
 
     def stop(self) -> None:
         """Let :meth:`run` return once all that was said is sent. Any thread."""
@@ -78,6 +103,7 @@ class IoLoop:
         self._outbox.clear(readable=woken)
         said = self._outbox.take()
         if said:
+            self._sent_at = self._clock()
             self._frames.extend(messages.encode(said))
         while self._frames:
             try:

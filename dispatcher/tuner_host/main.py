@@ -42,7 +42,7 @@ from dispatcher.tuner_host.delivery import Delivery
 from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.foreign_waits import ForeignWaits
 from dispatcher.tuner_host.gate import Gate
-from dispatcher.tuner_host.io_loop import SECOND_HALF_S, IoLoop
+from dispatcher.tuner_host.io_loop import GATHER_S, SECOND_HALF_S, IoLoop
 from dispatcher.tuner_host.messages import Hello, Note, Shutdown, TunerBroken
 from dispatcher.tuner_host.outbox import Outbox
 from dispatcher.tuner_host.proposals import ProposalRules
@@ -178,6 +178,13 @@ class Host:
         print(f"bequeath: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the tuner's log
         self._outbox.say(Note(text))
 
+    def _say(self, event: object) -> None:
+        """What requests say: at once, or gathered while many speak one after another."""
+        if self._floor.crowded() or self._threads.crowded():
+            self._io.say_in_crowd(event)
+        else:
+            self._outbox.say(event)
+
     def _over(self, request: Request) -> None:
         if self._live.get(request.trial) is request:
             del self._live[request.trial]
@@ -207,7 +214,9 @@ class Host:
             due.append(self._threads.overdue())
             due.append(SECOND_HALF_S if self._delivery.busy() else None)
             due.append(self._foreign.look())
+            due.append(GATHER_S if self._threads.crowded() else None)
         due.append(self._floor.overdue())
+        due.append(GATHER_S if self._floor.crowded() else None)
         return min((one for one in due if one is not None), default=None)
 
     def _take(self, message: Any) -> None:
@@ -236,7 +245,7 @@ class Host:
                 raise InternalError(f"the head said {message!r}")
 
     def _open(self, trial: int) -> None:
-        request = Request(trial, self._outbox.say)
+        request = Request(trial, self._say)
         self._live[trial] = request
         self._gate.opened(trial)
         if self._config.multi_thread:

@@ -53,6 +53,10 @@ class Outbox:
             pass
         self._woken = False
 
+    def waiting(self) -> bool:
+        """Whether something was said and not taken."""
+        return bool(self._said)
+
     def take(self) -> list[object]:
         """All messages, in the order in which they were said."""
         said = self._said

@@ -106,6 +106,10 @@ class RequestThreads:
                 return False
             return True
 
+    def crowded(self) -> bool:
+        """Whether requests are being started one after another."""
+        return bool(self._waiting) and not self._refused_for
+
     def overdue(self) -> float | None:
         """Try again if the system refused a thread; seconds until the next try, or None."""
         if not self._refused_for or not self._waiting:
