@@ -1,0 +1,7 @@
+"""The command line: asks, shows, and hands wishes to the head. It decides nothing.
+
+Read ``main.py`` (the entry, and where errors end), then ``commands.py`` (every command by
+name). One module a command; it is imported when it is called, so that ``--help`` is quick.
+What a command prints goes through ``console.py``: tables on a terminal, plain lines in a
+pipe, one JSON document with ``--json``. Progress and notes go to stderr, answers to stdout.
+"""

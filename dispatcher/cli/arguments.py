@@ -1,0 +1,83 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+#: Where experiments are looked for besides the folders that are known already.
+FOLDER_VARIABLE = "BEQUEATH_HOME"
+
+
+def _complete_experiment(incomplete: str) -> list[str]:
+    """Ids and names that begin so; nothing rather than an error while somebody types."""
+    from dispatcher.cli.find import completions
+
+    return completions(incomplete)
+
+
+_EXPERIMENT_HELP = (
+    "Id, the beginning of one, a name or a folder. Not needed when one experiment runs; "
+    "otherwise the newest is meant where nothing is changed."
+)
+
+Experiment = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[EXPERIMENT]",
+        help=_EXPERIMENT_HELP,
+        autocompletion=_complete_experiment,
+        show_default=False,
+    ),
+]
+
+OfExperiment = Annotated[
+    str | None,
+    typer.Option(
+        "--experiment",
+        "-e",
+        metavar="EXPERIMENT",
+        help=_EXPERIMENT_HELP,
+        autocompletion=_complete_experiment,
+    ),
+]
+
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--folder",
+        metavar="DIR",
+        envvar=FOLDER_VARIABLE,
+        help="Look for experiments in this folder only.",
+        show_default=False,
+    ),
+]
+
+ExperimentFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The experiment file (YAML).", show_default=False)
+]
+
+Trial = Annotated[int, typer.Argument(metavar="TRIAL", help="The trial's number.", min=0)]
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document instead of text.")
+]
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+OutFile = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="FILE", help="File to write; stdout if not given."),
+]
+
+
+def confirmed(question: str, yes: bool) -> None:
+    """Go on only if the user agrees; without a terminal, only with ``--yes``."""
+    if yes:
+        return
+    if not os.isatty(0):
+        raise typer.BadParameter(f"{question} Say --yes to agree", param_hint="'--yes'")
+    typer.confirm(question, abort=True, err=True)

@@ -1,0 +1,205 @@
+"""What ``doctor`` looks at: this machine, and what earlier experiments have left behind.
+
+Each check returns findings and never raises: what it cannot look at is a finding as well.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from dispatcher.cli import words
+from dispatcher.errors import BackendError
+from dispatcher.folders import run_folder
+from dispatcher.store.filesystem import filesystem_type, is_network
+
+#: A socket's path may have 107 bytes on Linux and 103 on macOS; ours end in names like
+#: ``/agent-local.sock`` with some room.
+_SOCKET_PATH = 103
+_SOCKET_NAME = 24
+
+#: Below these an experiment of ordinary size runs into the limit.
+_FEW_FILES = 1024
+_FEW_THREADS = 4096
+_LITTLE_DISK = 1 << 30
+_LITTLE_SHARED_MEMORY = 64 << 20
+
+#: bequeath's first year; an earlier clock makes nonsense of every time in a journal.
+_EARLIEST = 1_735_689_600
+
+
+class Level(StrEnum):
+    """How bad a finding is. ``problem`` makes ``doctor`` exit with 1."""
+
+    OK = "ok"
+    NOTE = "note"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    topic: str
+    level: Level
+    text: str
+    hint: str = ""
+
+
+def check_python() -> Iterator[Finding]:
+    """The interpreter and the system it runs on."""
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    text = f"{platform.python_version()} at {sys.executable}, {system}, {os.cpu_count()} cores"
+    fits = (3, 11) <= sys.version_info[:2] < (3, 14)
+    hint = "" if fits else "bequeath is made for Python 3.11 to 3.13"
+    yield Finding("python", Level.OK if fits else Level.PROBLEM, text, hint)
+
+
+def check_packages() -> Iterator[Finding]:
+    """What bequeath depends on, and what it can use beside."""
+    missing, versions = [], []
+    for name in _requirements():
+        version = _version(name)
+        if version is None:
+            missing.append(name)
+        else:
+            versions.append(f"{name} {version}")
+    if missing:
+        text = f"missing: {', '.join(missing)}"
+        yield Finding("packages", Level.PROBLEM, text, "pip install --upgrade bequeath")
+    else:
+        yield Finding("packages", Level.OK, ", ".join(versions))
+    for name, extra, use in (
+        ("torch", "torch", "weights of torch modules"),
+        ("matplotlib", "plot", "bequeath plot"),
+    ):
+        version = _version(name)
+        if version is None:
+            text = f"not installed, needed for {use}"
+            yield Finding(name, Level.NOTE, text, f"pip install 'bequeath[{extra}]'")
+        else:
+            yield Finding(name, Level.OK, version)
+
+
+def _requirements() -> list[str]:
+    try:
+        lines = importlib.metadata.requires("bequeath") or []
+    except importlib.metadata.PackageNotFoundError:
+        lines = ["numpy", "pyzmq", "msgspec", "filelock", "safetensors", "blake3", "pydantic",
+                 "sqlalchemy", "alembic", "typer", "rich"]  # fmt: skip
+    plain = [line for line in lines if "extra ==" not in line]
+    return [re.split(r"[^A-Za-z0-9_.-]", line, maxsplit=1)[0] for line in plain]
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def check_sockets() -> Iterator[Finding]:
+    """The folder for sockets: private, ours, and short enough."""
+    try:
+        folder = run_folder(Path(tempfile.gettempdir()) / "bequeath-doctor")
+    except (BackendError, OSError) as error:
+        hint = "set XDG_RUNTIME_DIR to a folder of your own"
+        yield Finding("sockets", Level.PROBLEM, str(error).partition("\n")[0], hint)
+        return
+    folder.rmdir()
+    length = len(os.fsencode(folder)) + _SOCKET_NAME
+    if length > _SOCKET_PATH:
+        text = f"{folder.parent} is too long for the paths of sockets"
+        hint = "set XDG_RUNTIME_DIR or TMPDIR to a shorter folder"
+        yield Finding("sockets", Level.PROBLEM, text, hint)
+    else:
+        yield Finding("sockets", Level.OK, str(folder.parent))
+
+
+def check_folder(topic: str, folder: Path, *, journal: bool) -> Iterator[Finding]:
+    """Where something is kept: writable, enough room, and (for a journal) not on a network."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    kind = filesystem_type(there)
+    if not os.access(there, os.W_OK):
+        yield Finding(topic, Level.PROBLEM, f"{there} cannot be written", "choose another folder")
+        return
+    free = shutil.disk_usage(there).free
+    text = f"{folder}{'' if folder.exists() else ' (will be made)'}, {words.size(free)} free"
+    text += f", {kind}" if kind else ""
+    if journal and kind is not None and is_network(kind):
+        hint = "set experimentWorkingDirectory to a local disk; weights may stay on the network"
+        yield Finding(topic, Level.PROBLEM, f"{text}: no place for a journal", hint)
+    elif free < _LITTLE_DISK:
+        yield Finding(topic, Level.NOTE, text, "little room is left")
+    else:
+        yield Finding(topic, Level.OK, text)
+
+
+def check_limits() -> Iterator[Finding]:
+    """Open files, and threads: each blocked request of a tuner is one."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = soft != resource.RLIM_INFINITY and soft < _FEW_FILES
+    hint = "raise it with 'ulimit -n 4096'" if few else ""
+    yield Finding("open files", Level.NOTE if few else Level.OK, _limit(soft), hint)
+    threads = _most_threads()
+    few = threads is not None and threads < _FEW_THREADS
+    hint = "fewer requests can wait for parents at once; see 'lookahead'" if few else ""
+    yield Finding("threads", Level.NOTE if few else Level.OK, _limit(threads), hint)
+
+
+def _limit(value: int | None) -> str:
+    return "no limit" if value is None or value == resource.RLIM_INFINITY else f"{value:,} at most"
+
+
+def _most_threads() -> int | None:
+    """The lowest of the limits that can be read: of the user, the kernel, the control group."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    bounds = [] if soft == resource.RLIM_INFINITY else [soft]
+    for name in ("threads-max", "pid_max"):
+        bounds += _number_in(Path("/proc/sys/kernel") / name)
+    try:
+        group = Path("/proc/self/cgroup").read_text().strip().rpartition(":")[2]
+    except OSError:
+        group = ""
+    bounds += _number_in(Path("/sys/fs/cgroup") / group.lstrip("/") / "pids.max")
+    return min(bounds, default=None)
+
+
+def _number_in(path: Path) -> list[int]:
+    try:
+        return [int(path.read_text())]
+    except (OSError, ValueError):
+        return []
+
+
+def check_shared_memory() -> Iterator[Finding]:
+    """``/dev/shm``, which data loaders of torch need; containers often give it 64 MB."""
+    folder = Path("/dev/shm")  # noqa: S108 - looked at, not written
+    if not folder.is_dir():
+        if sys.platform == "linux":
+            yield Finding("/dev/shm", Level.NOTE, "missing", "data loaders with workers need it")
+        return
+    usage = shutil.disk_usage(folder)
+    text = f"{words.size(usage.free)} of {words.size(usage.total)} free"
+    little = usage.free < _LITTLE_SHARED_MEMORY
+    hint = "data loaders with workers may fail; give the container more" if little else ""
+    yield Finding("/dev/shm", Level.NOTE if little else Level.OK, text, hint)
+
+
+def check_clock() -> Iterator[Finding]:
+    """The clock: times in the journal are UTC."""
+    now = time.time()
+    wrong = now < _EARLIEST
+    hint = "set the clock; times in journals would make no sense" if wrong else ""
+    yield Finding("clock", Level.PROBLEM if wrong else Level.OK, f"{words.moment(now)} UTC", hint)

@@ -1,0 +1,59 @@
+"""What is said when an experiment in the foreground is over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dispatcher import queries
+from dispatcher.cli import words
+from dispatcher.cli.console import heading, print_json, say
+from dispatcher.cli.leaderboard import print_leaders
+from dispatcher.core.model import Phase
+
+_LEADERS = 5
+
+
+def print_closing(folder: Path, phase: Phase, *, as_json: bool) -> None:
+    """The outcome, the best trials, and what to ask next."""
+    with queries.ExperimentReader.open(folder) as reader:
+        summary = queries.experiment_summary(reader)
+        best = queries.best(reader, _LEADERS)
+        inherited = reader.row("SELECT 1 FROM trials WHERE parent IS NOT NULL LIMIT 1") is not None
+    if as_json:
+        print_json({"experiment": summary.to_json(), "best": [one.to_json() for one in best]})
+        return
+    say(heading(f"{summary.name} {phase.value}") + _because(summary))
+    say(_counts(summary))
+    if best:
+        say()
+        print_leaders(best)
+    say()
+    for line in _next(summary, phase, inherited=inherited):
+        say(line)
+
+
+def _because(summary: queries.ExperimentSummary) -> str:
+    return f": {summary.phase_reason}" if summary.phase_reason else ""
+
+
+def _counts(summary: queries.ExperimentSummary) -> str:
+    parts = [words.count(summary.ended, "trial")]
+    parts += [f"{many} {word}" for word, many in summary.outcomes.items() if many]
+    return f"{parts[0]} in {words.duration(_lasted(summary))}: {', '.join(parts[1:]) or 'none'}"
+
+
+def _lasted(summary: queries.ExperimentSummary) -> float | None:
+    if summary.created_at is None or summary.last_event_at is None:
+        return None
+    return summary.last_event_at - summary.created_at
+
+
+def _next(summary: queries.ExperimentSummary, phase: Phase, *, inherited: bool) -> list[str]:
+    lines = []
+    if phase in (Phase.STOPPED, Phase.FAILED):
+        lines.append(f"go on with               bequeath resume {summary.id}")
+    if inherited:
+        lines.append(f"who inherited from whom  bequeath lineage {summary.id}")
+    if summary.outcomes.get("failed"):
+        lines.append(f"what failed              bequeath trial ls {summary.id} --failed")
+    return lines

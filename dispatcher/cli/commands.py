@@ -1,0 +1,30 @@
+"""All commands there are, with the line that lists them. Nothing here imports a command."""
+
+from __future__ import annotations
+
+from dispatcher.cli.lazy_group import Entry, Table
+
+_RUN, _LOOK, _PARTS, _SETUP = "Run", "Look", "Parts", "Set up"
+
+ROOT: Table = {
+    "run": Entry("run:run", "Run an experiment file and show how it goes.", _RUN),
+    "create": Entry("create:create", "Start an experiment in the background.", _RUN),
+    "stop": Entry("stop:stop", "Stop an experiment; it can be resumed.", _RUN),
+    "kill": Entry("stop:kill", "End an experiment's processes at once; it can be resumed.", _RUN),
+    "resume": Entry("resume:resume", "Take up a stopped, failed or killed experiment.", _RUN),
+    "status": Entry("status:status", "How an experiment stands.", _LOOK),
+    "top": Entry("top:top", "Watch an experiment live.", _LOOK),
+    "why": Entry("why:why", "Why nothing, or not more, is running: one sentence.", _LOOK),
+    "best": Entry("best:best", "The best trials and their parameters.", _LOOK),
+    "lineage": Entry("lineage:lineage", "Who inherited from whom, as a tree.", _LOOK),
+    "plot": Entry("plot:PLOT", "Draw progress, parameters or lineage as PNG.", _LOOK),
+    "trial": Entry("trial:TRIAL", "List, show, follow, end and submit trials.", _PARTS),
+    "experiment": Entry(
+        "experiment:EXPERIMENT", "List, show, export, change and delete experiments.", _PARTS
+    ),
+    "weights": Entry("weights:WEIGHTS", "Export, measure, pin and clean up weights.", _PARTS),
+    "validate": Entry("validate:validate", "Check an experiment file; start nothing.", _SETUP),
+    "config": Entry("config:CONFIG", "Print the schema or reference of experiment files.", _SETUP),
+    "doctor": Entry("doctor:doctor", "Check this machine for what bequeath needs.", _SETUP),
+    "completion": Entry("completion:completion", "Print a shell's completion script.", _SETUP),
+}

@@ -1,0 +1,35 @@
+"""``bequeath completion``: the script that lets a shell complete commands and experiments."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from dispatcher.cli.console import say
+
+
+class Shell(StrEnum):
+    """Shells that can complete."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="The shell.", show_default=False)],
+) -> None:
+    """Print the completion script of a shell.
+
+    For this session: `source <(bequeath completion bash)`. For good:
+    `bequeath --install-completion`.
+    """
+    from typer.completion import get_completion_script
+
+    say(
+        get_completion_script(
+            prog_name="bequeath", complete_var="_BEQUEATH_COMPLETE", shell=shell.value
+        ).strip()
+    )

@@ -1,0 +1,30 @@
+"""``bequeath config``: what an experiment file may say."""
+
+from __future__ import annotations
+
+from dispatcher.cli.console import print_json, say
+from dispatcher.cli.lazy_group import Entry, Table
+
+CONFIG: Table = {
+    "schema": Entry("config:schema", "Print the JSON Schema of experiment files, for editors."),
+    "reference": Entry("config:reference", "Print every key with its type, default and meaning."),
+}
+
+
+def schema() -> None:
+    """Print the JSON Schema of experiment files.
+
+    Editors that know YAML schemas complete and check with it:
+    `bequeath config schema > bequeath.schema.json`, and in the file's first line
+    `# yaml-language-server: $schema=bequeath.schema.json`.
+    """
+    from dispatcher.experiment.schema import json_schema
+
+    print_json(json_schema())
+
+
+def reference() -> None:
+    """Print every key of an experiment file with its type, default and meaning (Markdown)."""
+    from dispatcher.experiment.reference import reference_markdown
+
+    say(reference_markdown().rstrip())

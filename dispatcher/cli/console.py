@@ -1,0 +1,121 @@
+"""What a command prints, and how: for a terminal, for a pipe, or as one JSON document.
+
+Answers go to stdout, notes and progress to stderr. Colours are used on terminals only and
+not where NO_COLOR is set (https://no-color.org).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+import msgspec
+import typer
+
+from dispatcher.cli.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Columns of a rich console that is no terminal; only tests see it.
+_DEFAULT_WIDTH = 100
+
+
+class Column(NamedTuple):
+    """A column of a table. ``right`` aligns numbers; ``style`` is one of rich's."""
+
+    title: str
+    right: bool = False
+    style: str = ""
+    shrink: bool = False  # cut its cells where the terminal is too narrow
+
+
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Whether somebody looks at it. ``TERM=dumb`` cannot move a cursor and counts as a pipe."""
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that takes text as it is: no markup, no guesses what to highlight."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if is_terminal(stream) else _DEFAULT_WIDTH
+    return Console(
+        file=stream,
+        force_terminal=is_terminal(stream),
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=width,
+    )
+
+
+def note(text: str) -> None:
+    """A line on stderr that is no part of the answer."""
+    typer.echo(typer.style(text, dim=True) if is_terminal(sys.stderr) else text, err=True)
+
+
+def say(text: str = "") -> None:
+    """A line of the answer."""
+    typer.echo(text)
+
+
+def heading(text: str) -> str:
+    """Emphasised on a terminal."""
+    return typer.style(text, bold=True) if is_terminal() else text
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on stdout, UTF-8, two blanks of indent; structs become objects."""
+    plain = msgspec.to_builtins(document, str_keys=True)
+    typer.echo(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """A table: fitted to a terminal, whole lines in a pipe. Cells are made harmless."""
+    cells = [[safe_text(cell) for cell in row] for row in rows]
+    if is_terminal():
+        console().print(rich_table(columns, cells))
+        return
+    everything = [[column.title for column in columns], *cells]
+    widths = [max(len(row[i]) for row in everything) for i in range(len(columns))]
+    for row in everything:
+        parts = [
+            cell.rjust(width) if column.right else cell.ljust(width)
+            for cell, width, column in zip(row, widths, columns, strict=True)
+        ]
+        say("  ".join(parts).rstrip())
+
+
+def rich_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Any:
+    """The same as something rich can show: no lines, dim titles, room between columns."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for column in columns:
+        table.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            style=column.style,
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=None if column.shrink else len(column.title),
+            ratio=None,
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Names and values below one another."""
+    pairs = [(name, safe_text(text)) for name, text in facts]
+    width = max((len(name) for name, _ in pairs), default=0)
+    for name, text in pairs:
+        label = name.ljust(width)
+        say(f"{typer.style(label, dim=True) if is_terminal() else label}  {text}")

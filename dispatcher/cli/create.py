@@ -1,0 +1,26 @@
+"""``bequeath create``: start an experiment that needs no terminal."""
+
+from __future__ import annotations
+
+from dispatcher.cli.arguments import ExperimentFile, Json
+from dispatcher.cli.console import note, print_json, say
+from dispatcher.cli.run import Changes, Name, configured, laid_down
+
+
+def create(
+    file: ExperimentFile, changes: Changes = None, name: Name = None, as_json: Json = False
+) -> None:
+    """Start an experiment in the background and print its id.
+
+    It goes on when the terminal is closed. Watch it with `bequeath top`, end it with
+    `bequeath stop`.
+    """
+    from dispatcher.background import start_in_background
+
+    folder = laid_down(configured(file, changes or [], name))
+    pid = start_in_background(folder)
+    if as_json:
+        print_json({"experiment": folder.name, "folder": str(folder), "pid": pid})
+        return
+    say(folder.name)
+    note(f"runs in {folder}; watch it with: bequeath top {folder.name}")

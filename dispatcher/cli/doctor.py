@@ -1,0 +1,94 @@
+"""``bequeath doctor``: is this machine fit, and has anything been left behind?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dispatcher.cli import checkup
+from dispatcher.cli.arguments import Folder, Json
+from dispatcher.cli.checkup import Finding, Level
+from dispatcher.cli.console import is_terminal, print_json, say
+from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.cli.safe_text import safe_text
+
+_MARKS = {Level.OK: ("✓", "green"), Level.NOTE: ("•", "yellow"), Level.PROBLEM: ("✗", "red")}
+
+
+def doctor(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="Look at the folders of this experiment file, too."
+        ),
+    ] = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Check this machine for what bequeath needs, and for what experiments have left behind.
+
+    Looks at Python, packages, torch, the folders for sockets, experiments and weights with
+    their file systems, limits on files and threads, shared memory, the clock, and
+    experiments that lost their head. Changes nothing. Exit code 1 if there is a problem.
+    """
+    findings = list(_findings(file, folder))
+    bad = any(finding.level is Level.PROBLEM for finding in findings)
+    if as_json:
+        print_json({"ok": not bad, "findings": [asdict(finding) for finding in findings]})
+    else:
+        _show(findings)
+    if bad:
+        raise typer.Exit(ExitCode.GENERAL)
+
+
+def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
+    from dispatcher.known_folders import default_folder
+
+    yield from checkup.check_python()
+    yield from checkup.check_packages()
+    yield from checkup.check_sockets()
+    experiments = folder or default_folder()
+    weights = None
+    if file is not None:
+        from dispatcher.experiment import load_experiment
+
+        config = load_experiment(file)
+        experiments, weights = config.experiment_working_directory, config.weights_root
+    yield from checkup.check_folder("experiments", experiments, journal=True)
+    if weights is not None:
+        yield from checkup.check_folder("weights", weights, journal=False)
+    yield from checkup.check_limits()
+    yield from checkup.check_shared_memory()
+    yield from checkup.check_clock()
+    yield from _left_behind(folder)
+
+
+def _left_behind(folder: Path | None) -> Iterator[Finding]:
+    from dispatcher.cli.find import all_experiments
+    from dispatcher.queries import ExperimentStatus
+
+    found = all_experiments(folder)
+    lost = [one for one in found if one.status is ExperimentStatus.INTERRUPTED]
+    for one in lost:
+        text = f"{one.id} lost its head and is not over"
+        yield Finding("experiments", Level.NOTE, text, f"go on with: bequeath resume {one.id}")
+    if not lost:
+        running = sum(one.status is ExperimentStatus.RUNNING for one in found)
+        yield Finding("experiments", Level.OK, f"{len(found)} kept, {running} running")
+
+
+def _show(findings: list[Finding]) -> None:
+    width = max(len(finding.topic) for finding in findings)
+    for finding in findings:
+        mark, colour = _MARKS[finding.level]
+        if is_terminal():
+            mark = typer.style(mark, fg=colour)
+        elif finding.level is not Level.OK:
+            mark = f"{mark} {finding.level}:"
+        say(f"{mark} {finding.topic.ljust(width)}  {safe_text(finding.text)}")
+        if finding.hint:
+            say(f"  {' ' * width}  {typer.style(finding.hint, dim=is_terminal())}")

@@ -1,0 +1,43 @@
+"""How errors end: ``where: message``, a hint, an exit code; a traceback for our own faults only."""
+
+from __future__ import annotations
+
+import traceback
+
+import typer
+
+from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.cli.safe_text import safe_text
+from dispatcher.errors import BequeathError, InternalError
+
+
+def report(error: BequeathError) -> ExitCode:
+    """Print an error to stderr and return the exit code it asks for."""
+    if isinstance(error, InternalError):
+        return report_internal(error)
+    several = getattr(error, "errors", (error,))
+    for one in several:
+        _print(one)
+    if len(several) > 1:
+        typer.echo(f"{len(several)} errors", err=True)
+    return ExitCode(error.exit_code)
+
+
+def _print(error: BequeathError) -> None:
+    place = typer.style(f"{safe_text(error.where)}: ", bold=True) if error.where else ""
+    typer.echo(place + _keep_lines(error.message), err=True)
+    if error.hint:
+        typer.echo(typer.style(f"  {_keep_lines(error.hint)}", dim=True), err=True)
+
+
+def report_internal(error: Exception) -> ExitCode:
+    """Print a fault of ours with its traceback."""
+    typer.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
+    typer.echo(
+        "this is a fault of bequeath itself, please report it with the lines above", err=True
+    )
+    return ExitCode.INTERNAL
+
+
+def _keep_lines(text: str) -> str:
+    return "\n".join(safe_text(line) for line in text.splitlines())

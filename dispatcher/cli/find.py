@@ -1,0 +1,188 @@
+"""The experiment that a user means: by id, beginning, name or folder, or by not saying."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from dispatcher import queries
+from dispatcher.control.client import RunFile
+from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
+from dispatcher.known_folders import known_folders
+from dispatcher.queries.status import is_led
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An experiment to look at, or to change."""
+
+    folder: Path
+    name: str
+    mode: str
+
+    @property
+    def id(self) -> str:
+        """Its folder's name."""
+        return self.folder.name
+
+    @classmethod
+    def at(cls, folder: Path) -> Found:
+        """Read its name. Raises ``BequeathError`` if there is no experiment."""
+        with queries.ExperimentReader.open(folder) as reader:
+            return cls(folder, reader.name, reader.mode.value)
+
+
+def find_one(word: str | None, base: Path | None, *, change: bool = False) -> Found:
+    """The experiment that ``word`` means; without one the only one that runs, else the newest.
+
+    Args:
+        word: what the user typed, if anything.
+        base: look below this folder only.
+        change: somebody is about to change it, so the newest one is no good guess.
+
+    Raises:
+        ExperimentNotFound: there is none.
+        UserError: there are several.
+    """
+    if word:
+        return Found.at(_named(word, base))
+    running = running_folders(base)
+    if len(running) == 1:
+        return Found.at(running[0])
+    if running:
+        raise _say_which([folder.name for folder in running], "experiments run")
+    kept = all_experiments(base)
+    if not kept:
+        raise _nothing(base)
+    if change and len(kept) > 1:
+        raise _say_which([one.id for one in kept], "experiments are kept and none runs")
+    return Found.at(Path(kept[0].folder))
+
+
+def find_running(word: str | None, base: Path | None) -> Found:
+    """The same for a command that needs a head to talk to.
+
+    Raises:
+        PassingBackendError: the experiment does not run, or none does.
+        UserError: there are several, or none goes by that name.
+    """
+    if word:
+        found = Found.at(_named(word, base))
+        if not is_led(found.folder):
+            raise PassingBackendError(
+                f"experiment {found.id} is not running",
+                hint=f"take it up again with: bequeath resume {found.id}",
+            )
+        return found
+    running = running_folders(base)
+    if len(running) > 1:
+        raise _say_which([folder.name for folder in running], "experiments run")
+    if not running:
+        raise PassingBackendError(
+            "no experiment is running",
+            hint="'bequeath experiment list' shows those that are kept; 'bequeath run FILE' "
+            "starts one",
+        )
+    return Found.at(running[0])
+
+
+def find_resumable(word: str | None, base: Path | None) -> Found:
+    """The experiment to take up again: the one that is named, else the newest.
+
+    Raises:
+        UserError: it is completed, and there is nothing to go on with.
+        ExperimentNotFound: there is none.
+    """
+    if word:
+        return Found.at(_named(word, base))
+    kept = all_experiments(base)
+    over = queries.ExperimentStatus.COMPLETED
+    ready = [one for one in kept if one.status is not over and not is_led(Path(one.folder))]
+    if not ready:
+        raise ExperimentNotFound(
+            "there is no experiment to resume" if kept else "there are no experiments yet",
+            hint="name a completed one to see that it is over" if kept else "bequeath run FILE",
+        )
+    return Found.at(Path(ready[0].folder))
+
+
+def all_experiments(base: Path | None) -> list[queries.ExperimentListing]:
+    """Everything that is kept, the newest first."""
+    found = [one for folder in _bases(base) for one in queries.experiments(folder)]
+    return sorted(found, key=lambda one: (-(one.created_at or 0.0), one.id))
+
+
+def running_folders(base: Path | None) -> list[Path]:
+    """Folders of experiments that a head leads now; no store is opened."""
+    found: list[Path] = []
+    for folder in _bases(base):
+        with contextlib.suppress(OSError):
+            found += [one for one in sorted(folder.iterdir()) if one.is_dir() and is_led(one)]
+    return found
+
+
+def completions(incomplete: str) -> list[str]:
+    """What a shell offers: ids of experiments that begin so. Raises nothing."""
+    names: list[str] = []
+    for folder in _bases(None):
+        with contextlib.suppress(OSError):
+            names += [one.name for one in sorted(folder.iterdir()) if one.is_dir()]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def kill_head(folder: Path) -> list[int]:
+    """SIGKILL the process that leads the experiment, in whatever terminal it runs.
+
+    The process must have been there when it wrote its run file: a number that was given to
+    another process since is left alone.
+    """
+    run = RunFile.read(folder)
+    if run is None or not is_led(folder):
+        return []
+    try:
+        process = psutil.Process(run.pid)
+        if process.create_time() > run.started_at + 1.0 or process.pid == os.getpid():
+            return []
+        process.kill()
+        process.wait(timeout=10)
+    except psutil.Error:
+        return []
+    return [run.pid]
+
+
+def _named(word: str, base: Path | None) -> Path:
+    """In the first folder that knows the word; several that do not tell us why, the last does."""
+    bases = _bases(base)
+    error: BequeathError | None = None
+    for folder in bases:
+        try:
+            return queries.find_experiment(word, folder)
+        except ExperimentNotFound as one:
+            if error is None or one.hint.startswith("did you mean"):
+                error = one
+    raise error or _nothing(base)
+
+
+def _bases(base: Path | None) -> list[Path]:
+    return [base] if base is not None else known_folders()
+
+
+def _nothing(base: Path | None) -> ExperimentNotFound:
+    return ExperimentNotFound(
+        "there are no experiments yet",
+        hint="start one with: bequeath run FILE",
+        where=str(base) if base is not None else "",
+    )
+
+
+def _say_which(ids: list[str], what: str) -> UserError:
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return UserError(
+        f"{len(ids)} {what}", hint=f"say which one: {', '.join(ids[:_SHOWN])}{more}"
+    )

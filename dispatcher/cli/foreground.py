@@ -1,0 +1,117 @@
+"""Leading an experiment in the foreground: progress, Ctrl-C, and what is said at the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from dispatcher.cli.closing import print_closing
+from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.cli.scene import Observer
+from dispatcher.cli.watching import Watching
+from dispatcher.core.model import Phase
+from dispatcher.notices import Notice, NoticeKind
+
+if TYPE_CHECKING:
+    from dispatcher.head import Head
+
+#: Notices worth a line; the others are in the log, or in the picture.
+_SHOWN = {
+    NoticeKind.TUNER_ERROR: "tuner error",
+    NoticeKind.STALL: "stall",
+    NoticeKind.STACKS: "stacks of the blocked threads",
+    NoticeKind.PEER_FAULT: "refused",
+    NoticeKind.RETENTION: "weights",
+}
+
+
+def lead(folder: Path, name: str, *, as_json: bool) -> None:
+    """Lead to the end and exit accordingly. Blocks; must be called in the main thread.
+
+    Raises:
+        typer.Exit: unless the experiment is completed.
+        BequeathError: another head leads it, or the head ended early.
+    """
+    from dispatcher.head import Head
+
+    watching = Watching(Observer(folder, name))
+    head = Head(folder, on_notice=lambda notice: _tell(watching, notice))
+    signals = _Signals(head, watching)
+    signals.install()
+    watching.start()
+    try:
+        phase = head.run()
+    finally:
+        watching.close()
+        signals.restore()
+    print_closing(folder, phase, as_json=as_json)
+    code = _exit_code(phase, interrupted=signals.came)
+    if code is not ExitCode.OK:
+        raise typer.Exit(code)
+
+
+def _tell(watching: Watching, notice: Notice) -> None:
+    word = _SHOWN.get(notice.kind)
+    if word is not None:
+        about = f" (trial {notice.trial})" if notice.trial is not None else ""
+        watching.tell(f"{word}{about}: {notice.text}")
+
+
+def _exit_code(phase: Phase, *, interrupted: bool) -> ExitCode:
+    if phase is Phase.COMPLETED:
+        return ExitCode.OK
+    if phase is Phase.FAILED:
+        return ExitCode.USER
+    return ExitCode.INTERRUPTED if interrupted else ExitCode.EXPERIMENT_STOPPED
+
+
+class _Signals:
+    """Ctrl-C once drains, twice stops at once, a third time leaves. SIGTERM and the end of
+    the terminal stop at once."""
+
+    def __init__(self, head: Head, watching: Watching) -> None:
+        self._head = head
+        self._watching = watching
+        self._before: dict[int, Any] = {}
+        self._interrupts = 0
+        self.came = False
+
+    def install(self) -> None:
+        """Take the signals over. In the main thread."""
+        handlers = {
+            signal.SIGINT: self._interrupt,
+            signal.SIGTERM: self._terminate,
+            signal.SIGHUP: self._terminate,
+        }
+        for number, handler in handlers.items():
+            self._before[number] = signal.signal(number, handler)
+
+    def restore(self) -> None:
+        """Give them back."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        self._interrupts += 1
+        if self._interrupts == 1:
+            self._watching.tell(
+                "Ctrl-C: running trials may finish, no new ones start; again stops them at once"
+            )
+            self._head.request_stop("drain", "Ctrl-C")
+        elif self._interrupts == 2:
+            self._watching.tell("Ctrl-C twice: stopping the trials; 'bequeath resume' goes on")
+            self._head.request_stop("now", "Ctrl-C twice")
+        else:
+            # The journal holds everything; the agent ends the trials after headGrace.
+            os.write(2, b"left at once; trials still running end after headGrace\n")
+            os._exit(ExitCode.INTERRUPTED)
+
+    def _terminate(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        self._head.request_stop("now", signal.Signals(number).name)

@@ -1,0 +1,83 @@
+"""Groups of commands that are listed without being imported: ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+#: Columns of help texts, where the terminal has as many.
+HELP_WIDTH = 100
+
+
+class Entry(NamedTuple):
+    """A command in its table. ``home`` is ``module:function`` within this room, or
+    ``module:TABLE`` for a group of commands."""
+
+    home: str
+    help: str
+    panel: str = "Commands"
+
+
+Table = Mapping[str, Entry]
+
+
+def group_of(name: str, help_text: str, table: Table) -> TyperGroup:
+    """Make a group out of a table; nothing that the table names is imported yet."""
+    return _Lazy(
+        name=name,
+        help=help_text,
+        table=table,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"max_content_width": HELP_WIDTH},
+    )
+
+
+def load(name: str, entry: Entry) -> TyperCommand | TyperGroup:
+    """Import what an entry names and make a command of it."""
+    module, _, attribute = entry.home.partition(":")
+    target = getattr(importlib.import_module(f"dispatcher.cli.{module}"), attribute)
+    if isinstance(target, Mapping):
+        return group_of(name, entry.help, target)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(name, short_help=entry.help)(target)
+    command = typer.main.get_command(app)
+    command.context_settings["max_content_width"] = HELP_WIDTH
+    assert isinstance(command, TyperCommand)
+    return command
+
+
+class _Lazy(TyperGroup):
+    """Holds placeholders; what is called takes the place of its placeholder."""
+
+    def __init__(self, *, table: Table = {}, **settings: Any) -> None:  # noqa: B006 - never changed
+        super().__init__(**settings)
+        self.table = table
+        for name, entry in table.items():
+            self.add_command(TyperCommand(name, help=entry.help, rich_markup_mode=None), name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import the command that is called, or that a completion looks into."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and name in self.table:
+            command = load(name, self.table[name])
+        return name, command, rest
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List commands under the headings of their table."""
+        width = max((len(name) for name in self.table), default=0)
+        for panel in dict.fromkeys(entry.panel for entry in self.table.values()):
+            rows: Sequence[tuple[str, str]] = [
+                (name.ljust(width), entry.help)
+                for name, entry in self.table.items()
+                if entry.panel == panel
+            ]
+            with formatter.section(panel):
+                formatter.write_dl(rows)
+
+
+LazyGroup = _Lazy

@@ -1,0 +1,56 @@
+"""The best trials, as ``best`` and the end of ``run`` show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dispatcher import queries
+from dispatcher.cli import words
+from dispatcher.cli.console import Column, print_table
+from dispatcher.errors import BequeathError
+
+_COLUMNS = (
+    Column("", right=True, style="dim"),
+    Column("result", right=True, style="bold"),
+    Column("trial", right=True),
+    Column("parent", right=True),
+    Column("took", right=True),
+    Column("parameters", shrink=True),
+)
+
+
+def leaders(folder: Path, many: int) -> list[queries.TrialSummary]:
+    """The best trials; none while the store cannot be read."""
+    try:
+        with queries.ExperimentReader.open(folder) as reader:
+            return queries.best(reader, many)
+    except BequeathError:
+        return []
+
+
+def print_leaders(best: Sequence[queries.TrialSummary]) -> None:
+    """A table of them, the best first."""
+    print_table(
+        _COLUMNS,
+        [
+            (
+                str(place),
+                words.number(one.value),
+                str(one.id),
+                words.NOTHING if one.parent is None else str(one.parent),
+                words.duration(one.wall_s),
+                words.parameters(one.parameters, without=paths_of(one)),
+            )
+            for place, one in enumerate(best, start=1)
+        ],
+    )
+
+
+def paths_of(one: queries.TrialSummary) -> tuple[str, ...]:
+    """Keys of parameters that only say where weights lie, which is no news to anybody."""
+    return tuple(
+        key
+        for key, value in one.parameters.items()
+        if key.endswith("_path") or (value is not None and value in (one.save_path,))
+    )

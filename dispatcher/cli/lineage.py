@@ -1,0 +1,73 @@
+"""``bequeath lineage``: the inheritance tree, as text or as a picture."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dispatcher.cli.arguments import Experiment, Folder, Json
+from dispatcher.cli.console import is_terminal, note, print_json, say
+from dispatcher.cli.safe_text import safe_text
+
+_COLOURS: dict[str, dict[str, object]] = {
+    "branch": {"dim": True},
+    "best": {"bold": True},
+    "better": {"fg": "green"},
+    "worse": {"fg": "yellow"},
+    "bad": {"fg": "red"},
+    "live": {"fg": "cyan"},
+    "quiet": {"dim": True},
+}
+
+
+def lineage(
+    experiment: Experiment = None,
+    root: Annotated[
+        int | None,
+        typer.Option("--trial", metavar="TRIAL", help="Only this trial and its descendants."),
+    ] = None,
+    png: Annotated[
+        Path | None, typer.Option("--png", metavar="FILE", help="Draw it into this file.")
+    ] = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Show who inherited from whom: each trial below its parent, with what it changed.
+
+    ★ marks the best trial, ▲ and ▼ what a child gained or lost against its parent.
+    """
+    from dispatcher import queries
+    from dispatcher.cli.find import find_one
+
+    found = find_one(experiment, folder)
+    with queries.ExperimentReader.open(found.folder) as reader:
+        tree = queries.lineage(reader, root=root)
+    if png is not None:
+        from dispatcher.cli.plot import draw_lineage
+
+        draw_lineage(tree, png)
+        note(f"wrote {png}")
+    if as_json:
+        print_json({"experiment": found.id, **tree.to_json()})
+    elif png is None:
+        terminal = is_terminal()
+        width = shutil.get_terminal_size().columns if terminal else None
+        say(queries.lineage_text(tree, width=width, ascii_only=_ascii(), paint=_painter(terminal)).rstrip("\n"))
+
+
+def _painter(terminal: bool) -> object:
+    def paint(kind: str, text: str) -> str:
+        text = safe_text(text)
+        looks = _COLOURS.get(kind)
+        return typer.style(text, **looks) if terminal and looks else text  # type: ignore[arg-type]
+
+    return paint
+
+
+def _ascii() -> bool:
+    """Whether the terminal or file shows nothing but ASCII."""
+    return (sys.stdout.encoding or "ascii").lower().replace("-", "") in ("ascii", "ansix3.41968")

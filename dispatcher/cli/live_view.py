@@ -1,0 +1,163 @@
+"""The picture of a running experiment that ``run`` and ``top`` draw on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from dispatcher.cli import words
+from dispatcher.cli.console import Column, rich_table
+from dispatcher.cli.leaderboard import paths_of
+from dispatcher.cli.safe_text import safe_text
+from dispatcher.cli.scene import Scene
+
+#: Lines of the picture that are not rows of trials: header, bar, best, counts, why, blanks.
+_OTHER_LINES = 10
+
+_COLUMNS = (
+    Column("trial", right=True),
+    Column("state"),
+    Column("for", right=True),
+    Column("parent", right=True),
+    Column("where", shrink=True),
+    Column("last metric", shrink=True),
+)
+_STYLES = {"running": "green", "starting": "cyan", "stopping": "yellow"}
+_PHASES = {"running": "green", "draining": "yellow", "stopping": "yellow", "failed": "red"}
+
+
+def picture(scene: Scene, width: int, height: int, messages: Sequence[str] = ()) -> RenderableType:
+    """Everything at a glance, never higher than the terminal.
+
+    Args:
+        scene: what to show.
+        width: columns of the terminal.
+        height: lines of the terminal.
+        messages: the newest of what happened, oldest first.
+    """
+    snapshot = scene.snapshot
+    if snapshot is None:
+        return Text(f"{scene.name}  {scene.silent or 'starting'} …", style="dim")
+    room = max(3, height - _OTHER_LINES - len(messages))
+    parts: list[RenderableType] = [_header(scene, snapshot), _bar(scene, snapshot, width), Text()]
+    parts.append(_best(scene, width))
+    parts.append(_counts(snapshot))
+    parts.append(Text())
+    parts.append(_trials(snapshot, room))
+    parts.append(Text())
+    parts.append(_why(snapshot, width))
+    parts.extend(Text(_cut(text, width), style="yellow") for text in messages)
+    return Group(*parts)
+
+
+def _header(scene: Scene, snapshot: dict[str, Any]) -> Text:
+    phase = snapshot["phase"]
+    return Text.assemble(
+        (safe_text(scene.name), "bold"),
+        "  ",
+        (phase, _PHASES.get(phase, "")),
+        (f"  {words.duration(snapshot['active_s'])}", "dim"),
+    )
+
+
+def _bar(scene: Scene, snapshot: dict[str, Any], width: int) -> RenderableType:
+    done, total = snapshot["ended"], snapshot["max_trials"]
+    parts = [f"{done}/{total} trials" if total else words.count(done, "trial")]
+    if scene.per_minute is not None:
+        parts.append(f"{scene.per_minute:.3g}/min")
+    if scene.left_s is not None:
+        parts.append(f"{words.duration(scene.left_s)} left")
+    text = Text("   ".join(parts))
+    if not total:
+        return text
+    table = Table.grid(padding=(0, 2, 0, 0))
+    length = max(10, min(60, width - len(text.plain) - 4))
+    bar = ProgressBar(
+        total=total, completed=min(done, total), width=length, finished_style="bar.complete"
+    )
+    table.add_row(bar, text)
+    return table
+
+
+def _best(scene: Scene, width: int) -> Text:
+    if scene.best is None:
+        return Text("best  none yet", style="dim")
+    best = scene.best
+    head = Text.assemble(
+        ("best  ", "dim"), (words.number(best.value), "bold"), f"  trial {best.id}  "
+    )
+    head.append(_cut(words.parameters(best.parameters, without=paths_of(best)), width - len(head.plain)), style="dim")
+    return head
+
+
+def _counts(snapshot: dict[str, Any]) -> Text:
+    """``slots 2/2   waiting 3   queued 1``; only what is not zero, after the slots."""
+    counts = snapshot["counts"]
+    text = Text.assemble(("slots ", "dim"), f"{counts['running']}/{snapshot['slots']} busy")
+    asked = [
+        ("in the tuner", counts["open"]),
+        ("waiting for parents", counts["blocked"] + counts["held"]),
+        ("parked", counts["parked"]),
+        ("queued", counts["queued"]),
+        ("between attempts", counts["backoff"]),
+        ("being reported", counts["delivering"]),
+    ]
+    for name, many in asked:
+        if many:
+            text.append(f"   {name} ", style="dim")
+            text.append(str(many))
+    return text
+
+
+def _trials(snapshot: dict[str, Any], room: int) -> RenderableType:
+    running = [_running_row(row) for row in snapshot["running"]]
+    waiting = [_waiting_row(row) for row in snapshot["waiting"]]
+    asked = [
+        [str(row["trial"]), Text("in the tuner", "dim"), words.duration(row["for_s"]), "", "", ""]
+        for row in snapshot["open"]
+    ]
+    rows = running + waiting + asked
+    counts = snapshot["counts"]
+    whole = sum(counts[key] for key in ("running", "blocked", "held", "open"))
+    shown = rows[: room - 1] if len(rows) > room or whole > len(rows) else rows
+    table = rich_table(_COLUMNS, shown)
+    if whole > len(shown):
+        return Group(table, Text(f"… and {whole - len(shown)} more", style="dim"))
+    return table
+
+
+def _running_row(row: dict[str, Any]) -> list[str | Text]:
+    last = words.NOTHING if row["last"] is None else safe_text(row["last"])
+    attempt = f".{row['attempt']}" if row["attempt"] > 1 else ""
+    return [
+        f"{row['trial']}{attempt}",
+        Text(row["state"], _STYLES.get(row["state"], "")),
+        words.duration(row["for_s"]),
+        words.NOTHING if row["parent"] is None else str(row["parent"]),
+        safe_text(row["worker"] or ""),
+        last,
+    ]
+
+
+def _waiting_row(row: dict[str, Any]) -> list[str | Text]:
+    parents = ", ".join(map(str, row["for"]))
+    if row["mode"] == "foreign":
+        state = "stands still in the tuner's own wait"
+    else:
+        word = " any of" if row["mode"] == "any" and len(row["for"]) > 1 else ""
+        state = f"waits for{word} {parents}"
+    return [str(row["trial"]), Text(state, "yellow"), words.duration(row["for_s"]), "", "", ""]
+
+
+def _why(snapshot: dict[str, Any], width: int) -> Text:
+    text = snapshot["why"]["text"]
+    return Text.assemble(("why  ", "dim"), _cut(safe_text(text), width - 5))
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(1, width - 1)] + "…"

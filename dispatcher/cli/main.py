@@ -1,0 +1,84 @@
+"""The entry of the command line. Imports typer and nothing else, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from dispatcher.cli.commands import ROOT
+from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.cli.lazy_group import HELP_WIDTH, LazyGroup
+
+PROGRAM = "bequeath"
+
+
+class RootGroup(LazyGroup):
+    """The whole command line, with the one place where errors become text and exit codes."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings | {"table": ROOT})
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command. Errors of ours end as ``where: message`` and their exit code."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+        except Exception as error:
+            from dispatcher.errors import BequeathError
+
+            if not isinstance(error, BequeathError):
+                raise
+            from dispatcher.cli.failure import report
+
+            raise typer.Exit(report(error)) from error
+
+
+_app = typer.Typer(
+    cls=RootGroup,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"max_content_width": HELP_WIDTH},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from dispatcher import __version__
+
+        typer.echo(f"{PROGRAM} {__version__}")
+        raise typer.Exit()
+
+
+@_app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Search neural architectures whose children inherit their parents' weights.
+
+    Start with `bequeath run FILE`; then `bequeath best`, `bequeath lineage`, `bequeath why`.
+    Where a command takes an EXPERIMENT, an id, the beginning of one, a name or a folder will do.
+    """
+
+
+def root() -> RootGroup:
+    """The command line as an object: for :func:`main`, tests and the generated reference."""
+    command = typer.main.get_command(_app)
+    assert isinstance(command, RootGroup)
+    return command
+
+
+def main() -> None:
+    """The command ``bequeath``. Ends the process."""
+    try:
+        root().main(prog_name=PROGRAM)
+    except Exception as error:  # noqa: BLE001 - the top of the main thread
+        from dispatcher.cli.failure import report_internal
+
+        sys.exit(report_internal(error))

@@ -1,0 +1,41 @@
+"""``bequeath resume``: go on with an experiment whose head has ended, however it ended."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dispatcher.cli.arguments import Experiment, Folder, Json
+from dispatcher.cli.console import note, print_json, say
+
+
+def resume(
+    experiment: Experiment = None,
+    background: Annotated[
+        bool, typer.Option("--background", "-b", help="Return once it runs.")
+    ] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Take up an experiment that was stopped, failed, or lost its head.
+
+    What is in the journal counts: no result is lost, none is told to the tuner twice, and
+    trials that still run are taken up again. Without EXPERIMENT the newest one is meant.
+    """
+    from dispatcher.cli.find import find_resumable
+
+    found = find_resumable(experiment, folder)
+    if background:
+        from dispatcher.background import start_in_background
+
+        pid = start_in_background(found.folder)
+        if as_json:
+            print_json({"experiment": found.id, "folder": str(found.folder), "pid": pid})
+        else:
+            say(found.id)
+        return
+    from dispatcher.cli.foreground import lead
+
+    note(f"experiment {found.id} in {found.folder}")
+    lead(found.folder, found.name, as_json=as_json)

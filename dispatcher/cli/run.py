@@ -1,0 +1,76 @@
+"""``bequeath run``: an experiment from its file to its end, in the foreground."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dispatcher.cli.arguments import ExperimentFile, Json
+from dispatcher.cli.console import note
+
+if TYPE_CHECKING:
+    from dispatcher.experiment import ExperimentConfig
+
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Replace a value of the file: trialConcurrency, maxTrialNumber, "
+        "maxExperimentDuration, lookahead or searchSpace. May be repeated.",
+        show_default=False,
+    ),
+]
+Name = Annotated[
+    str | None,
+    typer.Option("--name", help="Replace the experiment's name.", show_default=False),
+]
+
+
+def run(
+    file: ExperimentFile, changes: Changes = None, name: Name = None, as_json: Json = False
+) -> None:
+    """Run an experiment file and show how it goes.
+
+    Ctrl-C once lets running trials finish and starts no new ones; twice stops them at once.
+    Either way `bequeath resume` goes on from there. Progress goes to stderr, the result to
+    stdout.
+    """
+    config = configured(file, changes or [], name)
+    folder = laid_down(config)
+    note(f"experiment {folder.name} in {folder}")
+    from dispatcher.cli.foreground import lead
+
+    lead(folder, config.experiment_name, as_json=as_json)
+
+
+def configured(file: Path, changes: list[str], name: str | None) -> ExperimentConfig:
+    """The experiment file with what the command line changes.
+
+    Raises:
+        ExperimentFileErrors: the file or a change is wrong.
+    """
+    from dispatcher.experiment import load_experiment
+    from dispatcher.experiment.updates import apply_update
+
+    config = load_experiment(file)
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="'--set'")
+        config = apply_update(config, key.strip(), value)
+    if name is not None:
+        config = config.model_copy(update={"experiment_name": name})
+    return config
+
+
+def laid_down(config: ExperimentConfig) -> Path:
+    """Make the experiment's folder, and remember where it lies."""
+    from dispatcher import known_folders
+    from dispatcher.head import create
+
+    folder = create(config)
+    known_folders.remember(folder.parent)
+    return folder

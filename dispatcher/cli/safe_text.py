@@ -1,0 +1,31 @@
+"""Text of others (trials, tuners, names of files) made harmless for a terminal."""
+
+from __future__ import annotations
+
+import re
+
+# C0 without tab, DEL, C1, the marks that change the direction of text, and lone surrogates
+# (bytes that were no UTF-8), which a terminal cannot be sent at all.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_PICTURES = {number: chr(0x2400 + number) for number in range(0x20)} | {0x7F: "␡"}
+
+
+def safe_text(text: str) -> str:
+    r"""One line without anything that a terminal would obey; what was there stays visible.
+
+    >>> safe_text("done\x1b[2J")
+    'done␛[2J'
+    """
+    return _UNSAFE.sub(lambda match: _PICTURES.get(ord(match[0]), "�"), text)
+
+
+def safe_lines(text: str) -> str:
+    r"""Several lines; a lone carriage return starts a new one, as progress bars mean it.
+
+    >>> safe_lines("10%\r20%\nok")
+    '10%\n20%\nok'
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join(safe_text(line) for line in lines)

@@ -1,0 +1,107 @@
+"""What a live view shows at one moment, taken from a running head and its store."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dispatcher.cli.leaderboard import leaders
+from dispatcher.control.client import HeadClient
+from dispatcher.errors import BequeathError
+from dispatcher.queries import TrialSummary
+
+#: Seconds over which the rate of trials is taken: long enough for trials of minutes to show,
+#: short enough to follow a change of concurrency.
+RATE_WINDOW_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One moment of an experiment. ``snapshot`` is the head's, None while no head answers."""
+
+    name: str
+    snapshot: dict[str, Any] | None
+    best: TrialSummary | None
+    per_minute: float | None
+    left_s: float | None  # None: nobody can tell
+    silent: str = ""  # why there is no snapshot
+
+
+class Pace:
+    """Trials per minute over the last while, from counts looked at now and then."""
+
+    def __init__(self, window_s: float = RATE_WINDOW_S) -> None:
+        self._window_s = window_s
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def look(self, now: float, ended: int) -> float | None:
+        """Take a count; return the rate, or None while two looks say nothing."""
+        if self._seen and ended < self._seen[-1][1]:
+            self._seen.clear()  # another head, another count
+        self._seen.append((now, ended))
+        while len(self._seen) > 2 and now - self._seen[1][0] >= self._window_s:
+            self._seen.popleft()
+        since, first = self._seen[0]
+        if now - since < 1.0 or ended == first:
+            return None
+        return 60.0 * (ended - first) / (now - since)
+
+
+def time_left(snapshot: dict[str, Any], per_minute: float | None) -> float | None:
+    """Seconds until the limit that comes first: of trials, at this rate, or of time."""
+    bounds = []
+    if snapshot["max_trials"] is not None and per_minute:
+        bounds.append(60.0 * max(0, snapshot["max_trials"] - snapshot["ended"]) / per_minute)
+    if snapshot["max_duration_s"] is not None:
+        bounds.append(max(0.0, snapshot["max_duration_s"] - snapshot["active_s"]))
+    return min(bounds) if bounds else None
+
+
+class Observer:
+    """Looks at one experiment again and again. One thread; each look blocks for a reply.
+
+    ``close`` it at the end.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        *,
+        timeout_s: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder = folder
+        self._name = name
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._pace = Pace()
+        self._client: HeadClient | None = None
+        self._best: TrialSummary | None = None
+        self._best_at: int | None = None  # trials ended when the best one was looked up
+
+    def look(self) -> Scene:
+        """The experiment now. Never raises for a head that is not there."""
+        try:
+            if self._client is None:
+                self._client = HeadClient(self._folder, timeout_s=self._timeout_s)
+            snapshot: dict[str, Any] = self._client.ask("snapshot")
+        except BequeathError as error:
+            self.close()
+            return Scene(self._name, None, self._best, None, None, error.message)
+        if snapshot["ended"] != self._best_at:
+            found = leaders(self._folder, 1)
+            self._best, self._best_at = (found[0] if found else None), snapshot["ended"]
+        rate = self._pace.look(self._clock(), snapshot["ended"])
+        left = time_left(snapshot, rate)
+        return Scene(self._name, snapshot, self._best, rate, left)
+
+    def close(self) -> None:
+        """Drop the connection; the next look makes a new one."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None

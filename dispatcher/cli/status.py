@@ -1,0 +1,75 @@
+"""``bequeath status``: how an experiment stands, whether or not it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dispatcher.cli import words
+from dispatcher.cli.arguments import Experiment, Folder, Json
+from dispatcher.cli.console import heading, print_facts, print_json, say
+
+
+def status(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
+    """Show how an experiment stands: phase, trials, best, rate, time left.
+
+    Without EXPERIMENT the one that runs is meant, or the newest.
+    """
+    from dispatcher import queries
+    from dispatcher.cli.find import find_one
+
+    found = find_one(experiment, folder)
+    with queries.ExperimentReader.open(found.folder) as reader:
+        summary = queries.experiment_summary(reader)
+    running = summary.status is queries.ExperimentStatus.RUNNING
+    snapshot = asked(found.folder) if running else None
+    if as_json:
+        print_json({"experiment": summary.to_json(), "head": snapshot})
+        return
+    state = snapshot["phase"] if snapshot is not None else summary.status.value
+    say(heading(f"{summary.name}  {state}"))
+    print_facts(_facts(summary, snapshot))
+
+
+def asked(folder: Path) -> dict[str, Any] | None:
+    """The head's own snapshot; None if it does not answer."""
+    from dispatcher.control.client import HeadClient
+    from dispatcher.errors import PassingBackendError
+
+    try:
+        with HeadClient(folder, timeout_s=5.0) as client:
+            snapshot: dict[str, Any] = client.ask("snapshot")
+    except PassingBackendError:
+        return None
+    return snapshot
+
+
+def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str]]:
+    limit = f" of {summary.max_trials}" if summary.max_trials is not None else ""
+    facts = [("id", summary.id), ("folder", summary.folder)]
+    if summary.phase_reason:
+        facts.append(("reason", summary.phase_reason))
+    facts.append(("began", f"{words.moment(summary.created_at)} UTC"))
+    facts.append(("trials", f"{summary.ended}{limit} over{_outcomes(summary)}"))
+    if snapshot is not None:
+        facts.append(("slots", f"{snapshot['counts']['running']} of {snapshot['slots']} busy"))
+        facts.append(("why", snapshot["why"]["text"]))
+    if summary.best is not None:
+        facts.append(("best", f"{words.number(summary.best.value)}, trial {summary.best.id}"))
+    if summary.rate is not None:
+        facts.append(("rate", f"{60 * summary.rate:.3g} trials a minute"))
+    if summary.time_left_s is not None:
+        facts.append(("left", f"about {words.duration(summary.time_left_s)}"))
+    facts.append(("spent", f"{words.duration(summary.wall_s)} in trials"))
+    if summary.weights_bytes:
+        facts.append(("weights", words.size(summary.weights_bytes)))
+    if summary.pid is not None:
+        facts.append(("head", f"process {summary.pid} on {summary.host}"))
+    elif summary.status in ("stopped", "failed", "interrupted", "created"):
+        facts.append(("go on", f"bequeath resume {summary.id}"))
+    return facts
+
+
+def _outcomes(summary: Any) -> str:
+    parts = [f"{many} {word}" for word, many in summary.outcomes.items()]
+    return f": {', '.join(parts)}" if parts else ""

@@ -1,0 +1,45 @@
+"""``bequeath top``: the live view of an experiment that somebody else leads."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dispatcher.cli.arguments import Experiment, Folder, Json
+
+
+def top(
+    experiment: Experiment = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Show one picture and return; so does a pipe.")
+    ] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Watch an experiment: slots, who runs, who waits for whom, the best, rate, time left.
+
+    Ctrl-C ends the view, not the experiment. `--json` prints one snapshot.
+    """
+    from dispatcher.cli.console import console, is_terminal, note, print_json
+    from dispatcher.cli.find import find_running
+    from dispatcher.cli.scene import Observer
+    from dispatcher.cli.watching import Watching
+
+    found = find_running(experiment, folder)
+    observer = Observer(found.folder, found.name)
+    if as_json or once or not is_terminal():
+        try:
+            scene = observer.look()
+        finally:
+            observer.close()
+        if as_json:
+            print_json({"experiment": found.id, "snapshot": scene.snapshot})
+            return
+        from dispatcher.cli.live_view import picture
+
+        screen = console()
+        screen.print(picture(scene, screen.width, max(screen.height, 40)))
+        return
+    Watching(observer, until=lambda scene: scene.snapshot is None).show()
+    note(f"no head of {found.id} answers any more; see: bequeath status {found.id}")

@@ -1,0 +1,73 @@
+"""``bequeath validate``: is this an experiment file, and what would it do?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dispatcher.cli.arguments import ExperimentFile, Json
+from dispatcher.cli.console import print_facts, print_json, say
+from dispatcher.cli.failure import report
+from dispatcher.cli.words import duration
+
+if TYPE_CHECKING:
+    from dispatcher.experiment import ExperimentConfig
+
+
+def validate(file: ExperimentFile, as_json: Json = False) -> None:
+    """Check an experiment file and everything it names; start nothing, import nothing.
+
+    All errors are shown in one run, each with file, line and column. Exit code 3 if there
+    are any.
+    """
+    import typer
+
+    from dispatcher.experiment import ExperimentFileErrors, load_experiment
+
+    try:
+        config = load_experiment(file)
+    except ExperimentFileErrors as error:
+        if as_json:
+            print_json(
+                {
+                    "valid": False,
+                    "file": str(file),
+                    "errors": [
+                        {"where": e.where, "message": e.message, "hint": e.hint}
+                        for e in error.errors
+                    ],
+                }
+            )
+            raise typer.Exit(error.exit_code) from error
+        raise typer.Exit(report(error)) from error
+    if as_json:
+        print_json({"valid": True, "file": str(file), "experiment": _resolved(config)})
+        return
+    say(f"{file} is fine.")
+    print_facts(_summary(config, file))
+
+
+def _resolved(config: ExperimentConfig) -> object:
+    import json
+
+    from dispatcher.experiment.snapshot import to_json
+
+    return json.loads(to_json(config))["experiment"]
+
+
+def _summary(config: ExperimentConfig, file: Path) -> list[tuple[str, str]]:
+    tuner = config.tuner.name or config.tuner.class_name or ""
+    trial = config.trial_command or config.trial_function or ""
+    trials = "no limit" if config.max_trial_number is None else str(config.max_trial_number)
+    time = config.max_experiment_duration
+    return [
+        ("name", config.experiment_name),
+        ("tuner", f"{tuner}, {config.optimize_mode}"),
+        ("search space", ", ".join(config.search_space) or "none"),
+        ("trial", trial),
+        ("code", str(config.trial_code_directory)),
+        ("at once", f"{config.slots}, {config.effective_lookahead} requests may wait"),
+        ("trials", trials + (f", for at most {duration(time)}" if time else "")),
+        ("weights", str(config.weights_root or "in the experiment's folder")),
+        ("kept below", str(config.experiment_working_directory)),
+    ]

@@ -1,0 +1,100 @@
+"""Showing an experiment while something else goes on, or until somebody has seen enough."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import typer
+
+from dispatcher.cli.console import console, is_terminal
+from dispatcher.cli.plain_progress import PlainProgress, clock
+from dispatcher.cli.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from dispatcher.cli.scene import Observer, Scene
+
+#: Seconds between two looks: more often nobody reads it, and each costs the engine a reply.
+LIVE_EVERY_S = 0.5
+PLAIN_EVERY_S = 1.0
+
+
+class Watching:
+    """Shows scenes on stderr: a live picture on a terminal, plain lines otherwise.
+
+    Args:
+        observer: looks at the experiment; closed at the end.
+        until: asked after each scene; true ends :meth:`show`.
+    """
+
+    def __init__(self, observer: Observer, until: Callable[[Scene], bool] | None = None) -> None:
+        self._observer = observer
+        self._until = until or (lambda _: False)
+        self._messages: deque[str] = deque()
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def tell(self, text: str) -> None:
+        """Show a message that stays. From any thread, and from signal handlers."""
+        self._messages.append(text)
+
+    def show(self) -> None:
+        """Show until it is over. Blocks; :meth:`close` from elsewhere ends it."""
+        try:
+            if is_terminal(sys.stderr):
+                self._show_live()
+            else:
+                self._show_lines()
+        finally:
+            self._observer.close()
+
+    def start(self) -> None:
+        """:meth:`show` in a thread of its own."""
+        self._thread = threading.Thread(target=self.show, name="display", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it; the messages are all shown when this returns."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _show_live(self) -> None:
+        from rich.live import Live
+
+        from dispatcher.cli.live_view import picture
+
+        screen = console(stderr=True)
+        with Live(console=screen, auto_refresh=False, transient=True) as live:
+            while True:
+                over = self._over.is_set()
+                while self._messages:
+                    live.console.print(self._messages.popleft(), style="yellow", soft_wrap=True)
+                if over:
+                    return
+                scene = self._observer.look()
+                live.update(picture(scene, *screen.size), refresh=True)
+                if self._until(scene):
+                    return
+                self._over.wait(LIVE_EVERY_S)
+
+    def _show_lines(self) -> None:
+        progress = PlainProgress()
+        while True:
+            over = self._over.is_set()
+            while self._messages:
+                text = self._messages.popleft()
+                for line in text.splitlines():
+                    typer.echo(f"{clock()}  {safe_text(line)}", err=True)
+            if over:
+                return
+            scene = self._observer.look()
+            for line in progress.lines(scene, time.monotonic()):
+                typer.echo(line, err=True)
+            if self._until(scene):
+                return
+            self._over.wait(PLAIN_EVERY_S)

@@ -1,0 +1,56 @@
+"""Where this user's experiments lie: the folders that ``experimentWorkingDirectory`` has named.
+
+A file of one path a line in the user's state folder. It is a help, not a truth: a folder
+that is gone is passed over, a file that is lost costs only the search.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+import platformdirs
+
+from dispatcher.experiment.config import ExperimentConfig
+
+_MOST = 100  # beyond that the oldest are forgotten
+
+
+def default_folder() -> Path:
+    """Where experiments lie whose file says nothing."""
+    folder = ExperimentConfig.model_fields["experiment_working_directory"].default
+    return Path(folder).expanduser()
+
+
+def known_folders() -> list[Path]:
+    """Folders that exist and may hold experiments, the newest first, the default one last."""
+    found = dict.fromkeys([*reversed(_remembered()), default_folder()])
+    return [folder for folder in found if folder.is_dir()]
+
+
+def remember(folder: Path) -> None:
+    """Keep a folder in mind. What goes wrong here must not stop an experiment."""
+    text = str(folder.resolve())
+    known = [str(path) for path in _remembered()]
+    if text in known[-1:] or "\n" in text:
+        return
+    lines = [line for line in known if line != text] + [text]
+    path = _file()
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f"{path.name}.{os.getpid()}")
+        new.write_text("".join(f"{line}\n" for line in lines[-_MOST:]))
+        new.replace(path)
+
+
+def _remembered() -> list[Path]:
+    try:
+        lines = _file().read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [Path(line) for line in lines if line]
+
+
+def _file() -> Path:
+    return Path(platformdirs.user_state_dir("bequeath")) / "folders"
