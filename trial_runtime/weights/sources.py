@@ -64,6 +64,7 @@ class PublishedSource:
         self._manifest = opened.manifest
         self._files = MappedFiles(opened)
         self._made: dict[tuple[str, str], Any] = {}
+        self._owners: dict[tuple[str, int], str] = {}
         self._first = {name: group[0] for group in self._manifest.ties for name in group}
         self.forms: Mapping[str, Form] = {
             name: Form(entry.dtype, entry.shape) for name, entry in self._manifest.tensors.items()
@@ -82,9 +83,16 @@ class PublishedSource:
     def tensor(self, name: str, framework: str | None) -> Any:
         entry = self._entry(name)
         like = framework or entry.like
-        made = (self._first.get(name, name), like)
+        first = self._first.get(name, name)
+        made = (first, like)
         if made not in self._made:
-            self._made[made] = self._files.tensor(name, entry, like)
+            tensor = self._files.tensor(name, entry, like)
+            # Equal tensors that were inherited may lie in one place without being tied: whoever
+            # trains on one must not change the other.
+            place = (entry.file, entry.offset)
+            if entry.nbytes and self._owners.setdefault(place, first) != first:
+                tensor = tensor.clone() if like == "torch" else tensor.copy()
+            self._made[made] = tensor
         return self._made[made]
 
     def names(self, key: str) -> list[str]:

@@ -94,6 +94,14 @@ def test_a_header_that_claims_terabytes(saved: Path) -> None:
         load(data_file(saved))  # as a bare file, without the manifest's word
 
 
+def test_a_header_longer_than_its_file(saved: Path) -> None:
+    with open(data_file(saved), "r+b") as file:
+        file.write(struct.pack("<Q", 50_000_000))
+    for path in (saved, data_file(saved)):
+        with pytest.raises(CorruptWeights, match="claims a header of 50,000,000 bytes"):
+            load(path)
+
+
 def test_a_header_above_the_limit_of_the_format(saved: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(datafile, "MAX_HEADER_BYTES", 16)
     with pytest.raises(CorruptWeights, match="at most 16"):

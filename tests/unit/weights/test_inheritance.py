@@ -93,6 +93,15 @@ def test_equal_bytes_of_another_type_are_not_inherited_as_that_type(root: Path) 
     assert load(root / "2")["a"].dtype == np.int32
 
 
+def test_equal_tensors_inherited_from_one_place_are_not_tied_by_it(root: Path) -> None:
+    save({"a": np.zeros(100), "b": np.zeros(100)}, root / "1")
+    child = save({"a": np.zeros(100), "b": np.zeros(100)}, root / "2", parent=root / "1")
+    assert child.tensors_inherited == 2
+    back = load(root / "2")
+    back["a"][:] = 1.0
+    assert not back["b"].any()
+
+
 def test_a_parent_outside_the_root_bequeaths_nothing(root: Path, tmp_path: Path) -> None:
     state = layers(3)
     pretrained = tmp_path / "pretrained"
