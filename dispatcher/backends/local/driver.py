@@ -88,7 +88,7 @@ class LocalBackend:
         self._worker = WorkerId(config.worker)
         self._record_path = folder / f"agent-{config.worker}.json"
         self._record: AgentRecord | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._is_our_child = False  # else a head before us started it
         self._life = ""  # of the agent that has joined
         self._joined = False
         self._received = 0  # number of the newest word taken from this life
@@ -269,7 +269,9 @@ class LocalBackend:
                     WorkerLost(self._worker, f"cannot start the agent: {error.strerror}")
                 ]
                 return
-        self._process = process
+        # It may outlive this head, and is reaped by its number: Popen need not watch it.
+        process.returncode = 0
+        self._is_our_child = True
         self._record = record_of(process.pid)
         write_private(self._record_path, _encode_record(self._record))
         self._heard_at = self._clock()
@@ -319,9 +321,14 @@ class LocalBackend:
         return sent
 
     def _alive(self) -> bool:
-        if self._process is not None:
-            return self._process.poll() is None
-        return self._record is not None and is_running(self._record)
+        if self._record is None:
+            return False
+        if self._is_our_child:
+            try:
+                os.waitpid(self._record.pid, os.WNOHANG)
+            except ChildProcessError:
+                return False
+        return is_running(self._record)
 
     def _lose(self, reason: str) -> list[Event]:
         _log.warning("agent %s is lost: %s", self._worker, reason)
@@ -332,7 +339,7 @@ class LocalBackend:
 
     def _forget(self) -> None:
         self._record = None
-        self._process = None
+        self._is_our_child = False
         self._joined = False
         self._life = ""
         self._outgoing = []
@@ -346,12 +353,6 @@ class LocalBackend:
             _log.warning("ended %d processes that a dead agent left behind", killed)
 
     def _wait_until_gone(self, until: float) -> bool:
-        if self._process is not None:
-            try:
-                self._process.wait(max(0.0, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                return False
-            return True
         pause = 0.01
         while self._alive():
             if time.monotonic() > until:

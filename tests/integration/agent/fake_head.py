@@ -109,14 +109,13 @@ class FakeHead:
         frame = wire.frame(wire.HeadFrame(epoch or self.epoch, list(messages)))
         self.socket.send_multipart((ROUTING_ID.encode(), frame))
 
-    def start(
-        self, trial: int, attempt: int = 1, parameters: Any = None, **more: Any
-    ) -> None:
+    def start(self, trial: int, attempt: int = 1, parameters: Any = None, **more: Any) -> None:
         text = msgspec.json.encode(parameters or {}).decode()
         self.send(wire.Start(trial, attempt, text, **more))
 
     def run(self, trial: int = 1, attempt: int = 1, **more: Any) -> wire.Ended:
         """Start an attempt and wait for its end."""
+        self.until(lambda: self.life, "hello")
         self.start(trial, attempt, **more)
         return self.end_of(trial, attempt)
 

@@ -1,0 +1,364 @@
+"""Each way an attempt can end, and trials that do what they should not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from trial_runtime import wire
+
+PY = sys.executable
+
+
+def test_exit_code_and_the_end_of_stderr(head_with):
+    head = head_with(command="for i in $(seq 100); do echo line $i >&2; done; exit 3")
+    end = head.run()
+    assert (end.reason, end.exit_code) == (wire.FAILED, 3)
+    assert end.text.splitlines()[-1] == "line 100"
+    assert len(end.text.splitlines()) == 20
+
+
+def test_signal(head_with):
+    head = head_with(command="kill -SEGV $$")
+    end = head.run()
+    assert (end.reason, end.signal, end.exit_code) == (wire.SIGNALLED, signal.SIGSEGV, None)
+
+
+def test_memory_error(head_with):
+    head = head_with(command=f"{PY} -c 'raise MemoryError'")
+    assert head.run().reason == wire.OUT_OF_MEMORY
+
+
+def test_command_not_found(head_with):
+    head = head_with(command="no-such-program --x")
+    end = head.run()
+    assert end.reason == wire.START_FAILED
+    assert "no-such-program" in end.text
+
+
+def test_missing_code_directory(head_with):
+    head = head_with(command="true")
+    head.code.rmdir()
+    end = head.run()
+    assert end.reason == wire.START_FAILED
+    assert str(head.code) in end.text
+
+
+@pytest.mark.parametrize("reuse", ["none", "forked", "inProcess"])
+def test_timeout(head_with, reuse):
+    head = head_with(function="train:main", timeout_s=0.3, stop_grace_s=0.3, reuse=reuse)
+    head.script("import time\ndef main(p): time.sleep(60)\n")
+    assert head.run().reason == wire.TIMED_OUT
+    assert head.run(2).reason == wire.TIMED_OUT
+
+
+def test_stop_of_a_trial_that_ignores_sigterm(head_with):
+    head = head_with(command="trap '' TERM; echo up; while :; do sleep 0.05; done")
+    head.start(1)
+    head.until(lambda: head.output(1))
+    head.send(wire.Stop(1, 1, "killed by the user", 0.3))
+    end = head.end_of(1)
+    assert (end.reason, end.signal) == ("killed by the user", signal.SIGKILL)
+
+
+HEEDING = """
+import time
+import trial_runtime as t
+def main(p):
+    step = 0
+    while not t.should_stop():
+        t.report_intermediate(step)
+        step += 1
+        time.sleep(0.01)
+    t.report_final(1)
+"""
+
+
+@pytest.mark.parametrize("reuse", ["none", "forked", "inProcess"])
+def test_a_trial_that_heeds_a_stop_has_time_to_report(head_with, reuse):
+    head = head_with(function="train:main", reuse=reuse)
+    head.script(HEEDING)
+    head.start(1)
+    head.until(lambda: head.metrics(1))
+    head.send(wire.Stop(1, 1, "stopped early", 30.0))
+    end = head.end_of(1)
+    assert (end.reason, end.exit_code) == ("stopped early", 0)
+    assert head.finals(1) == [1]
+
+
+def test_fork_and_leave(head_with):
+    """Daemons in sessions of their own, two generations deep, end with their trial."""
+    head = head_with(command=f"{PY} train.py")
+    head.script(
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork() == 0:\n"
+        "        os.setsid()\n"
+        "        open('daemon', 'w').write(str(os.getpid()))\n"
+        "        time.sleep(600)\n"
+        "    time.sleep(600)\n"
+        "while not os.path.exists('daemon') or not open('daemon').read(): time.sleep(0.01)\n"
+    )
+    assert head.run().reason == wire.FINISHED
+    daemon = int((head.code / "daemon").read_text())
+    assert not Path(f"/proc/{daemon}").exists()
+    assert head.ours() == []
+
+
+def test_background_process_that_holds_the_pipe(head_with):
+    head = head_with(command="sleep 600 & echo started")
+    assert head.run().reason == wire.FINISHED
+    assert head.output(1) == "started\n"
+    assert head.ours() == []
+
+
+def test_leftovers_of_one_trial_while_another_runs(head_with):
+    head = head_with(command=f"{PY} train.py")
+    head.script(
+        "import os, time, trial_runtime as t\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid(); time.sleep(600)\n"
+        "if t.trial_id() == 1:\n"
+        "    time.sleep(600)\n"
+    )
+    head.start(1)
+    head.until(lambda: head.of(wire.Started, 1))
+    head.until(lambda: len(head.ours()) == 2)
+    head.run(2)
+    assert len(head.ours()) == 2  # the first trial and its child go on
+    head.send(wire.Stop(1, 1, "killed by the user", 0.0))
+    head.end_of(1)
+    assert head.ours() == []
+
+
+def test_a_trial_that_prints_without_end_stays_within_its_bound(head_with):
+    head = head_with(command="head -c 60000000 /dev/zero; echo; echo last", max_log_bytes=1 << 20)
+    assert head.run().reason == wire.FINISHED
+    folder = head.folder / "trials/1/1"
+    sizes = {p.name: p.stat().st_size for p in folder.iterdir() if p.name.startswith("stdout")}
+    assert set(sizes) == {"stdout", "stdout.1"}
+    assert max(sizes.values()) <= 1 << 20
+    assert (folder / "stdout").read_bytes().endswith(b"\nlast\n")
+
+
+def test_a_trial_that_never_reports(head_with):
+    head = head_with(command=f"{PY} -c 'import trial_runtime; trial_runtime.get_parameters()'")
+    end = head.run()
+    assert end.reason == wire.FINISHED
+    assert head.finals(1) == []
+
+
+def test_nan_is_refused_at_the_call(head_with):
+    head = head_with(function="train:main")
+    head.script("import trial_runtime as t\ndef main(p): t.report_intermediate(float('nan'))\n")
+    end = head.run()
+    assert end.reason == wire.FAILED
+    assert "must be finite, not nan" in end.text
+
+
+def test_a_second_final_and_a_late_metric_are_recorded(head_with):
+    head = head_with(function="train:main")
+    head.script(
+        "import trial_runtime as t\n"
+        "def main(p):\n"
+        "    t.report_final(1); t.report_final(2); t.report_intermediate(3)\n"
+    )
+    assert head.run().reason == wire.FINISHED
+    assert head.finals(1) == [1, 2]
+    assert head.metrics(1) == [3]
+    seqs = [w.seq for w in head.words if hasattr(w, "seq")]
+    assert seqs == [1, 2, 3]
+    assert "does not count" in head.output(1, stream="stderr")
+
+
+def test_too_many_metrics(head_with):
+    head = head_with(function="train:main", max_metrics=10)
+    head.script(
+        "import trial_runtime as t\n"
+        "def main(p):\n"
+        "    for i in range(5000): t.report_intermediate(i)\n"
+    )
+    end = head.run()
+    assert end.reason == wire.FAILED
+    assert "more than 10 metrics" in end.text
+    assert head.metrics(1) == list(range(10))
+
+
+def test_many_metrics_arrive_in_order(head_with):
+    head = head_with(function="train:main")
+    head.script(
+        "import trial_runtime as t\n"
+        "def main(p):\n"
+        "    for i in range(20000): t.report_intermediate(i)\n"
+    )
+    assert head.run().reason == wire.FINISHED
+    assert head.metrics(1) == list(range(20000))
+
+
+def test_a_crash_loses_no_metric_that_was_reported_before(head_with):
+    head = head_with(function="train:main")
+    head.script(
+        "import os, trial_runtime as t\n"
+        "def main(p):\n"
+        "    for i in range(100): t.report_intermediate(i)\n"
+        "    import time; time.sleep(0.02)\n"
+        "    os._exit(9)\n"
+    )
+    end = head.run()
+    assert (end.reason, end.exit_code) == (wire.FAILED, 9)
+    assert head.metrics(1) == list(range(100))
+
+
+def test_a_process_of_the_trial_reports_as_well(head_with):
+    head = head_with(command=f"{PY} train.py; {PY} train.py")
+    head.script("import trial_runtime as t\nt.report_intermediate(4)\n")
+    head.run()
+    assert head.metrics(1) == [4, 4]
+
+
+def test_repeated_orders_start_nothing_twice(head_with):
+    head = head_with(command="echo once")
+    head.start(1)
+    head.start(1)
+    head.end_of(1)
+    head.start(1)
+    head.run(2)
+    assert head.output(1) == "once\n"
+    assert len(head.of(wire.Ended, 1)) == len(head.of(wire.Started, 1)) == 1
+
+
+def test_a_superseded_attempt_is_gone_before_its_successor_starts(head_with):
+    head = head_with(command=f"{PY} train.py")
+    head.script(
+        "import os, signal, sys, time, trial_runtime as t\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print('up', flush=True)\n"
+        "path = t.get_parameters()['save_path']\n"
+        "if t.attempt() == 2:\n"
+        "    assert not os.path.exists(path)\n"
+        "    open(path, 'w').write('second'); sys.exit()\n"
+        "while True:\n"
+        "    open(path, 'a').write('first'); time.sleep(0.001)\n"
+    )
+    more = {"parameters": {"save_path": "x"}, "save_path": "w/t1"}
+    head.start(1, 1, **more)
+    head.until((head.weights / "w/t1").exists)
+    end = head.run(1, 2, **more)
+    assert end.reason == wire.FINISHED, end
+    assert (end.kind, end.nbytes) == ("files", 6)
+    assert head.end_of(1, 1).reason == wire.LOST
+    assert (head.weights / "w/t1").read_text() == "second"
+    assert (head.weights / "w/t1.superseded.1").read_text().replace("first", "") == ""
+    assert head.ours() == []
+
+
+def test_save_path_outside_the_root(head_with):
+    head = head_with(command="echo never")
+    (head.weights / "link").symlink_to("/tmp")
+    for trial, path in enumerate(["../elsewhere", "/etc/weights", "link/x"], 1):
+        end = head.run(trial, save_path=path)
+        assert end.reason == wire.START_FAILED, path
+        assert "weights root" in end.text
+        assert head.output(trial) == ""
+
+
+def test_a_parent_of_plain_files_is_verified(head_with):
+    head = head_with(function="train:main")
+    head.script(
+        "def main(p):\n"
+        "    if 'restore_path' in p: assert open(p['restore_path']).read() == 'w'\n"
+        "    else: open(p['save_path'], 'w').write('w')\n"
+    )
+    parent = head.run(1, parameters={"save_path": "t1"}, save_path="t1")
+    assert parent.kind == "files"
+    more = {"parameters": {"restore_path": "t1"}, "restore_path": "t1", "restore_kind": "files"}
+    child = head.run(2, **more, restore_digest=parent.digest)
+    assert child.reason == wire.FINISHED, child
+
+
+def test_weights_through_the_sdk(head_with):
+    pytest.importorskip("numpy")
+    head = head_with(function="train:main")
+    head.script(
+        "import numpy as np, trial_runtime as t\n"
+        "def main(p):\n"
+        "    state = t.load_weights() or {'a': np.zeros(3), 'b': np.ones(5)}\n"
+        "    state['a'] = np.asarray(state['a']) + 1\n"
+        "    t.save_weights(state)\n"
+        "    return float(state['a'].sum())\n"
+    )
+    assert head.run(1, save_path="t/1").reason == wire.FINISHED
+    (published,) = head.of(wire.PublishedRelayed, 1)
+    assert published.kind == "bequeath"
+    end = head.run(
+        2,
+        save_path="t/2",
+        restore_path="t/1",
+        restore_kind="bequeath",
+        restore_digest=published.digest,
+    )
+    assert end.reason == wire.FINISHED, end
+    assert head.finals(2) == [6.0]
+    assert end.digest == ""  # published by itself
+
+
+def test_environment_and_secrets(head_with, monkeypatch):
+    monkeypatch.setenv("MY_SECRET", "s3cret")
+    head = head_with(
+        command='echo "$TOKEN $PLAIN $LITERAL $OMP_NUM_THREADS"; stat -c %a "$BEQUEATH_SESSION"',
+        environment={"TOKEN": "env:MY_SECRET", "PLAIN": "p", "LITERAL": "literal:env:X"},
+        cpus_per_trial=1,
+    )
+    head.run()
+    assert head.output(1) == "s3cret p env:X 1\n600\n"
+
+
+def test_a_missing_reference_is_named(head_with):
+    head = head_with(command="true", environment={"TOKEN": "env:NOT_THERE_AT_ALL"})
+    end = head.run()
+    assert end.reason == wire.START_FAILED
+    assert "NOT_THERE_AT_ALL" in end.text
+
+
+def test_a_stranger_cannot_speak_for_an_attempt(head_with):
+    import zmq
+
+    head = head_with(command="echo up; sleep 600")
+    head.start(1)
+    head.until(lambda: head.output(1))
+    stranger = head.context.socket(zmq.DEALER)
+    stranger.setsockopt(zmq.ROUTING_ID, b"t1.1:guess:1")
+    stranger.connect(f"ipc://{head.run_folder}/a-local")
+    stranger.send(wire.frame([wire.Final("1")]))
+    stranger.send(b"\x01garbage")
+    time.sleep(0.1)
+    head.send(wire.Stop(1, 1, "killed by the user", 0.0))
+    head.end_of(1)
+    stranger.close(linger=0)
+    assert head.finals(1) == []
+
+
+def test_shutdown_ends_everything(head_with):
+    head = head_with(command="trap '' TERM; sleep 600")
+    for trial in (1, 2):
+        head.start(trial)
+    head.until(lambda: len(head.ours()) >= 2)
+    head.send(wire.Shutdown(0.2))
+    assert {head.end_of(t).reason for t in (1, 2)} == {wire.SHUT_DOWN}
+    assert head.process.wait(20) == 0
+    assert head.ours() == []
+
+
+def test_a_sigterm_to_the_agent_ends_everything(head_with):
+    head = head_with(command="sleep 600", stop_grace_s=0.5)
+    head.start(1)
+    head.until(head.ours)
+    os.kill(head.process.pid, signal.SIGTERM)
+    assert head.end_of(1).reason == wire.SHUT_DOWN
+    assert head.process.wait(20) == 0

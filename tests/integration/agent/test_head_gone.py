@@ -1,0 +1,96 @@
+"""The agent without its head: promise 6, and nothing lost when a head comes back."""
+
+from __future__ import annotations
+
+from trial_runtime import wire
+
+COUNTING = """
+import time
+import trial_runtime as t
+def main(p):
+    step = 0
+    while not t.should_stop():
+        t.report_intermediate(step)
+        step += 1
+        time.sleep(0.005)
+"""
+
+
+def test_without_a_head_nothing_is_left_after_the_grace(head_with):
+    head = head_with(command="trap '' TERM; sleep 600", head_grace_s=0.5, stop_grace_s=0.2)
+    head.start(1)
+    head.until(lambda: len(head.ours()) > 0)
+    head.die()
+    assert head.process.wait(20) == 0
+    assert head.ours() == []
+
+
+def test_the_next_agent_hands_in_what_the_last_could_not(head_with):
+    head = head_with(function="train:main", head_grace_s=0.5, stop_grace_s=0.2)
+    head.script(COUNTING)
+    head.acknowledging = False
+    head.start(1)
+    head.until(lambda: len(head.metrics(1)) > 10)
+    seen = head.metrics(1)
+    head.die()
+    assert head.process.wait(20) == 0
+    head.words.clear()
+    head.acknowledging = True
+    head.live_again()
+    head.launch()
+    end = head.end_of(1)
+    assert end.reason == wire.SHUT_DOWN
+    assert head.hellos[-1].holds == [(1, 1)]
+    told = head.metrics(1)
+    assert told == list(range(len(told)))
+    assert len(told) >= len(seen)
+    head.until(lambda: not (head.folder / "spool-local").exists())
+
+
+def test_a_head_that_comes_back_within_the_grace_misses_no_metric(head_with):
+    head = head_with(function="train:main", head_grace_s=60.0)
+    head.script(COUNTING)
+    head.start(1)
+    head.until(lambda: len(head.metrics(1)) > 20)
+    for _ in range(2):
+        head.die()
+        head.live_again()
+        seen = len(head.metrics(1))
+        head.until(lambda seen=seen: len(head.metrics(1)) > seen + 20)
+        assert head.hellos[-1].holds == [(1, 1)]
+    head.send(wire.Stop(1, 1, "killed by the user", 20.0))
+    assert head.end_of(1).exit_code == 0
+    told = [w.seq for w in head.of(wire.MetricRelayed, 1)]
+    assert sorted(set(told)) == list(range(1, max(told) + 1))
+    assert len({h.life for h in head.hellos}) == 1
+
+
+def test_words_not_acknowledged_are_said_again(head_with):
+    head = head_with(function="train:main")
+    head.script("import trial_runtime as t\ndef main(p): t.report_intermediate(1); return 2\n")
+    head.acknowledging = False
+    head.run(1)
+    heard = list(head.words)
+    head.words.clear()
+    head.die()
+    head.acknowledging = True
+    head.live_again()
+    head.end_of(1)
+    assert head.words == heard
+    head.run(2)  # the order follows the acknowledgement of the first trial's words
+    head.words.clear()
+    head.die()
+    head.live_again()
+    head.run(3)
+    assert not head.of(wire.Ended, 1)
+
+
+def test_an_older_head_is_refused(head_with):
+    head = head_with(command="echo ran")
+    head.epoch = 5
+    head.until(lambda: len(head.hellos) >= 2)  # it follows epoch 5 now
+    head.send(wire.Start(1, 1, "{}"), epoch=4)
+    head.until(lambda: head.fenced)
+    assert head.fenced == [5]
+    head.run(2)
+    assert not head.of(wire.Started, 1)
