@@ -94,6 +94,8 @@ class RequestThreads:
         with self._lock:
             if self._starting or not self._waiting:
                 return
+            if self._refused_for and not self._idle and self._clock() < self._try_at:
+                return
             self._starting = True
         self._start_next()
 
@@ -153,6 +155,9 @@ class RequestThreads:
             with self._lock:
                 self._waiting.appendleft(request)
                 self._starting = False
+                rested = bool(self._idle)
+            if rested:  # a thread has come to rest meanwhile, and saw somebody at it
+                self.kick()
             return
         worker.give(request)
 
@@ -163,7 +168,8 @@ class RequestThreads:
         except RuntimeError as error:
             self._refused(error)
             return None
-        self._alive += 1
+        with self._lock:
+            self._alive += 1
         if self._refused_for:
             self._refused_for = 0.0
             self._say("the system gives threads again; waiting requests are being started")
@@ -173,8 +179,8 @@ class RequestThreads:
         if not self._refused_for:
             self._say(
                 f"the system refuses to start another thread for a request ({error}); "
-                f"{self._alive} are there, {len(self._waiting) + 1} requests wait for one and "
-                "are tried again. Raise the limit (ulimit -u, kernel.threads-max), or lower "
+                f"{self._alive} are there, requests that wait for one: {len(self._waiting) + 1}, "
+                "tried again and again. Raise the limit (ulimit -u, kernel.threads-max), or lower "
                 "lookahead."
             )
         self._refused_for = min(2 * self._refused_for or BACK_OFF_S, BACK_OFF_MAX_S)

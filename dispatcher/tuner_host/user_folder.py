@@ -52,14 +52,17 @@ class UserFolder(importlib.abc.MetaPathFinder):
         """Import a module of the folder by its file."""
         name = file.stem
         if name.isidentifier() and name not in sys.stdlib_module_names:
-            return self.load(name)
+            known = importlib.util.find_spec(self.known_as(name))
+            if known is not None and known.origin == str(file):
+                return self.load(name)  # its neighbours may import it, too
         plain = f"{PREFIX}_file"  # no name that any import could mean
         spec = importlib.util.spec_from_file_location(plain, file)
         if spec is None or spec.loader is None:
             raise ImportError(f"{file} is no Python file")
         module = importlib.util.module_from_spec(spec)
         sys.modules[plain] = module
-        self._prepare(module)
+        if self.colliding:
+            self._prepare(module)
         spec.loader.exec_module(module)
         return module
 
@@ -91,7 +94,7 @@ class UserFolder(importlib.abc.MetaPathFinder):
         return spec
 
     def _prepare(self, module: ModuleType) -> None:
-        """Give a module the import statement of the folder, and what its namesake offers."""
+        """Give a module the import statement of the folder."""
         module.__dict__["__builtins__"] = {**vars(builtins), "__import__": self._import}
 
     def _import(

@@ -60,7 +60,7 @@ def test_raising_in_every_method(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("returned", "words"),
+    "returned, words",
     [
         ("{'layers': [{}, {}, {'width': float('nan')}]}", "parameters.layers[2].width: NaN is not"),
         ("{'s': {1, 2}}", "parameters.s: a set is not JSON"),
@@ -89,7 +89,7 @@ def test_nonsense_is_refused_by_place(make: Make, returned: str, words: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("body", "words"),
+    "body, words",
     [
         ("def __init__(self): raise ValueError('no data')", "ValueError: no data"),
         ("def __init__(self): raise SystemExit(3)", "SystemExit: 3"),
@@ -110,7 +110,7 @@ def test_a_tuner_that_cannot_be_built(make: Make, body: str, words: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("config", "words"),
+    "config, words",
     [
         ({"class_name": "my_tuner:Tee"}, "my_tuner has no class Tee"),
         ({"class_name": "my_tunr:T"}, "there is no module 'my_tunr'"),
@@ -135,7 +135,7 @@ def test_a_module_that_does_not_import(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("crime", "words"),
+    "crime, words",
     [
         ("import ctypes; ctypes.string_at(0)", "SIGSEGV"),
         ("import os; os._exit(7)", "exited with code 7"),

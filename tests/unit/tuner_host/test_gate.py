@@ -1,0 +1,253 @@
+"""The gate with real threads, and no process around it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from dispatcher.core.actions import AnswerWait
+from dispatcher.core.events import EndDelivered, WaitGivenUp, WaitStarted
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import FailReason, Verdict
+from dispatcher.tuner_host.floor import Floor
+from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.request import Request
+from tuners.errors import (
+    ParentFailed,
+    SelfWait,
+    WaitCancelled,
+    WaitNotAllowed,
+    WaitTimeout,
+)
+
+OK = Verdict()
+PATIENCE_S = 20.0
+
+
+class Waiter(threading.Thread):
+    """A request thread that waits once and keeps what came of it."""
+
+    def __init__(self, bench: Bench, trial: int, body: Callable[[Gate], Any]) -> None:
+        super().__init__(daemon=True)
+        self.request = Request(trial, bench.said.put)
+        self._bench = bench
+        self._body = body
+        self.outcome: Any = None
+
+    def run(self) -> None:
+        gate = self._bench.gate
+        assert self._bench.floor.may_enter(self.request)
+        gate.enter(self.request)
+        try:
+            self.outcome = self._body(gate)
+        except BaseException as error:  # noqa: BLE001 - looked at by the test
+            self.outcome = error
+        gate.leave(self.request)
+        self._bench.floor.leave(self.request)
+
+    def result(self) -> Any:
+        self.join(PATIENCE_S)
+        assert not self.is_alive()
+        return self.outcome
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.floor = Floor(lambda: self.now)
+        self.gate = Gate(self.floor)
+        self.said: SimpleQueue[Any] = SimpleQueue()
+        self.waiters: list[Waiter] = []
+
+    def wait(
+        self, trial: int, *parents: int, mode: str = "all", timeout: float | None = None
+    ) -> Waiter:
+        return self.run(trial, lambda gate: gate.wait(parents, mode, timeout))
+
+    def run(self, trial: int, body: Callable[[Gate], Any]) -> Waiter:
+        self.gate.opened(trial)
+        waiter = Waiter(self, trial, body)
+        self.waiters.append(waiter)
+        waiter.start()
+        return waiter
+
+    def heard(self) -> Any:
+        return self.said.get(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.gate.close("the test is over")
+    for waiter in bench.waiters:
+        while waiter.is_alive():
+            bench.now += 1.0
+            bench.floor.overdue()
+            waiter.join(0.01)
+
+
+def test_a_wait_is_said_and_ends_with_the_gate(bench: Bench) -> None:
+    child = bench.wait(5, 3)
+    assert bench.heard() == WaitStarted(TrialId(5), 1, (TrialId(3),), "all")
+    assert bench.gate.waiting(5) == (3,)
+    bench.gate.open(3, OK, [EndDelivered(TrialId(3))], bench.said.put)
+    assert bench.heard() == EndDelivered(TrialId(3))
+    assert child.result() == [3]
+    assert bench.gate.waiting(5) == ()
+
+
+def test_what_has_ended_here_is_known_without_asking(bench: Bench) -> None:
+    bench.gate.open(3, OK)
+    bench.gate.open(4, Verdict(FailReason.KILLED))
+    assert bench.wait(5, 3).result() == [3]
+    failed = bench.wait(6, 3, 4).result()
+    assert isinstance(failed, ParentFailed)
+    assert (failed.parent, failed.reason) == (4, "killed")
+    assert bench.wait(7, 4, 3, mode="any").result() == [3]
+    assert bench.said.empty()
+
+
+def test_all_fails_with_the_first_failure(bench: Bench) -> None:
+    child = bench.wait(5, 1, 2)
+    bench.heard()
+    bench.gate.open(2, Verdict(FailReason.NO_TRIAL, (TrialId(9),)))
+    failed = child.result()
+    assert isinstance(failed, ParentFailed)
+    assert (failed.parent, failed.reason, failed.chain) == (2, "no trial", (2, 9))
+
+
+def test_any_fails_with_the_last_failure(bench: Bench) -> None:
+    bench.gate.opened(1)
+    bench.gate.opened(2)
+    child = bench.wait(5, 1, 2, mode="any")
+    bench.heard()
+    bench.gate.open(1, Verdict(FailReason.FAILED))
+    assert bench.gate.waiting(5) == (1, 2)
+    bench.gate.open(2, Verdict(FailReason.LOST))
+    assert isinstance(child.result(), ParentFailed)
+
+
+def test_answers_are_matched_by_ticket(bench: Bench) -> None:
+    child = bench.wait(5, 3)
+    bench.heard()
+    bench.gate.answer(AnswerWait(TrialId(5), 2, "unknown", parent=TrialId(3)))
+    assert bench.gate.waiting(5) == (3,)
+    bench.gate.answer(AnswerWait(TrialId(5), 1, "granted", (TrialId(3),)))
+    assert child.result() == [3]
+    bench.gate.answer(AnswerWait(TrialId(5), 1, "self"))
+
+
+def test_timeouts(bench: Bench) -> None:
+    bench.gate.opened(3)
+    late = bench.wait(5, 3, timeout=0.01)
+    assert isinstance(late.result(), WaitTimeout)
+    assert bench.heard() == WaitStarted(TrialId(5), 1, (TrialId(3),), "all")
+    assert bench.heard() == WaitGivenUp(TrialId(5), 1)
+    assert isinstance(bench.wait(6, 3, timeout=0).result(), WaitTimeout)
+    assert bench.said.empty()  # known to be pending: nobody needs to be asked
+    assert not bench.floor.is_running()
+
+
+def test_cancelled_once_and_for_all(bench: Bench) -> None:
+    def stubborn(gate: Gate) -> int:
+        for attempt in range(3):
+            try:
+                gate.wait((3,), "all", None)
+            except WaitCancelled:
+                refused = attempt
+        return refused
+
+    child = bench.run(5, stubborn)
+    bench.heard()
+    bench.gate.cancel(child.request)
+    assert child.result() == 2
+    assert bench.heard() == WaitGivenUp(TrialId(5), 1)
+    assert bench.said.empty()
+
+
+def test_where_no_wait_is_allowed(bench: Bench) -> None:
+    with pytest.raises(WaitNotAllowed, match="runs no generate_parameters"):
+        bench.gate.wait((3,), "all", None)
+    with pytest.raises(WaitNotAllowed, match="because"):
+        Gate(bench.floor, refusal="because").wait((3,), "all", None)
+    assert isinstance(bench.wait(5, 4, 5).result(), SelfWait)
+
+
+def test_the_baton_lets_one_go_at_a_time(bench: Bench) -> None:
+    """Each holds the baton until it returns; the next is let go by that."""
+    inside: list[int] = []
+    most = 0
+    count = 50
+
+    def body(trial: int) -> Callable[[Gate], None]:
+        def run(gate: Gate) -> None:
+            nonlocal most
+            gate.wait((0,), "all", None)
+            inside.append(trial)
+            most = max(most, len(inside))
+            gate.wait((1,), "all", None) if trial % 2 else None
+            inside.remove(trial)
+
+        return run
+
+    bench.gate.opened(1)
+    children = [bench.run(trial, body(trial)) for trial in range(10, 10 + count)]
+    for _ in children:
+        bench.heard()
+    bench.gate.open(0, OK)
+    for child in children[::2]:
+        child.result()
+    assert most == 1 + len(inside)  # those that wait again have passed it on
+    bench.gate.open(1, OK)
+    for child in children:
+        assert child.result() is None
+
+
+def test_a_holder_that_sleeps_loses_the_baton_in_time(bench: Bench) -> None:
+    asleep, wake = threading.Event(), threading.Event()
+
+    def sleeper(gate: Gate) -> None:
+        gate.wait((0,), "all", None)
+        asleep.set()
+        assert wake.wait(PATIENCE_S)
+
+    first = bench.run(1, sleeper)
+    bench.heard()
+    second = bench.wait(2, 0)
+    bench.heard()
+    bench.gate.open(0, OK)
+    assert asleep.wait(PATIENCE_S)
+    assert bench.floor.overdue() == pytest.approx(0.005)
+    assert second.is_alive()
+    bench.now += 0.006
+    bench.floor.overdue()
+    assert second.result() == [0]
+    wake.set()
+    first.result()
+
+
+def test_nobody_is_let_go_during_a_snapshot(bench: Bench) -> None:
+    child = bench.wait(5, 3)
+    bench.heard()
+    while bench.floor.is_running():
+        pass  # the thread is on its last steps into the wait
+    assert bench.floor.try_pause()
+    bench.gate.open(3, OK)
+    assert not bench.floor.may_enter(Request(6, bench.said.put))
+    assert child.is_alive()
+    assert not bench.floor.is_running()
+    bench.floor.resume()
+    assert child.result() == [3]
+
+
+def test_no_snapshot_while_a_request_runs(bench: Bench) -> None:
+    request = Request(6, bench.said.put)
+    assert bench.floor.may_enter(request)
+    assert not bench.floor.try_pause()
+    bench.floor.leave(request)
+    assert bench.floor.try_pause()

@@ -1,0 +1,98 @@
+"""What ``generate_parameters`` may return, and how the rest is refused."""
+
+from __future__ import annotations
+
+import enum
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dispatcher.tuner_host.plain_values import NotJson, plain
+from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose
+
+
+class Colour(str, enum.Enum):  # noqa: UP042 - what authors write, with its odd str()
+    RED = "red"
+
+
+class Size(enum.IntEnum):
+    BIG = 3
+
+
+@pytest.mark.parametrize(
+    "returned, expected",
+    [
+        ({"a": 1, "b": [1.5, None, True, "é"]}, {"a": 1, "b": [1.5, None, True, "é"]}),
+        ((1, (2, 3)), [1, [2, 3]]),
+        (np.float32(0.5), 0.5),
+        ({"n": np.int64(7), "b": np.bool_(True)}, {"n": 7, "b": True}),
+        (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+        (np.array(["a", "b"]), ["a", "b"]),
+        ({"c": Colour.RED, "s": Size.BIG, Colour.RED: 1}, {"c": "red", "s": 3, "red": 1}),
+        ("text", "text"),
+        (2**64 - 1, 2**64 - 1),
+    ],
+)
+def test_plain(returned: Any, expected: Any) -> None:
+    assert plain(returned, "parameters") == expected
+    encoded = propose(0, returned, ProposalRules("/weights")).parameters
+    assert json.loads(encoded) == expected
+
+
+class Layer:
+    pass
+
+
+LOOP: dict[str, Any] = {}
+LOOP["self"] = LOOP
+
+
+@pytest.mark.parametrize(
+    "returned, sentence",
+    [
+        ({"l": [0, {"w": float("nan")}]}, "parameters.l[1].w: NaN is not JSON"),
+        ({"l": -np.inf}, "parameters.l: -Infinity is not JSON"),
+        ({"x": np.array([1.0, np.nan])}, "parameters.x[1]: NaN is not JSON"),
+        ({"s": {1}}, "parameters.s: a set is not JSON; return a sorted list"),
+        ({"f": len}, "return its name and let the trial look it up"),
+        ({"l": Layer()}, "parameters.l: a Layer is not JSON"),
+        ({"b": b"x"}, "parameters.b: a bytes is not JSON; return text"),
+        ({3: 1}, "parameters: has the key 3 (int); JSON keys are text, write '3'"),
+        ({"a": {None: 1}}, "parameters.a: has the key None"),
+        ({"n": 2**64}, "parameters.n: an integer of 65 bits is too large"),
+        ({"t": "\ud800"}, "parameters.t:"),
+        ({"d": np.datetime64("2020-01-01")}, "parameters.d: a date is not JSON"),
+        (LOOP, "is nested deeper than 64 levels (does it hold itself?)"),
+    ],
+)
+def test_not_plain(returned: Any, sentence: str) -> None:
+    with pytest.raises(NotJson) as caught:
+        plain(returned, "parameters")
+    assert sentence in str(caught.value)
+
+
+def test_paths_are_canonical(tmp_path: Path) -> None:
+    read_root = tmp_path / "pretrained"
+    rules = ProposalRules(str(tmp_path / "root"), read_roots=(str(read_root),))
+    absolute = str(tmp_path / "root" / "a" / ".." / "b")
+    proposal = propose(3, {"save_path": absolute, "restore_path": str(read_root / "x")}, rules)
+    assert (proposal.save_path, proposal.restore_path) == ("b", str(read_root / "x"))
+    assert propose(3, {"save_path": None}, rules).save_path is None
+    with pytest.raises(Nonsense, match=r"parameters\.save_path: .*pretrained"):
+        propose(3, {"save_path": str(read_root / "x")}, rules)
+
+
+def test_keys_are_configurable() -> None:
+    rules = ProposalRules("/weights", save_key="out", restore_key="in")
+    proposal = propose(3, {"out": "a", "in": "b", "save_path": 7}, rules)
+    assert (proposal.save_path, proposal.restore_path) == ("a", "b")
+
+
+def test_size_is_counted_in_bytes() -> None:
+    rules = ProposalRules("/weights", max_bytes=6)
+    propose(0, "éé", rules)
+    with pytest.raises(Nonsense, match="8 bytes of JSON, and 6 are allowed"):
+        propose(0, "ééé", rules)
