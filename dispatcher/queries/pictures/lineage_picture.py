@@ -10,6 +10,7 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from dispatcher.queries.lineage import Lineage, LineageNode
 from dispatcher.queries.pictures.lineage_layout import Layout, lay_out
@@ -29,9 +30,14 @@ from dispatcher.queries.pictures.looks import (
 # Inches; a tree of any size must come out as an image that opens.
 _ROW: Final = 0.30
 _COLUMN: Final = 1.15
-_MARGIN: Final = (0.55, 0.62, 0.98, 0.45)  # left, right, top, bottom
-_LARGEST: Final = (60.0, 90.0)
-_LABELS_BELOW: Final = 0.17  # inches a row: below it numbers would overlap
+_LONER_ROW: Final = 0.26
+_LONER_COLUMN: Final = 1.05
+_MARGIN: Final = (0.45, 0.85, 1.02, 0.3)  # left, right, top, bottom
+_LARGEST: Final = (40.0, 60.0)
+_NARROW: Final = 0.5  # a column of many generations
+# Below these inches a row or a column, labels would overlap.
+_LABEL_HEIGHT: Final = 0.17
+_LABEL_WIDTH: Final = 0.85
 
 
 def lineage_figure(tree: Lineage, name: str) -> Figure:
@@ -40,14 +46,15 @@ def lineage_figure(tree: Lineage, name: str) -> Figure:
     values = [node.value for node in tree.nodes.values() if node.value is not None]
     if not tree.nodes:
         return empty(figure_of(7.0, 3.0, name, "lineage"), "no trials yet")
-    loner_columns = max(8, 2 * layout.columns)
-    loner_rows = math.ceil(len(layout.loners) / loner_columns)
     columns, rows = max(layout.columns, 1), layout.rows
-    tree_height = rows * _ROW
-    loner_height = loner_rows * 0.34 + 0.4 if layout.loners else 0.0
     left, right, top, bottom = _MARGIN
-    width = min(_LARGEST[0], max(7.6, left + right + (columns - 1) * _COLUMN))
-    height = min(_LARGEST[1], max(3.4, top + bottom + tree_height + loner_height))
+    column = max(_NARROW, min(_COLUMN, 32.0 / columns))
+    width = min(_LARGEST[0], max(8.0, left + right + (columns - 1) * column))
+    loner_columns = max(1, int((width - left) / _LONER_COLUMN))
+    loner_rows = math.ceil(len(layout.loners) / loner_columns)
+    tree_height = rows * _ROW
+    loner_height = loner_rows * _LONER_ROW + 0.45 if layout.loners else 0.0
+    height = min(_LARGEST[1], max(2.2, top + bottom + tree_height + loner_height))
     figure = figure_of(width, height, name, _subtitle(tree))
     colours = ValueColours(values, tree.mode)
     if values:
@@ -58,10 +65,11 @@ def lineage_figure(tree: Lineage, name: str) -> Figure:
     if layout.places:
         box = (left / width, (bottom + inner * (1 - share)) / height)
         axes = figure.add_axes((*box, 1 - (left + right) / width, inner * share / height))
-        _draw_tree(axes, tree, layout, colours, inner * share / max(rows, 1.0))
+        across = (width - left - right) / max(columns - 1, 1)
+        _draw_tree(axes, tree, layout, colours, across, inner * share / max(rows, 1.0))
     if layout.loners:
         box = (left / width, bottom / height)
-        axes = figure.add_axes((*box, 1 - (left + right) / width, inner * (1 - share) / height))
+        axes = figure.add_axes((*box, 1 - (left + 0.2) / width, inner * (1 - share) / height))
         _draw_loners(axes, tree, layout, colours, loner_columns, loner_rows)
     return figure
 
@@ -80,10 +88,15 @@ def _subtitle(tree: Lineage) -> str:
 
 
 def _draw_tree(
-    axes: Axes, tree: Lineage, layout: Layout, colours: ValueColours, row_inches: float
+    axes: Axes,
+    tree: Lineage,
+    layout: Layout,
+    colours: ValueColours,
+    column_inches: float,
+    row_inches: float,
 ) -> None:
     axes.set_xlim(-0.12, max(layout.columns - 1, 1) + 0.12)
-    axes.set_ylim(layout.rows - 0.4, -0.6)
+    axes.set_ylim(layout.rows - 0.5, -0.9)
     axes.set_facecolor(PAPER)
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -103,7 +116,7 @@ def _draw_tree(
             inherited.append(curve)
         else:
             others.append(curve)
-    thin = 1.0 if row_inches > _LABELS_BELOW else 0.55
+    thin = 1.0 if row_inches > _LABEL_HEIGHT else 0.55
     axes.add_collection(
         LineCollection(others, colors=FAINT, linewidths=thin, linestyles="dashed", zorder=1)
     )
@@ -113,18 +126,22 @@ def _draw_tree(
     )
     size = max(9.0, min(95.0, (row_inches * 72 * 0.62) ** 2))
     _dots(axes, tree, layout.places, colours, size)
-    if row_inches > _LABELS_BELOW:
-        for trial, place in layout.places.items():
-            _name(axes, tree, tree.nodes[trial], place, math.sqrt(size))
-    elif tree.best is not None and tree.best in layout.places:
-        _name(axes, tree, tree.nodes[tree.best], layout.places[tree.best], math.sqrt(size))
+    if row_inches > _LABEL_HEIGHT and column_inches >= _NARROW * 0.9:
+        named = list(layout.places)
+    else:
+        named = [tree.best] if tree.best in layout.places else []
+    brief = column_inches < _LABEL_WIDTH
+    for trial in named:
+        _name(axes, tree, tree.nodes[trial], layout.places[trial], math.sqrt(size), brief=brief)
 
 
 def _name_generations(axes: Axes, layout: Layout) -> None:
     step = max(1, math.ceil(layout.columns / 40))
     axes.set_xticks(range(0, layout.columns, step))
     axes.xaxis.tick_top()
-    axes.set_xticklabels(["first" if i == 0 else f"{i}" for i in range(0, layout.columns, step)])
+    axes.set_xticklabels(
+        ["generation 0" if i == 0 else f"{i}" for i in range(0, layout.columns, step)]
+    )
     axes.tick_params(length=0, labelsize=8, labelcolor=QUIET, pad=1)
     for column in range(layout.columns):
         axes.axvline(column, color="#f0f1ee", linewidth=7, zorder=0)
@@ -179,23 +196,35 @@ def _dots(
 
 
 def _name(
-    axes: Axes, tree: Lineage, node: LineageNode, place: tuple[float, float], dot: float
+    axes: Axes,
+    tree: Lineage,
+    node: LineageNode,
+    place: tuple[float, float],
+    dot: float,
+    *,
+    beside: bool = False,
+    brief: bool = False,
 ) -> None:
-    """The trial's number and value, right of its dot."""
+    """The trial's number and value: above its dot and clear of the lines that leave it, or
+    ``beside`` the dot where no line does."""
     best = node.id == tree.best
-    text = f"{node.id}" if node.value is None else f"{node.id}  {node.value:.4g}"
+    beside = beside or (best and not node.children)
+    short = node.value is None or (brief and not best)
+    text = f"{node.id}" if short else f"{node.id}  {node.value:.4g}"
     axes.annotate(
         text,
         place,
-        xytext=(dot * 0.62 + 3, 0),
+        xytext=(dot * 0.72 + 3, 0)
+        if beside
+        else (dot * 0.4, dot * (0.55 if node.id in tree.best_path else 0.42) + 1.2),
         textcoords="offset points",
-        va="center",
-        size=8.2 if best else 6.6,
+        va="center" if beside else "bottom",
+        size=8.4 if best else 6.6,
         color=ACCENT if node.id in tree.best_path else (INK if node.value is not None else QUIET),
         weight="bold" if best else "normal",
         zorder=6,
-        bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.75, "pad": 0.4},
         annotation_clip=False,
+        path_effects=[withStroke(linewidth=1.8, foreground=PAPER)],
     )
 
 
@@ -203,10 +232,10 @@ def _draw_loners(
     axes: Axes, tree: Lineage, layout: Layout, colours: ValueColours, columns: int, rows: int
 ) -> None:
     axes.axis("off")
-    axes.set_xlim(-0.3, columns - 0.3)
-    axes.set_ylim(max(rows, 1) - 0.3, -1.3)
+    axes.set_xlim(-0.12, columns - 0.12)
+    axes.set_ylim(max(rows, 1) - 0.4, -1.5)
     axes.text(
-        -0.15, -1.0, f"{len(layout.loners):,} trials without parent or child",
+        -0.07, -1.0, f"{len(layout.loners):,} trials without parent or child",
         size=8, color=QUIET, va="center",
     )  # fmt: skip
     places = {
@@ -215,4 +244,4 @@ def _draw_loners(
     _dots(axes, tree, places, colours, 55.0 if rows <= 200 else 12.0)
     if rows <= 60:
         for trial, place in places.items():
-            _name(axes, tree, tree.nodes[trial], place, 7.4)
+            _name(axes, tree, tree.nodes[trial], place, 7.4, beside=True)

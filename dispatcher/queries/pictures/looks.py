@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable
 from typing import Any, Final
 
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from dispatcher.queries.records import OptimizeMode
@@ -20,7 +21,7 @@ BAD: Final = "#b8bec6"
 
 # From poor to good, readable on paper at both ends and in grey print.
 _VALUES: Final = LinearSegmentedColormap.from_list(
-    "bequeath", ["#cdd9e5", "#8fb8d0", "#4f94b5", "#23708f", "#0b4a66", "#04293d"]
+    "bequeath", ["#efdca8", "#b5d6a7", "#6abfa8", "#2a9aa6", "#1f6a95", "#1d2f6f"]
 )
 
 _DPI: Final = 160
@@ -51,44 +52,62 @@ def plain_axes(axes: Axes) -> None:
 
 
 class ValueColours:
-    """Colours by value, best darkest. The poor end starts where the middle half begins, so that
-    one outlier does not make all the others look alike."""
+    """Colours by value, best darkest.
+
+    Results of a search crowd near the best, where differences matter most, so a value's place
+    on the scale is the mean of two: where it lies between the extremes, and how many results
+    it beats. Monotone, and the colour bar names the value in its middle.
+    """
 
     def __init__(self, values: Iterable[float], mode: OptimizeMode) -> None:
-        ordered = sorted(values)
-        self.map = _VALUES if mode is OptimizeMode.MAXIMIZE else _VALUES.reversed()
-        low, high = (ordered[0], ordered[-1]) if ordered else (0.0, 1.0)
-        if len(ordered) >= 8:
-            quarter, last_quarter = ordered[len(ordered) // 4], ordered[-1 - len(ordered) // 4]
-            reach = 1.5 * (last_quarter - quarter)
-            if mode is OptimizeMode.MAXIMIZE:
-                low = max(low, quarter - reach)
-            else:
-                high = min(high, last_quarter + reach)
-        if low == high:
-            low, high = low - 0.5, high + 0.5
-        self.norm = Normalize(low, high, clip=True)
+        self._ordered = sorted(values)
+        self._up = mode is OptimizeMode.MAXIMIZE
 
     def __call__(self, value: float) -> Any:
         """The colour of a value (RGBA)."""
-        return self.map(self.norm(value))
+        place = self.place(value)
+        return _VALUES(place if self._up else 1.0 - place)
+
+    def place(self, value: float) -> float:
+        """Between 0 (lowest) and 1 (highest)."""
+        ordered = self._ordered
+        if not ordered or ordered[0] == ordered[-1]:
+            return 0.5
+        share = (value - ordered[0]) / (ordered[-1] - ordered[0])
+        beaten = bisect.bisect_left(ordered, value) + bisect.bisect_right(ordered, value) - 1
+        rank = beaten / 2 / (len(ordered) - 1)
+        return min(1.0, max(0.0, (share + rank) / 2))
+
+    @property
+    def marks(self) -> list[tuple[float, float]]:
+        """(place, value) of the lowest, the one nearest to the middle, the highest."""
+        ordered = self._ordered
+        if not ordered:
+            return []
+        middle = min(ordered, key=lambda value: abs(self.place(value) - 0.5))
+        marks = [(self.place(v), v) for v in (ordered[0], middle, ordered[-1])]
+        return marks if len({value for _, value in marks}) == 3 else [marks[0], marks[-1]]
+
+    @property
+    def strip(self) -> list[Any]:
+        """The colours from the lowest value to the highest."""
+        steps = [i / 255 for i in range(256)]
+        return [_VALUES(step if self._up else 1.0 - step) for step in steps]
 
 
 def colour_bar(figure: Figure, colours: ValueColours, label: str) -> None:
     """A thin bar at the upper right that says which colour is which value."""
     width, height = figure.get_size_inches()
-    bar_width = min(1.9, width * 0.3)
+    bar_width = min(2.2, width * 0.3)
     axes = figure.add_axes(
-        (1 - (bar_width + 0.35) / width, 1 - 0.36 / height, bar_width / width, 0.09 / height)
+        (1 - (bar_width + 0.45) / width, 1 - 0.4 / height, bar_width / width, 0.09 / height)
     )
-    axes.imshow(
-        [[i / 255 for i in range(256)]], aspect="auto", cmap=colours.map, extent=(0, 1, 0, 1)
-    )
+    axes.imshow([colours.strip], aspect="auto", extent=(0, 1, 0, 1))
     axes.set_yticks([])
-    axes.set_xticks([0, 1])
-    low, high = float(colours.norm.vmin or 0.0), float(colours.norm.vmax or 0.0)
-    axes.set_xticklabels([f"{low:.4g}", f"{high:.4g}"])
-    axes.tick_params(length=0, labelsize=7.5, labelcolor=QUIET, pad=2)
+    marks = colours.marks
+    axes.set_xticks([place for place, _ in marks])
+    axes.set_xticklabels([f"{value:.4g}" for _, value in marks])
+    axes.tick_params(length=2, width=0.6, color=QUIET, labelsize=7.5, labelcolor=QUIET, pad=2)
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.set_title(label, size=7.5, color=QUIET, pad=3)

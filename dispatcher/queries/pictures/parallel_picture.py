@@ -40,6 +40,7 @@ class Scale:
     high: float
     log: bool
     words: dict[str, float] | None  # of values that are no numbers, or too few to be a range
+    absent: bool  # some trials have no such parameter
 
     def place(self, value: Any) -> float:
         """Where on the axis a value lies."""
@@ -67,7 +68,7 @@ def parallel_figure(trials: Sequence[TrialSummary], mode: OptimizeMode, name: st
     scales.append(scale_of("value", values, spread=True))
     axes = figure.add_axes((0.75 / width, 0.1, 1 - 1.5 / width, 0.68))
     axes.set_xlim(0, len(scales) - 1)
-    axes.set_ylim(-0.1, 1.02)
+    axes.set_ylim(-0.1 if any(scale.absent for scale in scales) else -0.02, 1.02)
     axes.axis("off")
 
     order = sorted(range(len(points)), key=lambda i: values[i], reverse=mode.order == "ASC")
@@ -98,7 +99,8 @@ def scale_of(name: str, values: Sequence[Any], *, spread: bool = False) -> Scale
     numbers = [v for v in known if isinstance(v, int | float) and not isinstance(v, bool)]
     distinct = set(numbers)
     if len(numbers) < len(known) or (len(distinct) <= 6 and not spread):
-        return _word_scale(name, known, numeric=len(numbers) == len(known))
+        absent = len(known) < len(values)
+        return _word_scale(name, known, numeric=len(numbers) == len(known), absent=absent)
     low, high = min(distinct), max(distinct)
     log = low > 0 and high / low >= 100 and not spread
     bottom, top = (math.log10(low), math.log10(high)) if log else (float(low), float(high))
@@ -108,10 +110,10 @@ def scale_of(name: str, values: Sequence[Any], *, spread: bool = False) -> Scale
     for step in range(5):
         number = bottom + (top - bottom) * step / 4
         ticks.append((step / 4, f"{10**number if log else number:.3g}"))
-    return Scale(name, tuple(ticks), bottom, top, log, None)
+    return Scale(name, tuple(ticks), bottom, top, log, None, len(known) < len(values))
 
 
-def _word_scale(name: str, known: Sequence[Any], *, numeric: bool) -> Scale:
+def _word_scale(name: str, known: Sequence[Any], *, numeric: bool, absent: bool) -> Scale:
     distinct = list({_word(value): value for value in known}.items())
     distinct.sort(key=lambda pair: (pair[1], "") if numeric else (0, pair[0]))
     steps = max(1, len(distinct) - 1)
@@ -119,7 +121,7 @@ def _word_scale(name: str, known: Sequence[Any], *, numeric: bool) -> Scale:
     words = {word: 0.5 if alone else i / steps for i, (word, _) in enumerate(distinct)}
     shown = words if len(words) <= _WORDS_SHOWN else {}
     ticks = tuple((place, _cut(word)) for word, place in shown.items())
-    return Scale(name, ticks, 0.0, 1.0, False, words)
+    return Scale(name, ticks, 0.0, 1.0, False, words, absent)
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -156,7 +158,9 @@ def _axis(axes: Any, x: int, scale: Scale) -> None:
         x, 1.06, label, size=8.6, color=INK, ha="center", va="bottom", weight="bold",
         clip_on=False,
     )  # fmt: skip
-    axes.plot([x], [_ABSENT], marker="_", color=QUIET, markersize=5, zorder=5)
+    if scale.absent:
+        axes.plot([x], [_ABSENT], marker="_", color=QUIET, markersize=5, zorder=5)
+        axes.text(x + 0.035, _ABSENT, "none", size=7.2, color=QUIET, va="center", zorder=6)
 
 
 def _word(value: Any) -> str:

@@ -22,8 +22,8 @@ _UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "second
 def progress_figure(shown: Progress, name: str) -> Figure:
     """Draw it."""
     points = shown.points
-    word = "highest" if shown.mode is OptimizeMode.MAXIMIZE else "lowest"
-    subtitle = f"{len(points):,} results; best so far is the {word}"
+    word = "higher" if shown.mode is OptimizeMode.MAXIMIZE else "lower"
+    subtitle = f"{len(points):,} results and the best so far; {word} is better"
     figure = figure_of(8.4, 4.8, name, subtitle)
     if not points:
         return empty(figure, "no results yet")
