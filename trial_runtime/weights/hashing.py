@@ -7,6 +7,8 @@ from typing import Any, Final
 
 # From here on a second thread inside one digest pays for starting it.
 _MANY_THREADS_BYTES: Final = 64 * 1024 * 1024
+# Below this, starting threads takes longer than what they would do.
+WORTH_A_POOL_BYTES: Final = 4 * 1024 * 1024
 # More threads than this only wait for memory.
 _MAX_WORKERS: Final = 8
 

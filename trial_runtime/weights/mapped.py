@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 from trial_runtime.errors import CorruptWeights
@@ -90,15 +91,27 @@ class MappedFiles:
         def wrong(item: tuple[str, TensorEntry]) -> bool:
             return hashing.digest(self.view(item[1]), threads) != item[1].blake3
 
-        with ThreadPoolExecutor(threads, thread_name_prefix="weights-hash") as pool:
-            for (name, entry), bad in zip(todo, pool.map(wrong, todo), strict=True):
+        with _mapper(sum(entry.nbytes for _, entry in todo), "weights-hash") as over:
+            for (name, entry), bad in zip(todo, over(wrong, todo), strict=True):
                 if bad:
-                    pool.shutdown(cancel_futures=True)
                     raise CorruptWeights(
                         f"tensor {name!r} is not what was published (its digest differs)",
                         where=self._opened.file(entry.file),
                         writer=self._opened.manifest.writer,
                     )
+
+
+@contextmanager
+def _mapper(nbytes: int, name: str) -> Iterator[Callable[..., Iterator[Any]]]:
+    """``map``, on several threads where there is enough to do; what was not begun is dropped."""
+    if nbytes < hashing.WORTH_A_POOL_BYTES:
+        yield map
+        return
+    pool = ThreadPoolExecutor(hashing.workers(), thread_name_prefix=name)
+    try:
+        yield pool.map
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def copy_bytes(pairs: Iterable[tuple[memoryview, memoryview]]) -> None:
@@ -115,10 +128,6 @@ def copy_bytes(pairs: Iterable[tuple[memoryview, memoryview]]) -> None:
         # numpy releases the interpreter while it copies; slice assignment does not.
         np.copyto(np.frombuffer(piece[1], np.uint8), np.frombuffer(piece[0], np.uint8))
 
-    if len(pieces) < 2:
-        for piece in pieces:
-            copy(piece)
-        return
-    with ThreadPoolExecutor(hashing.workers(), thread_name_prefix="weights-copy") as pool:
-        for _ in pool.map(copy, pieces):
+    with _mapper(sum(source.nbytes for source, _ in pieces), "weights-copy") as over:
+        for _ in over(copy, pieces):
             pass

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 
 from trial_runtime.errors import CorruptWeights, PathOutsideRoot, PathThroughLink, WeightsError
 
@@ -71,20 +70,19 @@ def _check_spelling(candidate: str) -> None:
 
 
 def relative_to(root: str, path: str) -> str | None:
-    """``path`` as seen from ``root`` in posix spelling ('.' for the root), None if outside.
+    """``path`` as seen from ``root`` ('.' for the root itself), None if outside.
 
-    Compares text only: resolve both first.
+    Compares text only: both are normalised before.
     """
-    try:
-        return PurePosixPath(path).relative_to(root).as_posix()
-    except ValueError:
-        return None
+    if path == root:
+        return "."
+    prefix = root if root.endswith("/") else f"{root}/"
+    return path[len(prefix) :] if path.startswith(prefix) else None
 
 
 def nested(one: str, other: str) -> bool:
     """Whether two canonical paths claim the same place, or one contains the other."""
-    a, b = PurePosixPath(one), PurePosixPath(other)
-    return a.is_relative_to(b) or b.is_relative_to(a)
+    return relative_to(one, other) is not None or relative_to(other, one) is not None
 
 
 def holding_root(path: str, roots: Iterable[str]) -> str | None:

@@ -47,6 +47,7 @@ class NewFile:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self.fd = os.open(self._temporary, flags, 0o666)
         self._published = False
+        self._unflushed = 0  # bytes just before the end of the last write
 
     def __enter__(self) -> NewFile:
         return self
@@ -61,11 +62,16 @@ class NewFile:
                 pass
 
     def write_at(self, data: memoryview, offset: int) -> None:
-        """Write all of ``data`` at ``offset``, and have the disk begin with it at once."""
-        start_write_back = _start_write_back()
+        """Write all of ``data`` at ``offset``; of much, have the disk begin at once."""
         while data.nbytes:
             written = os.pwrite(self.fd, data[:WRITE_PIECE_BYTES], offset)
-            start_write_back(self.fd, offset, written)
+            self._unflushed += written
+            # Small files are better flushed in one go: the header is written last, and would
+            # have to wait for the write-back of its own page.
+            if self._unflushed >= WRITE_PIECE_BYTES:
+                end = offset + written
+                _start_write_back()(self.fd, end - self._unflushed, self._unflushed)
+                self._unflushed = 0
             data = data[written:]
             offset += written
 

@@ -60,10 +60,12 @@ def write_tensors(
     # While something is to be written at once, one processor is busy with that.
     threads = max(1, hashing.workers() - (len(maybe) < len(full)))
     written = Written()
+    total = sum(t.nbytes for t in full)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="weights-hash")
+    submit = pool.submit if total >= hashing.WORTH_A_POOL_BYTES else _done
     try:
         waited_for_first = sorted(full, key=lambda t: t.name not in maybe)
-        digests = {t.name: pool.submit(hashing.digest, t.data, threads) for t in waited_for_first}
+        digests = {t.name: submit(hashing.digest, t.data, threads) for t in waited_for_first}
 
         def inherited(tensor: Staged) -> bool:
             if ancestry is None or tensor.name not in maybe:
@@ -76,7 +78,7 @@ def write_tensors(
             written.tensors_inherited += 1
             return True
 
-        if sum(t.nbytes for t in full) <= _SMALL_BYTES:
+        if total <= _SMALL_BYTES:
             full = [t for t in full if not inherited(t)]
             maybe.clear()
         # Wide elements first: back to back, each tensor then begins at a multiple of its
@@ -90,6 +92,13 @@ def write_tensors(
         if not t.nbytes:
             written.entries[t.name] = TensorEntry("", 0, 0, t.dtype, t.shape, nothing, t.like)
     return written
+
+
+def _done(compute: Callable[..., str], *args: object) -> Future[str]:
+    """What a pool's ``submit`` does, here and now."""
+    future: Future[str] = Future()
+    future.set_result(compute(*args))
+    return future
 
 
 def _write_file(
