@@ -27,7 +27,7 @@ _EXPERIMENT_HELP = (
 Experiment = Annotated[
     str | None,
     typer.Argument(
-        metavar="[EXPERIMENT]",
+        metavar="EXPERIMENT",
         help=_EXPERIMENT_HELP,
         autocompletion=_complete_experiment,
         show_default=False,
@@ -62,9 +62,7 @@ ExperimentFile = Annotated[
 
 Trial = Annotated[int, typer.Argument(metavar="TRIAL", help="The trial's number.", min=0)]
 
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document instead of text.")
-]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 

@@ -188,13 +188,15 @@ def check_shared_memory() -> Iterator[Finding]:
     folder = Path("/dev/shm")  # noqa: S108 - looked at, not written
     if not folder.is_dir():
         if sys.platform == "linux":
-            yield Finding("/dev/shm", Level.NOTE, "missing", "data loaders with workers need it")
+            yield Finding(
+                "shared memory", Level.NOTE, "missing", "data loaders with workers need it"
+            )
         return
     usage = shutil.disk_usage(folder)
     text = f"{words.size(usage.free)} of {words.size(usage.total)} free"
     little = usage.free < _LITTLE_SHARED_MEMORY
     hint = "data loaders with workers may fail; give the container more" if little else ""
-    yield Finding("/dev/shm", Level.NOTE if little else Level.OK, text, hint)
+    yield Finding("shared memory", Level.NOTE if little else Level.OK, text, hint)
 
 
 def check_clock() -> Iterator[Finding]:

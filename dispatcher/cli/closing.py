@@ -13,7 +13,7 @@ from dispatcher.core.model import Phase
 _LEADERS = 5
 
 
-def print_closing(folder: Path, phase: Phase, *, as_json: bool) -> None:
+def print_closing(folder: Path, phase: Phase, took_s: float, *, as_json: bool) -> None:
     """The outcome, the best trials, and what to ask next."""
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
@@ -23,7 +23,7 @@ def print_closing(folder: Path, phase: Phase, *, as_json: bool) -> None:
         print_json({"experiment": summary.to_json(), "best": [one.to_json() for one in best]})
         return
     say(heading(f"{summary.name} {phase.value}") + _because(summary))
-    say(_counts(summary))
+    say(_counts(summary, took_s))
     if best:
         say()
         print_leaders(best)
@@ -36,16 +36,12 @@ def _because(summary: queries.ExperimentSummary) -> str:
     return f": {summary.phase_reason}" if summary.phase_reason else ""
 
 
-def _counts(summary: queries.ExperimentSummary) -> str:
-    parts = [words.count(summary.ended, "trial")]
-    parts += [f"{many} {word}" for word, many in summary.outcomes.items() if many]
-    return f"{parts[0]} in {words.duration(_lasted(summary))}: {', '.join(parts[1:]) or 'none'}"
-
-
-def _lasted(summary: queries.ExperimentSummary) -> float | None:
-    if summary.created_at is None or summary.last_event_at is None:
-        return None
-    return summary.last_event_at - summary.created_at
+def _counts(summary: queries.ExperimentSummary, took_s: float) -> str:
+    parts = [f"{many} {word}" for word, many in summary.outcomes.items() if many]
+    trials = words.count(summary.ended, "trial")
+    return (
+        f"{trials}{': ' if parts else ''}{', '.join(parts)}; {words.duration(took_s)} in this run"
+    )
 
 
 def _next(summary: queries.ExperimentSummary, phase: Phase, *, inherited: bool) -> list[str]:

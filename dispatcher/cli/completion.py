@@ -26,7 +26,8 @@ def completion(
     For this session: `source <(bequeath completion bash)`. For good:
     `bequeath --install-completion`.
     """
-    from typer.completion import get_completion_script
+    # What typer's own --show-completion prints; not in its list of public names.
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     say(
         get_completion_script(

@@ -22,9 +22,7 @@ _MARKS = {Level.OK: ("✓", "green"), Level.NOTE: ("•", "yellow"), Level.PROBL
 def doctor(
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[FILE]", help="Look at the folders of this experiment file, too."
-        ),
+        typer.Argument(metavar="FILE", help="Look at the folders of this experiment file, too."),
     ] = None,
     folder: Folder = None,
     as_json: Json = False,

@@ -65,6 +65,15 @@ def find_one(word: str | None, base: Path | None, *, change: bool = False) -> Fo
     return Found.at(Path(kept[0].folder))
 
 
+def find_folder(word: str, base: Path | None) -> Path:
+    """The folder of a named experiment, even if its store cannot be read.
+
+    Raises:
+        UserError: none, or several, go by that name.
+    """
+    return _named(word, base)
+
+
 def find_running(word: str | None, base: Path | None) -> Found:
     """The same for a command that needs a head to talk to.
 
@@ -183,6 +192,4 @@ def _nothing(base: Path | None) -> ExperimentNotFound:
 
 def _say_which(ids: list[str], what: str) -> UserError:
     more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    return UserError(
-        f"{len(ids)} {what}", hint=f"say which one: {', '.join(ids[:_SHOWN])}{more}"
-    )
+    return UserError(f"{len(ids)} {what}", hint=f"say which one: {', '.join(ids[:_SHOWN])}{more}")

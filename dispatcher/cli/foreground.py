@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -44,12 +45,14 @@ def lead(folder: Path, name: str, *, as_json: bool) -> None:
     signals = _Signals(head, watching)
     signals.install()
     watching.start()
+    began = time.monotonic()
     try:
         phase = head.run()
     finally:
+        signals.over = True
         watching.close()
         signals.restore()
-    print_closing(folder, phase, as_json=as_json)
+    print_closing(folder, phase, time.monotonic() - began, as_json=as_json)
     code = _exit_code(phase, interrupted=signals.came)
     if code is not ExitCode.OK:
         raise typer.Exit(code)
@@ -80,6 +83,7 @@ class _Signals:
         self._before: dict[int, Any] = {}
         self._interrupts = 0
         self.came = False
+        self.over = False  # nobody is there any more who could be told
 
     def install(self) -> None:
         """Take the signals over. In the main thread."""
@@ -97,6 +101,8 @@ class _Signals:
             signal.signal(number, handler)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.over:
+            return
         self.came = True
         self._interrupts += 1
         if self._interrupts == 1:
@@ -113,5 +119,7 @@ class _Signals:
             os._exit(ExitCode.INTERRUPTED)
 
     def _terminate(self, number: int, frame: FrameType | None) -> None:
+        if self.over:
+            return
         self.came = True
         self._head.request_stop("now", signal.Signals(number).name)

@@ -44,11 +44,20 @@ def load(name: str, entry: Entry) -> TyperCommand | TyperGroup:
     if isinstance(target, Mapping):
         return group_of(name, entry.help, target)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name, short_help=entry.help)(target)
+    app.command(name, cls=_Command, short_help=entry.help)(target)
     command = typer.main.get_command(app)
     command.context_settings["max_content_width"] = HELP_WIDTH
     assert isinstance(command, TyperCommand)
     return command
+
+
+class _Command(TyperCommand):
+    """A command whose usage line names required arguments as everybody else does."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """``FILE``, where typer writes ``{FILE}``."""
+        pieces = super().collect_usage_pieces(ctx)
+        return [piece.strip("{}") if piece.startswith("{") else piece for piece in pieces]
 
 
 class _Lazy(TyperGroup):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -46,20 +47,22 @@ def lineage(
     found = find_one(experiment, folder)
     with queries.ExperimentReader.open(found.folder) as reader:
         tree = queries.lineage(reader, root=root)
-    if png is not None:
-        from dispatcher.cli.plot import draw_lineage
+        if png is not None:
+            from dispatcher.queries.pictures import draw_lineage
 
-        draw_lineage(tree, png)
-        note(f"wrote {png}")
+            draw_lineage(reader, png, root=root)
+            note(f"wrote {png}")
     if as_json:
         print_json({"experiment": found.id, **tree.to_json()})
     elif png is None:
         terminal = is_terminal()
         width = shutil.get_terminal_size().columns if terminal else None
-        say(queries.lineage_text(tree, width=width, ascii_only=_ascii(), paint=_painter(terminal)).rstrip("\n"))
+        paint = _painter(terminal)
+        text = queries.lineage_text(tree, width=width, ascii_only=_ascii(), paint=paint)
+        say(text.rstrip("\n"))
 
 
-def _painter(terminal: bool) -> object:
+def _painter(terminal: bool) -> Callable[[str, str], str]:
     def paint(kind: str, text: str) -> str:
         text = safe_text(text)
         looks = _COLOURS.get(kind)

@@ -91,7 +91,10 @@ def _best(scene: Scene, width: int) -> Text:
     head = Text.assemble(
         ("best  ", "dim"), (words.number(best.value), "bold"), f"  trial {best.id}  "
     )
-    head.append(_cut(words.parameters(best.parameters, without=paths_of(best)), width - len(head.plain)), style="dim")
+    head.append(
+        _cut(words.parameters(best.parameters, without=paths_of(best)), width - len(head.plain)),
+        style="dim",
+    )
     return head
 
 
@@ -125,7 +128,7 @@ def _trials(snapshot: dict[str, Any], room: int) -> RenderableType:
     counts = snapshot["counts"]
     whole = sum(counts[key] for key in ("running", "blocked", "held", "open"))
     shown = rows[: room - 1] if len(rows) > room or whole > len(rows) else rows
-    table = rich_table(_COLUMNS, shown)
+    table: Table = rich_table(_COLUMNS, shown)
     if whole > len(shown):
         return Group(table, Text(f"… and {whole - len(shown)} more", style="dim"))
     return table

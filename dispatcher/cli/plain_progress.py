@@ -39,8 +39,8 @@ def summary(scene: Scene) -> str:
     snapshot = scene.snapshot
     assert snapshot is not None
     total, counts = snapshot["max_trials"], snapshot["counts"]
-    done = f"{snapshot['ended']}/{total} trials" if total else words.count(
-        snapshot["ended"], "trial"
+    done = (
+        f"{snapshot['ended']}/{total} trials" if total else words.count(snapshot["ended"], "trial")
     )
     parts = [done, f"{counts['running']} running"]
     waiting = counts["blocked"] + counts["held"]

@@ -22,10 +22,13 @@ def safe_text(text: str) -> str:
 
 
 def safe_lines(text: str) -> str:
-    r"""Several lines; a lone carriage return starts a new one, as progress bars mean it.
+    r"""Several lines; of one that was written over, as progress bars are, the last state.
 
-    >>> safe_lines("10%\r20%\nok")
-    '10%\n20%\nok'
+    >>> safe_lines("10%\r20%\r\nok")
+    '20%\nok'
     """
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "\n".join(safe_text(line) for line in lines)
+    return "\n".join(safe_text(_last_state(line)) for line in text.split("\n"))
+
+
+def _last_state(line: str) -> str:
+    return line.rstrip("\r").rpartition("\r")[2]

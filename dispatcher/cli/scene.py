@@ -13,10 +13,14 @@ from dispatcher.cli.leaderboard import leaders
 from dispatcher.control.client import HeadClient
 from dispatcher.errors import BequeathError
 from dispatcher.queries import TrialSummary
+from dispatcher.queries.status import is_led
 
 #: Seconds over which the rate of trials is taken: long enough for trials of minutes to show,
 #: short enough to follow a change of concurrency.
 RATE_WINDOW_S = 120.0
+
+#: Seconds that one look waits for the head's reply.
+LOOK_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,43 +66,42 @@ def time_left(snapshot: dict[str, Any], per_minute: float | None) -> float | Non
 
 
 class Observer:
-    """Looks at one experiment again and again. One thread; each look blocks for a reply.
+    """Looks at one experiment again and again, from one thread; ``close`` it at the end.
 
-    ``close`` it at the end.
+    A look takes a quarter of a second at most: a head that is busy answers the next one, and
+    a view that is to end does not wait for a head that has ended before it.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        name: str,
-        *,
-        timeout_s: float = 5.0,
-        clock: Callable[[], float] = time.monotonic,
+        self, folder: Path, name: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._folder = folder
         self._name = name
-        self._timeout_s = timeout_s
         self._clock = clock
         self._pace = Pace()
         self._client: HeadClient | None = None
+        self._last: Scene | None = None
         self._best: TrialSummary | None = None
         self._best_at: int | None = None  # trials ended when the best one was looked up
 
     def look(self) -> Scene:
-        """The experiment now. Never raises for a head that is not there."""
+        """The experiment now, or as it was last seen. Never raises for a head that is away."""
         try:
             if self._client is None:
-                self._client = HeadClient(self._folder, timeout_s=self._timeout_s)
-            snapshot: dict[str, Any] = self._client.ask("snapshot")
+                self._client = HeadClient(self._folder, timeout_s=LOOK_S)
+            self._last = self._scene(self._client.ask("snapshot"))
         except BequeathError as error:
-            self.close()
-            return Scene(self._name, None, self._best, None, None, error.message)
+            if self._last is None or not is_led(self._folder):
+                self.close()
+                return Scene(self._name, None, self._best, None, None, error.message)
+        return self._last
+
+    def _scene(self, snapshot: dict[str, Any]) -> Scene:
         if snapshot["ended"] != self._best_at:
             found = leaders(self._folder, 1)
             self._best, self._best_at = (found[0] if found else None), snapshot["ended"]
         rate = self._pace.look(self._clock(), snapshot["ended"])
-        left = time_left(snapshot, rate)
-        return Scene(self._name, snapshot, self._best, rate, left)
+        return Scene(self._name, snapshot, self._best, rate, time_left(snapshot, rate))
 
     def close(self) -> None:
         """Drop the connection; the next look makes a new one."""

@@ -1,0 +1,266 @@
+"""``bequeath experiment``: what is kept of experiments, and changing one while it runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dispatcher.cli import words
+from dispatcher.cli.arguments import (
+    Experiment,
+    Folder,
+    Json,
+    OfExperiment,
+    OutFile,
+    Yes,
+    confirmed,
+)
+from dispatcher.cli.console import Column, note, print_json, print_table, say
+from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.errors import UserError
+
+if TYPE_CHECKING:
+    from dispatcher.queries import ExperimentListing
+
+EXPERIMENT: Table = {
+    "list": Entry("experiment:list_all", "List all experiments that are kept."),
+    "show": Entry("experiment:show", "Print an experiment's settings as they are now."),
+    "export": Entry("experiment:export", "All trials as JSON or CSV."),
+    "update": Entry("experiment:update", "Change a limit or the search space while it runs."),
+    "delete": Entry("experiment:delete", "Delete an experiment with logs and weights."),
+    "verify": Entry("experiment:verify", "Check the store against its own journal."),
+}
+
+
+class Format(StrEnum):
+    """What ``export`` writes."""
+
+    JSON = "json"
+    CSV = "csv"
+
+
+def list_all(folder: Folder = None, as_json: Json = False) -> None:
+    """List all experiments that are kept, the newest first."""
+    from dispatcher.cli.find import all_experiments
+
+    found = all_experiments(folder)
+    if as_json:
+        print_json({"experiments": [one.to_json() for one in found]})
+    elif found:
+        print_table(_COLUMNS, [_row(one) for one in found])
+    else:
+        note("there are no experiments yet; start one with: bequeath run FILE")
+
+
+_COLUMNS = (
+    Column("id"),
+    Column("name", shrink=True),
+    Column("status"),
+    Column("began (UTC)"),
+    Column("trials", right=True),
+    Column("best", right=True, style="bold"),
+    Column("folder", shrink=True, style="dim"),
+)
+
+
+def _row(one: ExperimentListing) -> tuple[str, ...]:
+    return (
+        one.id,
+        one.name,
+        f"damaged: {one.problem}" if one.problem else one.status.value,
+        words.moment(one.created_at),
+        str(one.trials),
+        words.number(one.best_value),
+        str(Path(one.folder).parent),
+    )
+
+
+def show(experiment: Experiment = None, folder: Folder = None) -> None:
+    """Print an experiment's settings, resolved and as they are now, as JSON."""
+    from dispatcher.cli.find import find_one
+
+    found = find_one(experiment, folder)
+    text = (found.folder / "experiment.json").read_text(encoding="utf-8")
+    print_json({"experiment": found.id, "folder": str(found.folder), **_settings(text)})
+
+
+def _settings(text: str) -> dict[str, Any]:
+    return {"settings": json.loads(text).get("experiment", {})}
+
+
+def export(
+    experiment: Experiment = None,
+    form: Annotated[Format, typer.Option("--format", help="json or csv.")] = Format.JSON,
+    out: OutFile = None,
+    folder: Folder = None,
+) -> None:
+    """Write all trials, one row each; parameters in columns of their own."""
+    from dispatcher import queries
+    from dispatcher.cli.find import find_one
+
+    found = find_one(experiment, folder)
+    with queries.ExperimentReader.open(found.folder) as reader:
+        if form is Format.CSV:
+            text = queries.export_csv(reader)
+        else:
+            rows = queries.export_rows(reader)
+            text = json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot be written: {error.strerror}", where=str(out)) from error
+    note(f"wrote {out}")
+
+
+def update(
+    key: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY",
+            help="trialConcurrency, maxTrialNumber, maxExperimentDuration, lookahead or "
+            "searchSpace.",
+            show_default=False,
+        ),
+    ],
+    value: Annotated[
+        str,
+        typer.Argument(
+            metavar="VALUE",
+            help="As in the file; for searchSpace JSON text or @FILE.",
+            show_default=False,
+        ),
+    ],
+    experiment: OfExperiment = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Change an experiment: at once if it runs, for its next `resume` if not."""
+    from dispatcher.cli.find import find_one
+    from dispatcher.control.client import HeadClient
+    from dispatcher.queries.status import is_led
+
+    new: Any = value
+    if value.startswith("@"):
+        from dispatcher.experiment import load_search_space
+
+        new = load_search_space(value[1:])
+    found = find_one(experiment, folder, change=True)
+    running = is_led(found.folder)
+    if running:
+        with HeadClient(found.folder) as client:
+            client.ask("update", key=key, value=new)
+    else:
+        _update_record(found.folder, key, new)
+    if as_json:
+        print_json({"experiment": found.id, "key": key, "running": running})
+    else:
+        say(f"{found.id}: {key} is {value}{'' if running else ' from the next resume on'}")
+
+
+def _update_record(folder: Path, key: str, value: Any) -> None:
+    """Change the record; no head may begin meanwhile, so the lead is held."""
+    from dispatcher.experiment.snapshot import from_json, to_json
+    from dispatcher.experiment.updates import apply_update
+    from dispatcher.folders import ExperimentFolder
+    from dispatcher.store.leadership import Leadership
+
+    path = ExperimentFolder(folder).config
+    with Leadership.acquire(folder):
+        config = apply_update(from_json(path.read_text(encoding="utf-8"), str(path)), key, value)
+        new = path.with_suffix(".new")
+        new.write_text(to_json(config), encoding="utf-8")
+        new.replace(path)
+
+
+def delete(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPERIMENT",
+            help="Id, the beginning of one, a name or a folder.",
+            show_default=False,
+        ),
+    ],
+    yes: Yes = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Delete an experiment: its folder with the journal, logs, and the weights in it.
+
+    Weights below a `weightsRoot` outside of the folder stay where they are.
+    """
+    from dispatcher.cli.find import find_folder
+    from dispatcher.folders import run_folder
+    from dispatcher.queries.status import is_led
+
+    path = find_folder(experiment, folder)
+    if is_led(path):
+        raise UserError(f"{path.name} is running", hint=f"end it first: bequeath stop {path.name}")
+    confirmed(f"Delete {path} with everything in it?", yes)
+    try:
+        shutil.rmtree(path)
+    except OSError as error:
+        raise UserError(f"cannot be deleted: {error.strerror}", where=str(path)) from error
+    shutil.rmtree(run_folder(path), ignore_errors=True)
+    if as_json:
+        print_json({"experiment": path.name, "deleted": str(path)})
+    else:
+        say(f"{path.name} is deleted")
+
+
+def verify(
+    experiment: Experiment = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make the tables again from the journal.")
+    ] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Replay an experiment's journal and compare it with the tables made from it.
+
+    The journal is the truth; the tables can be made again from it. Exit code 1 if they
+    differ.
+    """
+    from dispatcher.cli.find import find_folder, find_one
+    from dispatcher.folders import ExperimentFolder
+    from dispatcher.store.leadership import Leadership
+    from dispatcher.store.verify import rebuild as rebuild_tables
+    from dispatcher.store.verify import verify as verify_store
+
+    # A store that is damaged cannot be asked for its experiment's name.
+    path = find_folder(experiment, folder) if experiment else find_one(None, folder).folder
+    store = ExperimentFolder(path).journal
+    with Leadership.acquire(path):
+        if rebuild:
+            rebuild_tables(store)
+        result = verify_store(store)
+    if as_json:
+        print_json({"experiment": path.name, "ok": result.ok, **_report(result)})
+    else:
+        say(f"{words.count(result.events, 'event')}, {words.count(result.trials, 'trial')}: "
+            f"{'all of it holds' if result.ok else 'not all of it holds'}")  # fmt: skip
+        for line in (*result.damage, *filter(None, [result.broken_at])):
+            say(line)
+        for difference in result.differences:
+            say(str(difference))
+    if not result.ok:
+        raise typer.Exit(ExitCode.GENERAL)
+
+
+def _report(result: Any) -> dict[str, Any]:
+    return {
+        "events": result.events,
+        "trials": result.trials,
+        "damage": list(result.damage),
+        "broken_at": result.broken_at,
+        "differences": [str(difference) for difference in result.differences],
+    }

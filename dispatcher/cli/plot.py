@@ -1,0 +1,63 @@
+"""``bequeath plot``: pictures of an experiment, as PNG files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dispatcher.cli.arguments import Experiment, Folder
+from dispatcher.cli.console import note
+from dispatcher.cli.lazy_group import Entry, Table
+
+PLOT: Table = {
+    "progress": Entry("plot:progress", "Every result, and the best so far, over time."),
+    "parallel": Entry("plot:parallel", "Parameters against results, one line a trial."),
+    "lineage": Entry("plot:lineage", "The inheritance tree."),
+}
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="The file; EXPERIMENT-KIND.png here if not given."
+    ),
+]
+
+
+def progress(experiment: Experiment = None, out: Out = None, folder: Folder = None) -> None:
+    """Draw every result, and the best so far, over time."""
+    draw("progress", experiment, out, folder)
+
+
+def parallel(experiment: Experiment = None, out: Out = None, folder: Folder = None) -> None:
+    """Draw parameters against results: one line a trial, an axis a parameter."""
+    draw("parallel", experiment, out, folder)
+
+
+def lineage(experiment: Experiment = None, out: Out = None, folder: Folder = None) -> None:
+    """Draw the inheritance tree, generations from left to right."""
+    draw("lineage", experiment, out, folder)
+
+
+def draw(kind: str, experiment: str | None, out: Path | None, folder: Path | None) -> None:
+    """Draw one kind of picture of one experiment.
+
+    Raises:
+        UserError: matplotlib is missing, there is nothing to draw, or the file cannot be
+            written.
+    """
+    from dispatcher import queries
+    from dispatcher.cli.find import find_one
+    from dispatcher.queries import pictures
+
+    found = find_one(experiment, folder)
+    path = out or Path(f"{found.id}-{kind}.png")
+    painters = {
+        "progress": pictures.draw_progress,
+        "parallel": pictures.draw_parallel,
+        "lineage": pictures.draw_lineage,
+    }
+    with queries.ExperimentReader.open(found.folder) as reader:
+        painters[kind](reader, path)
+    note(f"wrote {path}")

@@ -1,0 +1,86 @@
+"""``bequeath trial kill`` and ``trial submit``: wishes for a running head."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dispatcher.cli.arguments import Folder, Json, OfExperiment
+from dispatcher.cli.console import print_json, say
+from dispatcher.errors import UserError
+
+
+def kill(
+    trials: Annotated[list[int], typer.Argument(metavar="TRIAL", min=0, help="Numbers of trials.")],
+    experiment: OfExperiment = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """End trials, running or not yet started. They count as failed and are not retried."""
+    from dispatcher.cli.find import find_running
+    from dispatcher.control.client import HeadClient
+
+    found = find_running(experiment, folder)
+    states: dict[int, str] = {}
+    with HeadClient(found.folder) as client:
+        for trial in trials:
+            states[trial] = client.ask("stop_trial", trial=trial)["state"]
+    if as_json:
+        print_json({"experiment": found.id, "trials": states})
+        return
+    for trial, state in states.items():
+        say(f"trial {trial}: {'is being ended' if state == 'running' else state}")
+
+
+def submit(
+    parameters: Annotated[
+        str,
+        typer.Argument(
+            metavar="PARAMETERS",
+            help="JSON text, @FILE with it, or - to read it from stdin.",
+            show_default=False,
+        ),
+    ],
+    experiment: OfExperiment = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Run a trial with parameters of your own. Prints its number.
+
+    It gets a number like all others and may be a parent; with a `save_path` it bequeaths,
+    with a `restore_path` it inherits.
+    """
+    from dispatcher.cli.find import find_running
+    from dispatcher.control.client import HeadClient
+
+    values = _read(parameters)
+    found = find_running(experiment, folder)
+    with HeadClient(found.folder) as client:
+        trial = client.ask("submit", parameters=values)["trial"]
+    if as_json:
+        print_json({"experiment": found.id, "trial": trial})
+    else:
+        say(str(trial))
+
+
+def _read(text: str) -> dict[str, Any]:
+    where = "PARAMETERS"
+    try:
+        if text == "-":
+            where, text = "stdin", sys.stdin.read()
+        elif text.startswith("@"):
+            where, text = text[1:], Path(text[1:]).expanduser().read_text(encoding="utf-8")
+        values = json.loads(text)
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"no JSON can be read: {error}",
+            hint="""write e.g. '{"lr": 0.01, "width": 64}', or @FILE""",
+            where=where,
+        ) from error
+    if not isinstance(values, dict):
+        raise UserError("parameters must be a JSON object", where=where)
+    return values

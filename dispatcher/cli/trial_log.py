@@ -1,0 +1,134 @@
+"""``bequeath trial log``: what a trial has printed, made harmless, and followed if wanted."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dispatcher.cli.arguments import Folder, OfExperiment, Trial
+from dispatcher.cli.console import note
+from dispatcher.cli.safe_text import safe_lines
+
+if TYPE_CHECKING:
+    from dispatcher.cli.find import Found
+
+#: Seconds between looks at a file that grows in another process.
+_LOOK_EVERY_S = 0.2
+_CHUNK_BYTES = 1 << 16
+
+
+def log(
+    trial: Trial,
+    experiment: OfExperiment = None,
+    stderr: Annotated[
+        bool, typer.Option("--stderr", help="What it printed to stderr, not to stdout.")
+    ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the attempt is over.")
+    ] = False,
+    attempt: Annotated[
+        int | None, typer.Option(min=1, help="The newest if not given.", show_default=False)
+    ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Pass every byte on, terminal escapes as well.")
+    ] = False,
+    folder: Folder = None,
+) -> None:
+    """Print what a trial has printed.
+
+    Characters that a terminal would obey are shown and not sent; of a line that was written
+    over (progress bars) its last state is shown.
+    """
+    from dispatcher.cli.find import find_one
+
+    found = find_one(experiment, folder)
+    number = attempt if attempt is not None else _newest_attempt(found, trial)
+    stream = "stderr" if stderr else "stdout"
+    path = found.folder / "trials" / str(trial) / str(number) / stream
+    if not follow and not path.exists():
+        note(f"attempt {trial}.{number} has printed nothing to {stream}")
+        return
+    chunks = _growing(path, found, trial, number) if follow else _whole(path)
+    if raw:
+        for chunk in chunks:
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+        return
+    for text in _readable(chunks):
+        typer.echo(text)
+
+
+def _newest_attempt(found: Found, trial: int) -> int:
+    from dispatcher import queries
+
+    with queries.ExperimentReader.open(found.folder) as reader:
+        return max(1, queries.trial(reader, trial).trial.attempt)
+
+
+def _over(found: Found, trial: int, attempt: int) -> bool:
+    from dispatcher import queries
+
+    with queries.ExperimentReader.open(found.folder) as reader:
+        one = queries.trial(reader, trial).trial
+    return one.attempt > attempt or one.state in ("delivering", "ended", "backoff")
+
+
+def _whole(path: Path) -> Iterator[bytes]:
+    """The older parts of a rotated file, then the newest."""
+    older = sorted(
+        (p for p in path.parent.glob(f"{path.name}.*") if p.suffix[1:].isdigit()),
+        key=lambda p: -int(p.suffix[1:]),
+    )
+    for part in (*older, path):
+        with part.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+
+
+def _growing(path: Path, found: Found, trial: int, attempt: int) -> Iterator[bytes]:
+    """What is there and what comes, until the attempt is over; a rotation is followed."""
+    file = None
+    while True:
+        # Asked before the read, so that what came in between is still read.
+        over = _over(found, trial, attempt)
+        if file is None and path.exists():
+            file = path.open("rb")
+        if file is not None:
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+            if not _same(path, file.fileno()):
+                file.close()
+                file = None
+                continue
+        if over:
+            return
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _same(path: Path, descriptor: int) -> bool:
+    """Whether the path still leads to the open file; while a rotation is under way, yes."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return True
+
+
+def _readable(chunks: Iterator[bytes]) -> Iterator[str]:
+    """Whole lines as harmless text; a last line without an end comes at the end."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    rest = ""
+    for chunk in chunks:
+        text = rest + decoder.decode(chunk)
+        whole, newline, rest = text.rpartition("\n")
+        if newline:
+            yield safe_lines(whole)
+    rest += decoder.decode(b"", final=True)
+    if rest:
+        yield safe_lines(rest)
