@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -45,8 +46,12 @@ def start_in_background(folder: Path) -> int:
             raise error
         run = RunFile.read(folder)
         if run is not None and run.pid == process.pid:
+            # Somebody has to reap it if we outlive it, as a notebook may.
+            threading.Thread(target=process.wait, name="head-reaper", daemon=True).start()
             return process.pid
         time.sleep(0.02)
+    process.kill()
+    process.wait()
     raise PassingBackendError(f"the head did not answer within {START_S:.0f} s", where=str(errors))
 
 

@@ -37,7 +37,7 @@ from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.experiment.updates import apply_update
 from dispatcher.folders import ExperimentFolder, run_folder
 from dispatcher.history import replay
-from dispatcher.logs import open_head_log
+from dispatcher.logs import head_log
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.ports import Entry, TunerPort
 from dispatcher.restoring import RestoringTuner
@@ -128,7 +128,9 @@ class Head:
         with ExitStack() as stack:
             lead = stack.enter_context(Leadership.acquire(self._folder.path))
             self._config = from_json(self._folder.config.read_text(), str(self._folder.config))
-            self._log = open_head_log(self._folder.logs / "head.log", self._config.log_level)
+            self._log = stack.enter_context(
+                head_log(self._folder.logs / "head.log", self._config.log_level)
+            )
             journal = SqliteJournal.open(self._folder.journal)
             stack.callback(journal.close)
             state, row = replay(journal)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import logging.handlers
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import structlog
@@ -13,8 +15,9 @@ LOG_BYTES = 10 << 20
 LOGS_KEPT = 3
 
 
-def open_head_log(path: Path, level: str) -> structlog.typing.FilteringBoundLogger:
-    """A logger that writes JSON lines to ``path``."""
+@contextmanager
+def head_log(path: Path, level: str) -> Iterator[structlog.typing.FilteringBoundLogger]:
+    """A logger that writes JSON lines to ``path``, closed at the end of the block."""
     handler = logging.handlers.RotatingFileHandler(
         path, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, delay=True
     )
@@ -32,4 +35,7 @@ def open_head_log(path: Path, level: str) -> structlog.typing.FilteringBoundLogg
         ],
         wrapper_class=structlog.make_filtering_bound_logger(numeric),
     )
-    return wrapped
+    try:
+        yield wrapped
+    finally:
+        handler.close()
