@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from trial_runtime.errors import PathOutsideRoot
+from trial_runtime.errors import PathOutsideRoot, StaleWeights
 from trial_runtime.weights import hashing, publishing
 from trial_runtime.weights.manifest import MANIFEST_NAME, Manifest, decode
 from trial_runtime.weights.mapped import MappedFiles
@@ -60,14 +60,16 @@ class Removal:
     kept_for: Mapping[str, tuple[str, ...]]  # file → the kept paths that refer to it
 
 
-def file_use(root: str, path: str) -> FileUse:
+def file_use(root: str, path: str, *, digest: str | None = None) -> FileUse:
     """Which files the weights at a path consist of; reads the manifest, no data.
 
     Args:
         root: the weights root.
         path: relative to it, or absolute below it; may be a file or missing (then empty).
+        digest: what the manifest's digest must be, where the weights were committed as ours.
 
     Raises:
+        StaleWeights: there is another manifest, or none; does not wait for a better one.
         PathOutsideRoot, PathThroughLink, CorruptWeights: it leads out, or its manifest
             cannot be read (then nobody knows what it needs, and nothing may go).
     """
@@ -75,7 +77,7 @@ def file_use(root: str, path: str) -> FileUse:
     canonical = resolve_in_root(root, path)
     full = os.path.join(real_root, canonical)
     own = {_inside(real_root, file): size for file, size in _files_below(full)}
-    manifest = _manifest_at(full)
+    manifest = _manifest_at(full, digest)
     inherited: dict[str, int] = {}
     opened = 0
     if manifest is not None:
@@ -93,7 +95,9 @@ def du(root: str, paths: Iterable[str]) -> tuple[FileUse, ...]:
     return tuple(file_use(root, path) for path in paths)
 
 
-def plan_removal(root: str, *, drop: Iterable[str], keep: Iterable[str]) -> Removal:
+def plan_removal(
+    root: str, *, drop: Iterable[str], keep: Iterable[str] | Mapping[str, str | None]
+) -> Removal:
     """What can be deleted when some weights go and all of ``keep`` must stay loadable.
 
     Left-overs of interrupted saves and superseded data files below a dropped path go too.
@@ -101,14 +105,19 @@ def plan_removal(root: str, *, drop: Iterable[str], keep: Iterable[str]) -> Remo
     Args:
         root: the weights root.
         drop: paths of weights nobody needs.
-        keep: **every** other path of weights that is or may still be read.
+        keep: **every** other path of weights that is or may still be read. As a mapping, with
+            the digest each was committed under (None for weights that are not ours): a file
+            system that lags, or a manifest that was lost, then stops the plan instead of
+            making what it refers to look unneeded.
 
     Raises:
+        StaleWeights: a manifest among ``keep`` is not the one committed; delete nothing.
         CorruptWeights: a manifest among ``keep`` cannot be read; delete nothing then.
         PathOutsideRoot, PathThroughLink: a path leads out of the root.
     """
     users: dict[str, list[str]] = {}
-    for use in du(root, keep):
+    digests = keep if isinstance(keep, Mapping) else dict.fromkeys(keep)
+    for use in (file_use(root, path, digest=digest) for path, digest in digests.items()):
         for file in (*use.own, *use.inherited):
             users.setdefault(file, []).append(use.path)
     delete: dict[str, int] = {}
@@ -217,8 +226,11 @@ def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Publish
     )
 
 
-def _manifest_at(folder: str) -> Manifest | None:
+def _manifest_at(folder: str, digest: str | None) -> Manifest | None:
     raw = manifest_bytes(folder) if os.path.isdir(folder) else None
+    found = hashing.digest(raw) if raw is not None else ""
+    if digest is not None and found != digest:
+        raise StaleWeights(folder, expected=digest, found=found, waited_s=0.0)
     return None if raw is None else decode(raw, os.path.join(folder, MANIFEST_NAME))
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trial_runtime.errors import CorruptWeights, PathOutsideRoot
-from trial_runtime.weights import load, read_manifest, save, verify
+from trial_runtime.errors import CorruptWeights, PathOutsideRoot, StaleWeights
+from trial_runtime.weights import load, published_digest, read_manifest, save, verify
 from trial_runtime.weights.usage import Removal, compact, du, file_use, plan_removal, remove
 
 
@@ -66,6 +66,15 @@ def test_an_unreadable_kept_manifest_stops_the_plan(family: Path) -> None:
     (family / "3" / "manifest.json").write_bytes(b"{")
     with pytest.raises(CorruptWeights):
         plan_removal(str(family), drop=["1"], keep=["2", "3"])
+
+
+def test_a_kept_manifest_that_is_not_to_be_seen_stops_the_plan(family: Path) -> None:
+    digest = published_digest(str(family / "3")).digest
+    keep = {"3": digest}
+    assert plan_removal(str(family), drop=["1"], keep=keep).kept_for
+    (family / "3" / "manifest.json").unlink()
+    with pytest.raises(StaleWeights):
+        plan_removal(str(family), drop=["1"], keep=keep)
 
 
 def test_plain_weights_go_as_a_whole(root: Path) -> None:
