@@ -123,11 +123,11 @@ class TunerHostDriver:
 
     def close(self, deadline_s: float) -> None:
         """End the process: told, so that ``_on_exit`` runs, then killed. Waits for its end."""
-        process = self._process
+        process, listens = self._process, self._heard and not self._lost
         self._lost = True
         if process is None:
             return
-        if process.poll() is None and self._heard:
+        if listens and process.poll() is None:
             self._link.send(encode([Shutdown(_TOLD_SHARE * deadline_s)])[0])
             try:
                 process.wait(deadline_s)

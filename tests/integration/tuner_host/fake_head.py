@@ -38,9 +38,13 @@ class RouterLink:
         return True
 
     def flush(self) -> None:
-        for payload in self.backlog:
-            self.router.send_multipart([self.routing_id, payload])
-        self.backlog.clear()
+        while self.backlog:
+            try:
+                self.router.send_multipart([self.routing_id, self.backlog[0]])
+            except zmq.ZMQError as error:
+                assert error.errno == zmq.EHOSTUNREACH
+                return  # it has just ended
+            del self.backlog[0]
 
     def renew(self, routing_id: str) -> None:
         self.routing_id = routing_id.encode()
