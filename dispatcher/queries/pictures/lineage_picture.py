@@ -28,7 +28,7 @@ from dispatcher.queries.pictures.looks import (
 )
 
 # Inches; a tree of any size must come out as an image that opens.
-_ROW: Final = 0.30
+_ROW: Final = 0.34
 _COLUMN: Final = 1.15
 _LONER_ROW: Final = 0.26
 _LONER_COLUMN: Final = 1.05
@@ -95,7 +95,8 @@ def _draw_tree(
     column_inches: float,
     row_inches: float,
 ) -> None:
-    axes.set_xlim(-0.12, max(layout.columns - 1, 1) + 0.12)
+    margin = 0.16 / column_inches  # so that no dot is cut
+    axes.set_xlim(-margin, max(layout.columns - 1, 1) + margin)
     axes.set_ylim(layout.rows - 0.5, -0.9)
     axes.set_facecolor(PAPER)
     for spine in axes.spines.values():

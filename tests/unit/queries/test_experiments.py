@@ -1,0 +1,156 @@
+"""Finding experiments, and how they stand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from dispatcher.errors import ExperimentNotFound, UserError
+from dispatcher.queries import (
+    ExperimentReader,
+    ExperimentStatus,
+    base_folder,
+    experiment_summary,
+    experiments,
+    export_csv,
+    export_rows,
+    find_experiment,
+    newest_experiment,
+    progress,
+)
+from dispatcher.store import Leadership, SqliteJournal
+from tests.unit.queries.evolution import evolve, make_folder
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    for name, id, trials in (("digits", "digits-aaa111", 6), ("digits", "digits-bbb222", 3),
+                             ("mnist", "mnist-ccc333", 1)):  # fmt: skip
+        evolve(make_folder(tmp_path, name, id, maxTrialNumber=10), trials)
+    (tmp_path / "something else").mkdir()
+    (tmp_path / "a file").touch()
+    return tmp_path
+
+
+def test_all_are_listed(base: Path) -> None:
+    listed = {one.id: one for one in experiments(base)}
+    assert set(listed) == {"digits-aaa111", "digits-bbb222", "mnist-ccc333"}
+    assert listed["digits-aaa111"].trials == 6
+    assert listed["mnist-ccc333"].name == "mnist"
+    assert listed["mnist-ccc333"].best_trial == 0
+
+
+def test_a_damaged_one_does_not_hide_the_others(base: Path) -> None:
+    (base / "mnist-ccc333" / "journal.sqlite").write_text("not a database" * 500)
+    listed = {one.id: one for one in experiments(base)}
+    assert "cannot be read" in listed["mnist-ccc333"].problem
+    assert not listed["digits-aaa111"].problem
+
+
+def test_found_by_id_beginning_name_and_folder(base: Path) -> None:
+    assert find_experiment("digits-bbb222", base).name == "digits-bbb222"
+    assert find_experiment("digits-b", base).name == "digits-bbb222"
+    assert find_experiment("mnist", base).name == "mnist-ccc333"
+    assert find_experiment(str(base / "mnist-ccc333")) == base / "mnist-ccc333"
+
+
+def test_several_or_none_are_told_apart(base: Path) -> None:
+    with pytest.raises(UserError, match="2 experiments go by 'digits'") as several:
+        find_experiment("digits", base)
+    assert "digits-aaa111, digits-bbb222" in several.value.hint
+    with pytest.raises(ExperimentNotFound) as near:
+        find_experiment("mnits", base)
+    assert near.value.hint.startswith("did you mean mnist")
+    with pytest.raises(ExperimentNotFound) as far:
+        find_experiment("zzz", base)
+    assert "digits-aaa111" in far.value.hint
+    with pytest.raises(ExperimentNotFound, match="no experiments yet"):
+        find_experiment("x", base / "nowhere")
+    with pytest.raises(ExperimentNotFound, match="in this folder"):
+        find_experiment(str(base / "something else"))
+
+
+def test_the_newest(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BEQUEATH_HOME", str(base))
+    assert base_folder() == base
+    assert newest_experiment().parent == base
+
+
+def _status(folder: Path) -> ExperimentStatus:
+    with ExperimentReader.open(folder) as reader:
+        return experiment_summary(reader).status
+
+
+def test_status_from_birth_to_end(base: Path) -> None:
+    folder = base / "mnist-ccc333"
+    assert _status(folder) is ExperimentStatus.CREATED
+    with Leadership.acquire(folder):
+        assert _status(folder) is ExperimentStatus.RUNNING
+    assert _status(folder) is ExperimentStatus.INTERRUPTED
+    for phase in ("completed", "stopped", "failed"):
+        journal = SqliteJournal.open(folder / "journal.sqlite")
+        journal.set_meta("phase", phase)
+        journal.close()
+        assert _status(folder) == phase
+
+
+def test_asking_does_not_keep_a_head_from_starting(base: Path) -> None:
+    folder = base / "mnist-ccc333"
+    Leadership.acquire(folder).release()
+    assert _status(folder) is ExperimentStatus.INTERRUPTED
+    Leadership.acquire(folder).release()
+
+
+def test_summary(base: Path) -> None:
+    folder = base / "digits-aaa111"
+    with ExperimentReader.open(folder) as reader, Leadership.acquire(folder) as lead:
+        found = experiment_summary(reader, now=reader.rows("SELECT max(at) FROM journal")[0][0])
+        assert found.pid == lead.leader.pid
+        assert (found.submitted, found.ended, found.max_trials, found.slots) == (6, 6, 10, 2)
+        assert found.outcomes == {"succeeded": 6}
+        assert found.states == {"ended": 6, "open": 2}
+        assert found.best is not None
+        assert found.best.value == max(row["value"] for row in export_rows(reader) if row["value"])
+        assert found.rate is not None
+        assert found.rate > 0
+        assert found.time_left_s == pytest.approx(4 / found.rate)
+        json.dumps(found.to_json())
+
+
+def test_the_store_can_be_read_without_the_file(base: Path) -> None:
+    (base / "mnist-ccc333" / "experiment.json").unlink()
+    with ExperimentReader.open(base / "mnist-ccc333") as reader:
+        assert experiment_summary(reader).name == "mnist-ccc333"
+
+
+def test_progress(base: Path) -> None:
+    with ExperimentReader.open(base / "digits-aaa111") as reader:
+        shown = progress(reader)
+    assert len(shown.points) == 6
+    bests = [point.best for point in shown.points]
+    assert bests == sorted(bests)
+    assert shown.points[0].improved
+    assert all(point.value == point.best for point in shown.improvements)
+    assert [p.elapsed_s for p in shown.points] == sorted(p.elapsed_s for p in shown.points)
+
+
+def test_csv(base: Path) -> None:
+    with ExperimentReader.open(base / "digits-aaa111") as reader:
+        rows = list(csv.DictReader(io.StringIO(export_csv(reader))))
+        told = export_rows(reader)
+    assert [row["trial"] for row in rows] == [str(row["trial"]) for row in told]
+    assert float(rows[0]["parameters.lr"]) == told[0]["parameters.lr"]
+    assert rows[0]["parent"] == ""
+    assert rows[-1]["value"] == ""
+
+
+def test_a_cell_is_never_a_formula(tmp_path: Path) -> None:
+    from dispatcher.queries.export import _cell
+
+    assert _cell("=HYPERLINK()") == "'=HYPERLINK()"
+    assert _cell(-0.5) == -0.5
+    assert _cell([1, 2]) == "[1, 2]"

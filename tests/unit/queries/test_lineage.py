@@ -1,0 +1,149 @@
+"""The inheritance tree: who came from whom, and how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from dispatcher.core import events as e
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import EndReason
+from dispatcher.queries import (
+    ExperimentReader,
+    Lineage,
+    OptimizeMode,
+    TrialNotFound,
+    lineage,
+    lineage_text,
+)
+from dispatcher.queries.lineage import LineageNode
+from dispatcher.queries.pictures.lineage_layout import lay_out
+from dispatcher.store import SqliteJournal
+from tests.unit.queries.evolution import evolve, make_folder
+from tests.unit.store.life import Life
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[ExperimentReader]:
+    """0 → 1 → 3 (best), 0 → 2 (failed), 4 alone, 5 asked for."""
+    folder = make_folder(tmp_path)
+    journal = SqliteJournal.open(folder / "journal.sqlite")
+    life = Life(journal, trial_retries=0)
+    life.begin()
+    life.whole(0, value="0.5")
+    life.whole(1, parent=0, value="0.75")
+    life.propose(2, parent=0)
+    life.say(e.AttemptStarted(TrialId(2), 1))
+    life.exit(2, 1, EndReason.FAILED)
+    life.deliver(2)
+    life.propose(3, parent=1, parameters='{"x": 1, "block": {"k": 3}, "save_path": "t/3"}')
+    life.run(3, "0.9")
+    life.deliver(3)
+    life.whole(4, value="0.6")
+    with ExperimentReader.open(folder) as reader:
+        yield reader
+    journal.close()
+
+
+def test_the_tree(small: ExperimentReader) -> None:
+    tree = lineage(small)
+    assert tree.roots == (0, 4)
+    assert tree.nodes[0].children == (1, 2)
+    assert (tree.best, tree.best_path) == (3, (0, 1, 3))
+    assert tree.generations == 3
+    node = tree.nodes[3]
+    assert node.inherited
+    assert node.gain == pytest.approx(0.15)
+    assert node.changed == {"block.k": 3}
+    assert tree.nodes[2].outcome == "failed"
+    assert [n.id for n in tree.walk()] == [0, 1, 3, 2, 4]
+    assert 5 not in tree.nodes
+    assert tree.to_json()["nodes"]["3"]["parent"] == 1
+
+
+def test_a_subtree(small: ExperimentReader) -> None:
+    tree = lineage(small, root=1)
+    assert set(tree.nodes) == {1, 3}
+    assert (tree.roots, tree.nodes[1].parent, tree.nodes[3].generation) == ((1,), None, 1)
+    with pytest.raises(TrialNotFound):
+        lineage(small, root=77)
+
+
+def test_minimize_turns_gain_and_best_around(small: ExperimentReader) -> None:
+    tree = lineage(small, mode=OptimizeMode.MINIMIZE)
+    assert tree.best == 0
+    assert tree.nodes[1].gain == -0.25
+
+
+def test_as_text(small: ExperimentReader) -> None:
+    assert lineage_text(lineage(small)) == (
+        "0  0.5\n"
+        "├─ 1  0.75 ▲0.25  x → 1\n"
+        "│  └─ 3  0.9 ★ ▲0.15  block.k → 3\n"
+        "└─ 2  failed  x → 2\n"
+        "4  0.6\n"
+    )
+
+
+def test_as_plain_text_cut_to_the_terminal(small: ExperimentReader) -> None:
+    lines = lineage_text(lineage(small), width=22, ascii_only=True).splitlines()
+    assert lines[2] == "|  `- 3  0.9 * +0.1..."
+    assert all(len(line) <= 22 and line.isascii() for line in lines)
+
+
+def test_paint_adds_to_the_text_and_changes_no_width(small: ExperimentReader) -> None:
+    painted = lineage_text(lineage(small), width=22, paint=lambda kind, text: f"<{kind}>{text}")
+    assert "<best>3" in painted
+    assert "<bad>  failed" in painted
+    assert "<better> ▲0.25" in painted
+
+
+def test_an_empty_experiment(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    SqliteJournal.open(folder / "journal.sqlite").close()
+    with ExperimentReader.open(folder) as reader:
+        tree = lineage(reader)
+        assert lineage_text(tree) == "no trials yet\n"
+        assert lay_out(tree).places == {}
+
+
+def test_no_two_trials_share_a_place_and_no_lines_cross(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    evolve(folder, 150, seed=3, population=25)
+    with ExperimentReader.open(folder) as reader:
+        tree = lineage(reader)
+    layout = lay_out(tree)
+    assert set(layout.places) | set(layout.loners) == set(tree.nodes)
+    columns: dict[float, list[tuple[float, int]]] = {}
+    for trial, (column, row) in layout.places.items():
+        assert 0 <= row <= layout.rows
+        columns.setdefault(column, []).append((row, trial))
+    for members in columns.values():
+        members.sort()
+        rows = [row for row, _ in members]
+        assert all(b - a > 0.99 for a, b in pairwise(rows)), "trials overlap"
+        parents = [tree.nodes[trial].parent for _, trial in members]
+        heights = [layout.places[p][1] for p in parents if p is not None]
+        assert heights == sorted(heights), "lines cross"
+    trunk = {layout.places[trial][1] for trial in tree.best_path}
+    assert max(trunk) - min(trunk) < 1e-6, "the way to the best is straight"
+
+
+def _chain(length: int) -> Lineage:
+    nodes = {
+        i: LineageNode(
+            i, i - 1 if i else None, (i + 1,) if i < length - 1 else (), i, "ended", "succeeded",
+            None, None, i > 0, None, True, False, {},
+        )
+        for i in range(length)
+    }  # fmt: skip
+    return Lineage(OptimizeMode.MAXIMIZE, nodes, (0,), None, ())
+
+
+def test_depth_is_no_limit() -> None:
+    tree = _chain(5000)
+    assert lay_out(tree).columns == 5000
+    assert lineage_text(tree, width=60).count("\n") == 5000
