@@ -13,6 +13,9 @@ from trial_runtime.api_errors import BrokenSession
 
 SESSION_VARIABLE = "BEQUEATH_SESSION"
 
+#: Says to which attempt a process belongs that cannot have a session of its own.
+MARKER_VARIABLE = "BEQUEATH_ATTEMPT"
+
 
 class SessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """One attempt, as its processes see it. Paths are absolute; sizes are bytes.
@@ -53,6 +56,14 @@ def write_session(path: str, session: SessionFile) -> None:
         os.write(descriptor, _encoder.encode(session))
     finally:
         os.close(descriptor)
+
+
+def remove_session(path: str) -> None:
+    """The attempt is over, and its secret of no use any more."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
 
 
 def encode_session(session: SessionFile) -> bytes:

@@ -104,9 +104,11 @@ class Refused(_Message, frozen=True, tag="x"):
 
 
 class Run(_Message, frozen=True, tag="n"):
-    """Run the function for this attempt (warm workers only)."""
+    """Run the function for this attempt (warm workers only). ``marker`` marks the processes
+    that it starts, for the agent to find those it leaves behind."""
 
     session: SessionFile
+    marker: str
 
 
 class Leave(_Message, frozen=True, tag="l"):

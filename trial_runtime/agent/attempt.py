@@ -38,7 +38,7 @@ class Attempt:
 
     start: wire.Start
     session: SessionFile
-    secret: str
+    session_path: str
     phase: Phase = Phase.WAITING
     pid: int = 0
     seq: int = 0

@@ -24,7 +24,7 @@ from trial_runtime.agent.helper import Helper
 from trial_runtime.agent.oom import OutOfMemoryWatch
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.output import Outputs
-from trial_runtime.agent.preparing import Unpreparable, make_room, session_for
+from trial_runtime.agent.preparing import Unpreparable, make_room, session_for, session_path
 from trial_runtime.agent.runners import CannotStart, Runner
 from trial_runtime.agent.timers import Timers
 
@@ -67,7 +67,6 @@ class Attempts:
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
-        self.other_pids: Callable[[], set[int]] = set
 
     # -- orders ----------------------------------------------------------------------------
 
@@ -81,7 +80,7 @@ class Attempts:
         except Unpreparable as error:
             self._refuse(order, str(error))
             return
-        attempt = Attempt(order, session, session.routing)
+        attempt = Attempt(order, session, session_path(self._config, order))
         self._live[key] = attempt
         before = [a for a in self._live.values() if a.trial == order.trial and a is not attempt]
         for each in before:
@@ -263,7 +262,8 @@ class Attempts:
         assert attempt.exit is not None
         attempt.cancel_timers()
         self._outputs.finish(attempt)
-        self._sweep(attempt)
+        if self.runner.sweeps_at_once:
+            self._sweep(attempt)
         failed = attempt.exit.code != 0
         killed = attempt.exit.signal == 9 or attempt.exit.code == 137
         ending = ending_of(
@@ -353,16 +353,21 @@ class Attempts:
 
     def _sweep(self, attempt: Attempt) -> None:
         """Kill what the attempt left behind, until nothing new turns up."""
-        path = f"{attempt.session.folder}/session.json"
+        path = attempt.session_path
         self._sweep_where(lambda pid: sweep.belongs(pid, path, attempt.pid))
 
     def sweep_strays(self) -> None:
-        """Kill leftovers that nobody claims; only when no attempt runs that could own them."""
-        if not self._live:
-            self._sweep_where(lambda _pid: True)
+        """Kill the leftovers of attempts that are over; also those that nobody claims, when
+        no attempt runs that they could belong to."""
+        live = {each.session_path for each in self._live.values()}
+
+        def stray(pid: int) -> bool:
+            return not live or sweep.session_of(pid) not in live | {None, ""}
+
+        self._sweep_where(stray)
 
     def _sweep_where(self, mine: Callable[[int], bool]) -> None:
-        own = self.runner.own_pids() | self.other_pids()
+        own = self.runner.own_pids()
         for _round in range(64):  # a killed process hands its own children to us
             found = False
             for pid in sweep.children():

@@ -20,7 +20,7 @@ from trial_runtime.agent.processes import ChildWatch, exit_of, python_command, s
 from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
 from trial_runtime.agent.sweep import kill_group, signal_group
 from trial_runtime.agent.watch import Watch
-from trial_runtime.session_file import SESSION_VARIABLE, write_session
+from trial_runtime.session_file import SESSION_VARIABLE, remove_session, write_session
 from trial_runtime.wire import StopAsked
 
 _log = logging.getLogger("bequeath.agent")
@@ -34,6 +34,8 @@ _KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
 class ForkedRunner:
     """See :class:`trial_runtime.agent.runners.Runner`. The server is started by the first
     attempt, and again after it died."""
+
+    sweeps_at_once = True
 
     def __init__(
         self,
@@ -63,9 +65,7 @@ class ForkedRunner:
 
     def launch(self, attempt: Attempt) -> None:
         channel = self._channel or self._start_server()
-        folder = attempt.session.folder
-        os.makedirs(folder, exist_ok=True)
-        path = f"{folder}/session.json"
+        path = attempt.session_path
         write_session(path, attempt.session)
         ends = self._outputs.open(attempt)
         request = _encoder.encode(zygote.Fork(attempt.key, path))
@@ -100,6 +100,7 @@ class ForkedRunner:
             self._kill_when_known.add(attempt.key)
 
     def forget(self, attempt: Attempt) -> None:
+        remove_session(attempt.session_path)
         self._attempts.pop(attempt.key, None)
         self._kill_when_known.discard(attempt.key)
         speaker = self._speakers.pop(attempt.key, None)
@@ -127,7 +128,7 @@ class ForkedRunner:
             changed,
         )
         environment[zygote.ZYGOTE_VARIABLE] = msgspec.json.encode(told).decode()
-        environment[SESSION_VARIABLE] = "fork server"
+        environment[SESSION_VARIABLE] = ""  # forks do not change what /proc shows of them
         environment.update(zygote.ALLOCATOR)
         code = f"from trial_runtime.agent.zygote import main; main({theirs.fileno()})"
         try:

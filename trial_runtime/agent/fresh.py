@@ -12,7 +12,7 @@ from trial_runtime.agent.output import Outputs
 from trial_runtime.agent.processes import ChildWatch, python_command, spawn
 from trial_runtime.agent.runners import OnExit, OnStart
 from trial_runtime.agent.sweep import kill_group, signal_group
-from trial_runtime.session_file import SESSION_VARIABLE, write_session
+from trial_runtime.session_file import SESSION_VARIABLE, remove_session, write_session
 from trial_runtime.wire import StopAsked
 
 _RUN_FUNCTION = "from trial_runtime.agent.run_function import main; main()"
@@ -20,6 +20,8 @@ _RUN_FUNCTION = "from trial_runtime.agent.run_function import main; main()"
 
 class FreshRunner:
     """See :class:`trial_runtime.agent.runners.Runner`."""
+
+    sweeps_at_once = True
 
     def __init__(
         self,
@@ -47,9 +49,7 @@ class FreshRunner:
         )
 
     def launch(self, attempt: Attempt) -> None:
-        folder = attempt.session.folder
-        os.makedirs(folder, exist_ok=True)
-        path = f"{folder}/session.json"
+        path = attempt.session_path
         write_session(path, attempt.session)
         environment = self._environment()
         environment[SESSION_VARIABLE] = path
@@ -92,6 +92,7 @@ class FreshRunner:
             kill_group(attempt.pid)
 
     def forget(self, attempt: Attempt) -> None:
+        remove_session(attempt.session_path)
         speaker = self._speakers.pop(attempt.key, None)
         if speaker is not None:
             self._door.dismiss(speaker)

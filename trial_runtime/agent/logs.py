@@ -22,13 +22,16 @@ def make_pipe() -> tuple[int, int]:
     """A pipe whose read end does not block and whose ends no child inherits by accident."""
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
+    return read_end, write_end
+
+
+def widen(pipe: int) -> None:
+    """Let a pipe hold more, for a loud writer: fewer turns of the loop for the same bytes."""
     if _can_splice:
         try:
-            # Fewer, larger turns for loud trials. Refused when the user's pipe quota is used up.
-            fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, 1 << 18)
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1 << 18)
         except OSError:
-            pass
-    return read_end, write_end
+            pass  # the user's quota for pipes is used up
 
 
 class LogFile:
@@ -40,6 +43,7 @@ class LogFile:
         self._max_files = max_files
         self._descriptor = -1
         self._size = 0
+        self._loud = False
         self.failed: str | None = None  # why nothing more is kept, such as a full disk
 
     def pump(self, pipe: int) -> bool:
@@ -53,6 +57,9 @@ class LogFile:
             if moved == 0:
                 return False
             left -= moved
+        if not self._loud:
+            self._loud = True
+            widen(pipe)
         return True
 
     def close(self) -> None:

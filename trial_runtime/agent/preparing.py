@@ -86,6 +86,12 @@ def _with_paths(config: AgentConfig, text: str, save: str | None, restore: str |
     return _encode(parameters).decode()
 
 
+def session_path(config: AgentConfig, start: wire.Start) -> str:
+    """Where the session file of an attempt lies while it runs: in the private run folder, so
+    that a trial which prints nothing leaves no trace in the experiment's folder."""
+    return f"{config.run_folder}/s{start.trial}.{start.attempt}.json"
+
+
 def make_room(save_path: str, attempt: int) -> None:
     """Set aside what an attempt before left at the save path; make the folder above it.
 

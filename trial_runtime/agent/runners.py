@@ -18,7 +18,13 @@ class CannotStart(Exception):
 
 
 class Runner(Protocol):
-    """One way to run attempts. All methods are called in the agent's loop and never block."""
+    """One way to run attempts. All methods are called in the agent's loop and never block.
+
+    ``sweeps_at_once``: leftovers are looked for at the end of each attempt, rather than
+    once a second (where that would cost more than the attempt itself).
+    """
+
+    sweeps_at_once: bool
 
     def launch(self, attempt: Attempt) -> None:
         """Begin; later the agent hears of the start and of the exit. Raises CannotStart."""

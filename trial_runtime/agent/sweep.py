@@ -11,9 +11,10 @@ import os
 import signal
 import sys
 
-from trial_runtime.session_file import SESSION_VARIABLE
+from trial_runtime.session_file import MARKER_VARIABLE, SESSION_VARIABLE
 
 _ON_LINUX = sys.platform == "linux"
+_MARKS = (f"{SESSION_VARIABLE}=".encode(), f"{MARKER_VARIABLE}=".encode())
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -57,30 +58,31 @@ def signal_group(leader: int, number: int) -> bool:
 
 
 def children() -> list[int]:
-    """The children of this process, zombies included; empty where that cannot be asked."""
+    """The children of this process, zombies included; empty where that cannot be asked.
+
+    Those of the main thread: it starts all processes, and the kernel hands orphans to the
+    first thread of a process that lives.
+    """
     if not _ON_LINUX:
         return []
-    found: list[int] = []
+    pid = os.getpid()
     try:
-        for task in os.listdir("/proc/self/task"):
-            with open(f"/proc/self/task/{task}/children", encoding="ascii") as file:
-                found += map(int, file.read().split())
+        with open(f"/proc/{pid}/task/{pid}/children", "rb", buffering=0) as file:
+            return [int(each) for each in file.readall().split()]
     except OSError:
-        pass
-    return found
+        return []
 
 
 def session_of(pid: int) -> str | None:
-    """The session file that a process was started with, or None (gone, not ours, cleared)."""
+    """The session file (or marker) that a process was started with, None if there is none."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             content = file.read()
     except OSError:
         return None
-    prefix = f"{SESSION_VARIABLE}=".encode()
     for entry in content.split(b"\0"):
-        if entry.startswith(prefix):
-            return os.fsdecode(entry[len(prefix) :])
+        if entry.startswith(_MARKS):
+            return os.fsdecode(entry.partition(b"=")[2])
     return None
 
 

@@ -20,7 +20,6 @@ from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
 from trial_runtime.agent.sweep import kill_group
 from trial_runtime.agent.watch import Watch
 from trial_runtime.agent.worker import WORKER_VARIABLE, WorkerFile
-from trial_runtime.session_file import SESSION_VARIABLE
 
 _SERVE = "from trial_runtime.agent.worker import main; main()"
 _log = logging.getLogger("bequeath.agent")
@@ -43,6 +42,8 @@ class _Worker:
 class WarmRunner:
     """See :class:`trial_runtime.agent.runners.Runner`. Workers are started when needed, at
     most as many as attempts run at once, and replaced when they die or have done enough."""
+
+    sweeps_at_once = False
 
     def __init__(
         self,
@@ -143,7 +144,7 @@ class WarmRunner:
     def _push(self, worker: _Worker, connection: Connection) -> None:
         attempt = worker.attempt
         assert attempt is not None
-        self._door.send(connection, [wire.Run(attempt.session)])
+        self._door.send(connection, [wire.Run(attempt.session, attempt.session_path)])
         self._on_start(attempt)
 
     def _start_worker(self) -> _Worker:
@@ -164,8 +165,6 @@ class WarmRunner:
             file.write(msgspec.json.encode(told))
         environment = self._environment()
         environment[WORKER_VARIABLE] = path
-        # What a trial leaves behind is found by this variable; a worker's own is no session.
-        environment[SESSION_VARIABLE] = path
         pipes = [make_pipe() for _ in STREAMS]
         try:
             process = spawn(

@@ -26,7 +26,7 @@ from trial_runtime.agent.calling import (
 from trial_runtime.agent.sweep import die_with_parent
 from trial_runtime.link import AgentLink
 from trial_runtime.metric import metric_text
-from trial_runtime.session_file import SESSION_VARIABLE, SessionFile
+from trial_runtime.session_file import MARKER_VARIABLE
 
 WORKER_VARIABLE = "BEQUEATH_WORKER"
 
@@ -46,8 +46,6 @@ def main() -> None:
     """Serve until told to leave; ends the process."""
     with open(os.environ.pop(WORKER_VARIABLE), "rb") as file:
         told = msgspec.json.decode(file.read(), type=WorkerFile)
-    # It marks this process for the agent; the sessions come one after another.
-    os.environ.pop(SESSION_VARIABLE, None)
     die_with_parent(told.parent)
     put_code_first(told.code_directory)
     link = AgentLink(told.address, told.routing)
@@ -57,7 +55,7 @@ def main() -> None:
     while True:
         for message in link.receive():
             if type(message) is wire.Run:
-                _run(link, message.session, imported)
+                _run(link, message, imported)
             elif type(message) is wire.Leave:
                 leave(0)
 
@@ -68,7 +66,10 @@ def _import(told: WorkerFile) -> Callable[..., Any]:
     return find(told.call)
 
 
-def _run(link: AgentLink, told: SessionFile, imported: Result) -> None:
+def _run(link: AgentLink, order: wire.Run, imported: Result) -> None:
+    told = order.session
+    # No session file: processes that a function starts cannot speak for its attempt.
+    os.environ[MARKER_VARIABLE] = order.marker
     link.renew()
     session = sessions.AgentSession(told, link)
     sessions.adopt(session)

@@ -347,8 +347,7 @@ class LocalBackend:
 
     def _sweep(self) -> None:
         """End the trials that a dead agent left: nobody else would, nor hear of their end."""
-        killed = kill_sessions_below(self._config.trials_folder)
-        killed += kill_sessions_below(self._config.run_folder)
+        killed = kill_sessions_below(self._config.run_folder)
         if killed:
             _log.warning("ended %d processes that a dead agent left behind", killed)
 

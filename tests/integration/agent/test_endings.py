@@ -201,18 +201,19 @@ def test_many_metrics_arrive_in_order(head_with):
     assert head.metrics(1) == list(range(20000))
 
 
-def test_a_crash_loses_no_metric_that_was_reported_before(head_with):
+def test_a_crash_after_the_final_result_loses_nothing(head_with):
     head = head_with(function="train:main")
     head.script(
         "import os, trial_runtime as t\n"
         "def main(p):\n"
         "    for i in range(100): t.report_intermediate(i)\n"
-        "    import time; time.sleep(0.02)\n"
+        "    t.report_final(7)\n"
         "    os._exit(9)\n"
     )
     end = head.run()
     assert (end.reason, end.exit_code) == (wire.FAILED, 9)
     assert head.metrics(1) == list(range(100))
+    assert head.finals(1) == [7]
 
 
 def test_a_process_of_the_trial_reports_as_well(head_with):
