@@ -35,7 +35,7 @@ class LineageNode(Record):
 
 @dataclass(frozen=True, slots=True)
 class Lineage(Record):
-    """The forest. ``nodes`` are in the order of their ids, so parents come before children."""
+    """The forest. ``nodes`` are in the order of their ids; a parent's may be above its child's."""
 
     mode: OptimizeMode
     nodes: dict[int, LineageNode]
@@ -73,40 +73,29 @@ def lineage(
         "by_hand, parameters FROM trials "
         "WHERE outcome IS NOT 'no trial' AND (parameters <> '' OR by_hand) ORDER BY id"
     )
-    parameters: dict[int, dict[str, Any]] = {}
-    values: dict[int, float | None] = {}
-    generations: dict[int, int] = {}
-    parents: dict[int, int | None] = {}
-    children: dict[int, list[int]] = {}
-    for row in rows:
-        trial = row["id"]
-        parent = row["parent"]
-        if root is not None and trial != root and parent not in generations:
-            continue
-        if trial == root or parent not in generations:
-            parent = None
-        parents[trial] = parent
-        generations[trial] = 0 if parent is None else generations[parent] + 1
-        children[trial] = []
-        if parent is not None:
-            children[parent].append(trial)
-        flat = json_value(row["parameters"])
-        parameters[trial] = flatten(flat, "") if isinstance(flat, dict) else {}
-        values[trial] = row["number"] if row["told"] is not None else None
-    if root is not None and root not in generations:
+    by_id = {row["id"]: row for row in rows}
+    if root is not None and root not in by_id:
         raise TrialNotFound(f"experiment {reader.id} has no trial {root}")
+    above: dict[int, int | None] = {
+        trial: row["parent"] if row["parent"] in by_id and trial != root else None
+        for trial, row in by_id.items()
+    }
+    generations, children = _descend(above, root)
+    parents = {trial: above[trial] for trial in by_id if trial in generations}
+    parameters = {trial: _flat(by_id[trial]["parameters"]) for trial in parents}
+    values: dict[int, float | None] = {
+        trial: by_id[trial]["number"] if by_id[trial]["told"] is not None else None
+        for trial in parents
+    }
 
     nodes: dict[int, LineageNode] = {}
-    for row in rows:
-        trial = row["id"]
-        if trial not in parents:
-            continue
-        parent = parents[trial]
+    for trial, parent in parents.items():
+        row = by_id[trial]
         restore = row["restore_path"]
         nodes[trial] = LineageNode(
             id=trial,
             parent=parent,
-            children=tuple(children[trial]),
+            children=tuple(children.get(trial, ())),
             generation=generations[trial],
             state=row["state"],
             outcome=row["outcome"],
@@ -126,6 +115,31 @@ def lineage(
         best=best,
         best_path=_path(parents, best),
     )
+
+
+def _descend(
+    above: dict[int, int | None], root: int | None
+) -> tuple[dict[int, int], dict[int, list[int]]]:
+    """Generations and children. A request may wait for a trial that was asked for after it, so
+    a parent's number may be above its child's: walk down, do not count up."""
+    children: dict[int, list[int]] = {}
+    for trial, parent in above.items():
+        if parent is not None:
+            children.setdefault(parent, []).append(trial)
+    starts = [t for t, p in above.items() if p is None] if root is None else [root]
+    generations = dict.fromkeys(starts, 0)
+    stack = starts
+    while stack:
+        trial = stack.pop()
+        for child in children.get(trial, ()):
+            generations[child] = generations[trial] + 1
+            stack.append(child)
+    return generations, children
+
+
+def _flat(parameters: str) -> dict[str, Any]:
+    value = json_value(parameters)
+    return flatten(value, "") if isinstance(value, dict) else {}
 
 
 def _best(mode: OptimizeMode, values: dict[int, float | None]) -> int | None:

@@ -147,3 +147,18 @@ def test_depth_is_no_limit() -> None:
     tree = _chain(5000)
     assert lay_out(tree).columns == 5000
     assert lineage_text(tree, width=60).count("\n") == 5000
+
+
+def test_a_parent_may_have_been_asked_for_after_its_child(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    journal = SqliteJournal.open(folder / "journal.sqlite")
+    life = Life(journal)
+    life.begin()
+    life.say(e.WaitStarted(TrialId(0), 1, (TrialId(1),)))
+    life.whole(1, value="0.5")
+    life.whole(0, parent=1, value="0.75")
+    with ExperimentReader.open(folder) as reader:
+        tree = lineage(reader)
+    journal.close()
+    assert (tree.roots, tree.nodes[0].parent, tree.nodes[0].generation) == ((1,), 1, 1)
+    assert tree.best_path == (1, 0)
