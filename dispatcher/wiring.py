@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
-from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.folders import ExperimentFolder
-from dispatcher.tuner_host.config import TunerHostConfig
+from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
 
@@ -32,6 +32,8 @@ def settings_of(config: ExperimentConfig) -> Settings:
         substitute_result=json.dumps(silent) if isinstance(silent, float) else None,
         silent_is_failure=silent == "fail",
         trial_stop_grace_s=config.trial_stop_grace,
+        assess=config.assessor is not None,
+        early_stop_keeps_result=config.assessor is not None and config.assessor.keep_result,
     )
 
 
@@ -44,20 +46,23 @@ def tuner_host_config(
     config: ExperimentConfig, folder: ExperimentFolder, endpoint: Endpoint, epoch: int
 ) -> TunerHostConfig:
     """What the tuner host is told."""
-    tuner = config.tuner
-    class_name = ""
-    if not tuner.builtin:
-        assert tuner.bare_class_name is not None
-        bare = tuner.bare_class_name
-        class_name = f"{tuner.module}:{bare}" if tuner.module else bare
+    tuner, assessor = config.tuner, config.assessor
     return TunerHostConfig(
         endpoint=endpoint,
         weights_root=str(weights_root(config, folder)),
         builtin=tuner.name or "",
-        class_name=class_name,
+        class_name=_class_name(tuner),
         file=str(tuner.file or ""),
         code_directory=str(tuner.code_directory or ""),
         class_args=tuner.class_args,
+        assessor=None
+        if assessor is None
+        else AssessorSpec(
+            class_name=_class_name(assessor),
+            file=str(assessor.file or ""),
+            code_directory=str(assessor.code_directory or ""),
+            class_args=assessor.class_args,
+        ),
         search_space=json.dumps(config.search_space),
         multi_thread=config.multi_thread,
         save_key=config.weight_keys.save,
@@ -69,6 +74,14 @@ def tuner_host_config(
         restore=str(folder.restore),
         log_level=config.log_level,
     )
+
+
+def _class_name(algorithm: AlgorithmConfig) -> str:
+    """``module:Class``, the bare class of a file, or nothing for a built-in one."""
+    bare = algorithm.bare_class_name
+    if bare is None:
+        return ""
+    return f"{algorithm.module}:{bare}" if algorithm.module else bare
 
 
 def agent_config(

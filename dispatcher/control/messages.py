@@ -8,7 +8,7 @@ import msgspec
 
 
 class Request(msgspec.Struct, array_like=True):
-    """``verb`` names what :class:`~dispatcher.control.desk.Desk` does; ``number`` pairs the reply."""
+    """``verb`` names what the desk does; ``number`` pairs the reply with it."""
 
     number: int
     verb: str

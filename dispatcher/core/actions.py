@@ -76,6 +76,14 @@ class TellSearchSpace:
 
 
 @dataclass(frozen=True, slots=True)
+class Assess:
+    """Show the assessor an intermediate metric (``value``: JSON text) of a running trial."""
+
+    trial: TrialId
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class AskStacks:
     """Report the Python stacks of these requests' threads."""
 
@@ -162,6 +170,7 @@ TunerAction: TypeAlias = (
     | Deliver
     | OpenGate
     | TellSearchSpace
+    | Assess
     | AskStacks
 )
 WorkerAction: TypeAlias = LaunchWorker | StartAttempt | StopAttempt
@@ -176,6 +185,7 @@ TUNER_ACTIONS = (
     Deliver,
     OpenGate,
     TellSearchSpace,
+    Assess,
     AskStacks,
 )
 WORKER_ACTIONS = (LaunchWorker, StartAttempt, StopAttempt)

@@ -6,6 +6,7 @@ from dispatcher.core import events as e
 from dispatcher.core import table
 from dispatcher.core.actions import (
     Action,
+    Assess,
     LaunchTuner,
     LaunchWorker,
     OpenRequest,
@@ -48,7 +49,7 @@ def apply(state: State, event: e.Event, at: float) -> Step:
     if not _counts(state, event):
         return Step([], False)
     if isinstance(event, e.NOT_JOURNALLED):
-        return Step([], _beside_the_journal(state, event))
+        return _beside_the_journal(state, event)
     state.last_event_at = state.now
     state.now = max(at, state.now)
     out: list[Action] = []
@@ -57,10 +58,16 @@ def apply(state: State, event: e.Event, at: float) -> Step:
     return Step(out, counted)
 
 
-def _beside_the_journal(state: State, event: e.Event) -> bool:
+def _beside_the_journal(state: State, event: e.Event) -> Step:
     """What a replay will not see may change nothing that a replay must find: neither the
     time nor anything that follows from it. Only metrics leave a trace (the newest value)."""
-    return not isinstance(event, e.MetricReported) or attempt.metric_reported(state, event)
+    if not isinstance(event, e.MetricReported):
+        return Step([], True)
+    if not attempt.metric_reported(state, event):
+        return Step([], False)
+    if state.settings.assess and state.host_ready:
+        return Step([Assess(event.trial, event.value)], True)
+    return Step([], True)
 
 
 def _counts(state: State, event: e.Event) -> bool:

@@ -315,6 +315,7 @@ HOST_EVENTS = (
     EndDelivered,
     StacksReported,
     TunerStateTaken,
+    TrialStopRequested,  # by the assessor
 )
 
 #: Events that leave no row in the journal.

@@ -62,24 +62,20 @@ def _waits(state: State) -> None:
 
 
 def _trial(state: State, trial: Trial) -> None:
-    _must(
-        (trial.verdict is not None) == (trial.state is TrialState.ENDED),
-        f"gate of {trial!r} does not fit its state",
-    )
-    if trial.save_path is not None:
-        _must(state.claims.get(trial.save_path) == trial.id, f"{trial!r} lost its claim")
+    _must((trial.verdict is not None) == (trial.state is TrialState.ENDED), "gate", trial)
+    path = trial.save_path
+    _must(path is None or state.claims.get(path) == trial.id, "lost claim", trial)
     runs = trial.state is TrialState.RUNNING
-    _must(runs == (trial.attempt_state is not None), f"{trial!r} is {trial.attempt_state}")
-    if runs:
-        _must(trial.worker is not None, f"{trial!r} runs nowhere")
-    if trial.state is TrialState.DELIVERING:
-        _must(trial.verdict_due is not None, f"{trial!r} is delivered without a verdict")
+    _must(runs == (trial.attempt_state is not None), "attempt without its state", trial)
+    _must(not runs or trial.worker is not None, "attempt without a worker", trial)
+    delivering = trial.state is TrialState.DELIVERING
+    _must(not delivering or trial.verdict_due is not None, "no verdict to deliver", trial)
     if runs and trial.parent is not None:
         parent = state.trials[trial.parent]
         ready = parent.verdict is not None and parent.verdict.ok and parent.weights is not None
-        _must(ready, f"{trial!r} runs before {parent!r} could bequeath (promise 1)")
+        _must(ready, "runs before its parent could bequeath (promise 1)", trial)
 
 
-def _must(holds: bool, story: str) -> None:
+def _must(holds: bool, story: str, trial: Trial | None = None) -> None:
     if not holds:
-        raise BrokenInvariant(story)
+        raise BrokenInvariant(story if trial is None else f"{trial!r}: {story}")

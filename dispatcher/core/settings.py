@@ -41,6 +41,7 @@ class Settings:
     retry_backoff_max_s: float = 300.0
     substitute_result: str | None = None
     silent_is_failure: bool = False
+    assess: bool = False  # there is an assessor
     early_stop_keeps_result: bool = False
     trial_stop_grace_s: float = 10.0
 

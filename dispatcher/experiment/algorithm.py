@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from dispatcher.experiment.builtin_names import canonical_builtin
-from dispatcher.experiment.fields import ResolvedPath, Section, Text, resolve_path
+from dispatcher.experiment.fields import ResolvedPath, Section, Switch, Text, resolve_path
 from dispatcher.experiment.plain_json import plain, unjson, written_path
 from dispatcher.experiment.problems import Misfit
 
@@ -122,6 +122,14 @@ class TunerConfig(AlgorithmConfig):
 
 class AssessorConfig(AlgorithmConfig):
     """The assessor: looks at intermediate results and may stop a trial early."""
+
+    keep_result: Annotated[
+        Switch,
+        Field(
+            description="Whether the last intermediate result of a trial that it stopped counts "
+            "as the trial's result."
+        ),
+    ] = False
 
 
 def split_class_name(text: str, *, alone: bool) -> tuple[str | None, str]:

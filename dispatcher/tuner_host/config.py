@@ -12,6 +12,15 @@ from dispatcher.errors import InternalError
 from trial_runtime.endpoint import Endpoint
 
 
+class AssessorSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The assessor's class, named as the tuner's own class is."""
+
+    class_name: str
+    file: str = ""
+    code_directory: str = ""
+    class_args: dict[str, Any] = {}
+
+
 class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything about one tuner host. Paths are absolute; durations in seconds.
 
@@ -26,6 +35,7 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     file: str = ""
     code_directory: str = ""
     class_args: dict[str, Any] = {}
+    assessor: AssessorSpec | None = None
     search_space: str = "{}"  # JSON text
     multi_thread: bool = True
     save_key: str = "save_path"

@@ -34,6 +34,10 @@ EXIT_BROKEN = 66
 LAST_LINES = 20
 LAST_BYTES = 8_192
 
+#: A tuner's log beyond this size is begun anew; so much of its end is kept beside it.
+MAX_LOG_BYTES = 64 << 20
+KEPT_LOG_BYTES = 4 << 20
+
 #: What is left of a deadline for killing and reaping.
 _TOLD_SHARE = 0.8
 
@@ -115,8 +119,12 @@ class TunerHostDriver:
         if self._unsent:
             self.flush()
         process = self._process
-        if process is None or self._lost or process.poll() is None:
+        if process is None or self._lost:
             return []
+        if process.poll() is None:
+            self._bound_log()
+            return []
+        self._kill_group(process)  # what the tuner started and left behind
         if process.returncode == EXIT_BROKEN:
             return [self._give_up(_read(self._failure_file), fatal=True)]
         return [self._give_up(self._how_it_ended(process.returncode), fatal=False)]
@@ -177,17 +185,32 @@ class TunerHostDriver:
         return log
 
     def _end_process(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill what is left of it and of the processes it started."""
+        """Kill what is left of it and of the processes it started, and reap it."""
+        self._kill_group(process)
+        process.wait()
+        if self._leash >= 0:
+            os.close(self._leash)
+            self._leash = -1
+
+    def _kill_group(self, process: subprocess.Popen[bytes]) -> None:
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass  # all gone
         except PermissionError:
             process.kill()  # macOS: a group of zombies
-        process.wait()
-        if self._leash >= 0:
-            os.close(self._leash)
-            self._leash = -1
+
+    def _bound_log(self) -> None:
+        """Keep the end of a log that has grown too large, and begin anew. The process appends
+        to the file that it holds, so that it cannot be renamed away from it."""
+        if self._log_path.stat().st_size <= MAX_LOG_BYTES:
+            return
+        kept = self._log_path.with_name("tuner.log.1")
+        with self._log_path.open("rb") as log:
+            log.seek(-KEPT_LOG_BYTES, os.SEEK_END)
+            kept.write_bytes(log.read(KEPT_LOG_BYTES))
+        os.truncate(self._log_path, 0)
+        self._log_start = 0
 
     # ---- its end -------------------------------------------------------------------------
 

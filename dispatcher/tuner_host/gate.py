@@ -99,6 +99,9 @@ class Gate:
             )
         if request.trial in parents:
             raise SelfWait(request.trial)
+        for parent in parents:
+            if not is_trial(parent):
+                raise UnknownParent(parent)
         wait = self._enter(request, parents, mode, timeout)
         if isinstance(wait, list):
             return wait
@@ -275,6 +278,11 @@ class Gate:
                 wait.request.say(WaitGivenUp(TrialId(wait.request.trial), wait.number))
                 self._forget(wait.request.trial)
         self._floor.go_on(wait.request)
+
+
+def is_trial(number: int) -> bool:
+    """Whether a number could be a trial's: what is not cannot even be sent."""
+    return 0 <= number < 1 << 63
 
 
 def _answer(wait: Wait, action: AnswerWait) -> list[int] | BaseException:

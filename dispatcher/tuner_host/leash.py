@@ -14,8 +14,14 @@ import os
 
 
 def tie(pipe: int) -> None:
-    """Tie this process to the pipe's other end."""
+    """Tie this process, and its group if it leads one, to the pipe's other end."""
     os.set_inheritable(pipe, False)
-    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    leads_group = os.getpgrp() == os.getpid()
+    # A negative owner is a process group: what the tuner started ends with it.
+    owner = -os.getpid() if leads_group else os.getpid()
     flags = fcntl.fcntl(pipe, fcntl.F_GETFL)
-    fcntl.fcntl(pipe, fcntl.F_SETFL, flags | os.O_ASYNC | os.O_NONBLOCK)
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, owner)
+        fcntl.fcntl(pipe, fcntl.F_SETFL, flags | os.O_ASYNC | os.O_NONBLOCK)
+    except OSError:
+        os.set_blocking(pipe, False)

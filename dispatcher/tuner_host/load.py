@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from dispatcher.errors import TunerCodeError
-from dispatcher.tuner_host.config import TunerHostConfig
+from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
 from dispatcher.tuner_host.user_folder import UserFolder
@@ -41,6 +41,22 @@ def build(config: TunerHostConfig) -> TunerCalls:
     return calls
 
 
+def build_assessor(spec: AssessorSpec) -> Any:
+    """The same for the assessor.
+
+    Raises:
+        TunerCodeError: as :func:`build`.
+    """
+    owner = _find_class(spec)
+    assessor = _construct(spec.class_name, lambda: _call(owner, spec.class_args))
+    if not callable(getattr(assessor, "assess_trial", None)):
+        raise TunerCodeError(
+            f"the assessor class {type(assessor).__name__} has no method assess_trial",
+            hint="derive it from tuners.assessor.Assessor",
+        )
+    return assessor
+
+
 def _args(config: TunerHostConfig) -> dict[str, Any]:
     """A built-in tuner takes the experiment's seed, unless its arguments name one."""
     args = dict(config.class_args)
@@ -56,7 +72,7 @@ def _args(config: TunerHostConfig) -> dict[str, Any]:
     return args
 
 
-def _find_class(config: TunerHostConfig) -> type:
+def _find_class(config: TunerHostConfig | AssessorSpec) -> type:
     folder = Path(config.file).parent if config.file else Path(config.code_directory)
     module_name, name = _split(config.class_name)
     place = config.file or module_name
@@ -72,15 +88,26 @@ def _find_class(config: TunerHostConfig) -> type:
         else:
             module = user_folder.load(module_name)
     except ModuleNotFoundError as error:
-        if error.name is not None and error.name in (module_name, user_folder.known_as(place)):
-            raise TunerCodeError(
-                f"there is no module {module_name!r} in {folder}",
-                hint="className is 'module:Class', looked for in codeDirectory",
-            ) from None
+        if not config.file and _is_itself_missing(error, user_folder.known_as(module_name)):
+            raise _no_module(module_name, folder) from None
         raise TunerCodeError(f"importing {place} failed\n{describe(error)}") from None
     except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
         raise TunerCodeError(f"importing {place} failed\n{describe(error)}") from None
     return _class_in(module, name, place)
+
+
+def _is_itself_missing(error: ModuleNotFoundError, known: str) -> bool:
+    """Whether it is the named module that is missing, not one that it imports."""
+    return error.name is not None and f"{known}.".startswith(f"{error.name}.")
+
+
+def _no_module(name: str, folder: Path) -> TunerCodeError:
+    near = difflib.get_close_matches(name, [file.stem for file in folder.glob("*.py")], n=1)
+    guess = f"did you mean {near[0]!r}? " if near else ""
+    return TunerCodeError(
+        f"there is no module {name!r} in {folder}",
+        hint=f"{guess}className is 'module:Class', looked for in codeDirectory",
+    )
 
 
 def _class_in(module: ModuleType, name: str, place: str) -> type:
@@ -91,9 +118,9 @@ def _class_in(module: ModuleType, name: str, place: str) -> type:
         return found
     classes = [key for key, value in vars(module).items() if isinstance(value, type)]
     near = difflib.get_close_matches(name, classes, n=1)
-    kind = "no class" if found is None else f"{name}, but it is no class:"
+    said = f"has no class {name}" if found is None else f"has {name}, which is no class: {found!r}"
     raise TunerCodeError(
-        f"{place} has {kind} {name}" if found is None else f"{place} has {kind} {found!r}",
+        f"{place} {said}",
         hint=f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(classes) or 'none'}",
     )
 

@@ -26,6 +26,7 @@ import zmq
 from dispatcher.core.actions import (
     AnswerWait,
     AskStacks,
+    Assess,
     CancelRequest,
     Deliver,
     OpenGate,
@@ -37,6 +38,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.errors import BequeathError, InternalError, TunerCodeError
 from dispatcher.tuner_host import config as config_file
 from dispatcher.tuner_host import leash, load, restore
+from dispatcher.tuner_host.assessing import Assessing
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.delivery import Delivery
 from dispatcher.tuner_host.floor import Floor
@@ -84,6 +86,7 @@ class Host:
         self._winding_up: set[int] | None = None
         self._wound_up = threading.Event()
         self._ready = False
+        self._assessing: Assessing | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._io = IoLoop(
             connect(self._context, config.endpoint),
@@ -114,6 +117,9 @@ class Host:
         calls = load.build(config)
         load.install_gate(calls.tuner, self._gate, config.seed)
         self._assemble(calls)
+        if config.assessor is not None:
+            assessor = load.build_assessor(config.assessor)
+            self._assessing = Assessing(assessor, self._outbox.say, self._note)
         try:
             calls.update_search_space(json.loads(config.search_space))
         except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
@@ -165,8 +171,8 @@ class Host:
 
     def _broken(self, reason: str, io_thread: threading.Thread) -> None:
         if self._config.failure_file:
-            Path(self._config.failure_file).write_text(reason)
-        print(reason, file=sys.stderr, flush=True)  # noqa: T201 - into the tuner's log
+            Path(self._config.failure_file).write_text(reason, "utf-8", "backslashreplace")
+        _log(reason)
         self._outbox.say(TunerBroken(reason))
         self._io.stop()
         io_thread.join(2.0)
@@ -175,7 +181,7 @@ class Host:
     # ---- any thread ----------------------------------------------------------------------
 
     def _note(self, text: str) -> None:
-        print(f"bequeath: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the tuner's log
+        _log(f"bequeath: {text}")
         self._outbox.say(Note(text))
 
     def _say(self, event: object) -> None:
@@ -237,6 +243,11 @@ class Host:
                 self._gate.answer(message)
             case Deliver() | TellSearchSpace():
                 self._delivery.put(message)
+                if self._assessing is not None and isinstance(message, Deliver):
+                    self._assessing.put(message)
+            case Assess():
+                if self._assessing is not None:
+                    self._assessing.put(message)
             case OpenGate(trial=trial, verdict=verdict):
                 self._gate.open(trial, verdict)
             case AskStacks(trials=trials):
@@ -304,10 +315,16 @@ class Host:
             _exit()
 
 
+def _log(text: str) -> None:
+    """A line in the tuner's log, whatever the author made of ``sys.stderr``."""
+    print(text, file=sys.__stderr__, flush=True)
+
+
 def _exit() -> None:
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.__stdout__, sys.__stderr__):
         try:
-            stream.flush()
+            if stream is not None:
+                stream.flush()
         except (OSError, ValueError):
             continue
     os._exit(0)
@@ -315,7 +332,7 @@ def _exit() -> None:
 
 def settle(config: TunerHostConfig) -> None:
     """What author's code finds around it: harmless arguments, its own folder, a log."""
-    faulthandler.enable()
+    faulthandler.enable(all_threads=False)  # the thread that crashed is what matters
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     sys.argv = ["bequeath-tuner"]
     for stream in (sys.stdout, sys.stderr):

@@ -6,6 +6,7 @@ One frame holds several messages, each a pair of class name and fields, as in
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
@@ -60,7 +61,7 @@ def encode(values: Iterable[object]) -> list[bytes]:
     pairs: list[msgspec.Raw] = []
     size = 0
     for value in values:
-        pair = _encoder.encode((type(value).__name__, value))
+        pair = _pair(value)
         if pairs and size + len(pair) > FRAME_BYTES:
             frames.append(_encoder.encode(pairs))
             pairs, size = [], 0
@@ -69,6 +70,32 @@ def encode(values: Iterable[object]) -> list[bytes]:
     if pairs:
         frames.append(_encoder.encode(pairs))
     return frames
+
+
+def _pair(value: object) -> bytes:
+    name = type(value).__name__
+    try:
+        return _encoder.encode((name, value))
+    except UnicodeEncodeError:
+        # Authors' errors quote anything, lone surrogates (file names of old) included.
+        fields = {key: _mended(entry) for key, entry in _fields(value)}
+        return _encoder.encode((name, fields))
+
+
+def _fields(value: object) -> list[tuple[str, Any]]:
+    names = getattr(value, "__struct_fields__", None) or [
+        field.name
+        for field in dataclasses.fields(value)  # type: ignore[arg-type]
+    ]
+    return [(name, getattr(value, name)) for name in names]
+
+
+def _mended(entry: Any) -> Any:
+    if isinstance(entry, str):
+        return entry.encode(errors="backslashreplace").decode()
+    if isinstance(entry, dict):
+        return {key: _mended(inner) for key, inner in entry.items()}
+    return entry
 
 
 def decode_from_host(payload: bytes) -> list[Any]:

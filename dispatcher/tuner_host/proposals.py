@@ -5,6 +5,8 @@ Runs in the request's own thread, so that large parameters hold up nobody else.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -67,9 +69,30 @@ def _canonical(
         return None
     if not isinstance(path, str):
         raise Nonsense(f"parameters.{key}: {path!r} is not a path; it must be text")
+    if _lies_plainly_below(rules.weights_root, path):
+        return path
     from trial_runtime.weights.paths import resolve_in_root
 
     try:
         return resolve_in_root(rules.weights_root, path, read_roots=read_roots)
     except PathError as error:
         raise Nonsense(" ".join(f"parameters.{key}: {error}".split())) from None
+
+
+def _lies_plainly_below(root: str, path: str) -> bool:
+    """Whether a path is canonical as it is spelled: the usual case, a few system calls where
+    resolving every part of the root, twice, costs ten times as many."""
+    here = root
+    for part in path.split("/"):
+        if part in ("", ".", "..") or "\0" in part:
+            return False
+        here = f"{here}/{part}"
+        try:
+            status = os.lstat(here)
+        except FileNotFoundError:
+            return True  # nothing can be below it
+        except OSError:
+            return False
+        if stat.S_ISLNK(status.st_mode):
+            return False
+    return True

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 from dispatcher.core.events import Proposed, RequestEnd, RequestFailed
 from dispatcher.core.ids import TrialId
 from dispatcher.tuner_host.floor import Floor
-from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.gate import Gate, is_trial
 from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.signatures import TunerCalls
@@ -74,15 +75,23 @@ def failure(request: Request, error: BaseException) -> RequestFailed:
     """What an exception that left ``generate_parameters`` means for the request."""
     trial = TrialId(request.trial)
     if _is_no_more_trial(error):
-        return RequestFailed(trial, RequestEnd.NOT_NOW, str(error))
+        words = "".join(traceback.format_exception_only(error)).strip()  # str() may raise
+        return RequestFailed(trial, RequestEnd.NOT_NOW, words)
     if request.cancelled and isinstance(error, WaitCancelled):
         return RequestFailed(trial, RequestEnd.CANCELLED)
     if isinstance(error, ParentFailed | UnknownParent):
-        parent = TrialId(error.parent)
-        return RequestFailed(trial, RequestEnd.ABANDONED, error.message, parent)
+        return RequestFailed(trial, RequestEnd.ABANDONED, error.message, _parent(error))
     if isinstance(error, WaitCancelled):
         return RequestFailed(trial, RequestEnd.ABANDONED, error.message)
     return RequestFailed(trial, RequestEnd.ERROR, describe(error))
+
+
+def _parent(error: ParentFailed | UnknownParent) -> TrialId | None:
+    """The parent, if it can be one: authors raise these errors themselves, with anything."""
+    parent = error.parent
+    if not isinstance(parent, int) or isinstance(parent, bool):
+        return None
+    return TrialId(parent) if is_trial(parent) else None
 
 
 def _is_no_more_trial(error: BaseException) -> bool:

@@ -150,3 +150,24 @@ def slow(parameters):
     if "save_path" in parameters:
         bq.save_weights({"generation": np.ones(1)})
     return 1.0
+
+
+class StopsTheWeak:
+    """An assessor: no trial with an even first metric goes on after its third."""
+
+    def assess_trial(self, trial_job_id, trial_history):
+        return not (len(trial_history) >= 3 and int(trial_job_id) % 2 == 0)
+
+
+def until_told(parameters):
+    """Even trials go on until they are told to stop, and report no result of their own."""
+    import trial_runtime as bq
+
+    step = 0
+    while step < 5 or bq.trial_id() % 2 == 0:
+        if bq.should_stop():
+            return None
+        bq.report_intermediate(float(step))
+        step += 1
+        time.sleep(0.02)
+    return 1.0

@@ -1,0 +1,86 @@
+"""The assessor: sees intermediate results, and may have a trial stopped early.
+
+It has a thread of its own, so a slow assessor delays verdicts and nothing else. An
+exception counts as "go on" and is shown once for each trial.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+from dispatcher.core.actions import Assess, Deliver
+from dispatcher.core.events import TrialStopRequested
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import EndReason
+from dispatcher.tuner_host.tracebacks import describe
+
+
+class Assessing:
+    """Calls ``assess_trial`` with the history of each trial, in the order of the metrics.
+
+    Histories are kept while their trials run; the number of metrics of a trial is bounded
+    by its agent. A host that starts again begins with the metrics from then on.
+    """
+
+    def __init__(
+        self, assessor: Any, say: Callable[[object], None], note: Callable[[str], None]
+    ) -> None:
+        self._assessor = assessor
+        self._say = say
+        self._note = note
+        self._queue: SimpleQueue[Assess | Deliver] = SimpleQueue()
+        self._histories: dict[int, list[Any]] = {}
+        self._settled: set[int] = set()  # stopped, or its assessor raised
+        threading.Thread(target=self._serve, name="tuner-assessor", daemon=True).start()
+
+    def put(self, work: Assess | Deliver) -> None:
+        """Queue a metric, or the end of a trial. I/O thread only."""
+        self._queue.put(work)
+
+    def _serve(self) -> None:
+        while True:
+            work = self._queue.get()
+            if isinstance(work, Assess):
+                self._assess(work.trial, json.loads(work.value))
+            else:
+                self._end(work)
+
+    def _assess(self, trial: int, value: Any) -> None:
+        history = self._histories.setdefault(trial, [])
+        history.append(value)
+        if trial in self._settled:
+            return
+        try:
+            answer = self._assessor.assess_trial(str(trial), list(history))
+            go_on = _means_go_on(answer)
+        except BaseException as error:  # noqa: BLE001 - author's code; the trial goes on
+            self._settled.add(trial)
+            self._note(f"assess_trial raised for trial {trial}:\n{describe(error)}")
+            return
+        if not go_on:
+            self._settled.add(trial)
+            self._say(TrialStopRequested(TrialId(trial), EndReason.STOPPED_EARLY))
+
+    def _end(self, ended: Deliver) -> None:
+        self._settled.discard(ended.trial)
+        if self._histories.pop(ended.trial, None) is None:
+            return
+        told = getattr(self._assessor, "trial_end", None)
+        if told is None:
+            return
+        try:
+            told(str(ended.trial), ended.success)
+        except BaseException as error:  # noqa: BLE001 - author's code
+            self._note(f"the assessor's trial_end raised:\n{describe(error)}")
+
+
+def _means_go_on(answer: Any) -> bool:
+    """``AssessResult.Good``/``Bad`` of any package, or a plain bool."""
+    value = getattr(answer, "value", answer)
+    if not isinstance(value, bool):
+        raise TypeError(f"assess_trial returned {answer!r}, not AssessResult or a bool")
+    return value
