@@ -113,9 +113,9 @@ def test_a_tuner_that_cannot_be_built(make: Make, body: str, words: str) -> None
     "config, words",
     [
         ({"class_name": "my_tuner:Tee"}, "my_tuner has no class Tee"),
-        ({"class_name": "my_tunr:T"}, "there is no module 'my_tunr'"),
+        ({"class_name": "my_tunr:T"}, "did you mean 'my_tuner'?"),
         ({"class_args": {"sede": 1}}, "T takes no argument 'sede'"),
-        ({"class_name": "my_tuner:threading"}, "my_tuner has threading, but it is no class"),
+        ({"class_name": "my_tuner:threading"}, "my_tuner has threading, which is no class"),
         ({"code_directory": "/nonexistent"}, "is not there"),
         ({"class_name": "", "builtin": "Randm"}, "Random"),
     ],
@@ -284,3 +284,77 @@ def test_no_process_is_left_when_the_head_is_killed(tmp_path: Path) -> None:
     head.stdout.close()
     while not ended(host):
         assert time.monotonic() < deadline + 20, "the tuner host outlives its head"
+
+
+def test_words_that_cannot_be_said_do_not_silence_the_host(make: Make) -> None:
+    head = make(
+        source("""
+        class Rude(Exception):
+            def __str__(self): raise ValueError("not even that")
+        class NoMoreTrialError(Rude): pass
+        class T(Tuner):
+            def generate_parameters(self, parameter_id, **kwargs):
+                if parameter_id == 1: raise ValueError("a lone \\ud800 surrogate")
+                if parameter_id == 2: raise Rude
+                if parameter_id == 3: raise NoMoreTrialError
+                if parameter_id == 4: self.wait_for(2**70)
+                if parameter_id == 5: self.wait_for(-1)
+                if parameter_id == 6: raise ParentFailed("father", "he said so")
+                return {"\\ud800": 1}
+            def receive_trial_result(self, *args, **kwargs): raise ValueError("\\udfff")
+        """)
+    ).start()
+    head.open(1, 2, 3, 4, 5, 6, 7)
+    assert "a lone \\ud800 surrogate" in head.wait_for(e.RequestFailed, 1).text
+    assert "Rude" in head.wait_for(e.RequestFailed, 2).text
+    assert head.wait_for(e.RequestFailed, 3).kind is e.RequestEnd.NOT_NOW
+    for trial in (4, 5):
+        assert head.wait_for(e.RequestFailed, trial).kind is e.RequestEnd.ABANDONED
+    assert head.wait_for(e.RequestFailed, 6).parent is None
+    assert head.wait_for(e.RequestFailed, 7).kind is e.RequestEnd.NONSENSE
+    head.deliver(9)
+    assert "\\udfff" in head.wait_for(e.ResultDelivered, 9).error
+    head.wait_for(e.EndDelivered, 9)
+
+
+def test_what_a_crashed_tuner_started_ends_with_it(make: Make) -> None:
+    head = make(
+        source("""
+        class T(Tuner):
+            def generate_parameters(self, parameter_id, **kwargs):
+                import os, subprocess
+                child = subprocess.Popen(["sleep", "600"])
+                print(f"child {child.pid}.", flush=True)
+                os._exit(1)
+            def receive_trial_result(self, *args, **kwargs): pass
+        """)
+    ).start()
+    head.open(0)
+    head.lost()
+    child = int(head.log().split("child ")[1].split(".")[0])
+    deadline = time.monotonic() + 20
+    while not ended(child):
+        assert time.monotonic() < deadline
+
+
+def test_a_log_that_grows_without_end_is_begun_anew(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dispatcher.tuner_host.driver.MAX_LOG_BYTES", 50_000)
+    monkeypatch.setattr("dispatcher.tuner_host.driver.KEPT_LOG_BYTES", 10_000)
+    head = make(
+        source("""
+        class T(Tuner):
+            def generate_parameters(self, parameter_id, **kwargs):
+                print(f"{parameter_id:099}")
+                return {}
+            def receive_trial_result(self, *args, **kwargs): pass
+        """)
+    ).start()
+    for trial in range(1_200):
+        head.open(trial)
+        head.wait_for(e.Proposed, trial)
+    head.driver.check()
+    assert len(head.log()) < 60_000
+    kept = (head.folder / "logs" / "tuner.log.1").read_bytes()
+    assert len(kept) == 10_000

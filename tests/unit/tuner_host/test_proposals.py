@@ -96,3 +96,23 @@ def test_size_is_counted_in_bytes() -> None:
     propose(0, "éé", rules)
     with pytest.raises(Nonsense, match="8 bytes of JSON, and 6 are allowed"):
         propose(0, "ééé", rules)
+
+
+def test_links_are_seen_on_the_quick_way_too(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "real" / "deep").mkdir(parents=True)
+    (root / "alias").symlink_to("real")
+    (root / "out").symlink_to(tmp_path)
+    (root / "file").write_text("")
+    rules = ProposalRules(str(root))
+
+    def save(path: str) -> str | None:
+        return propose(0, {"save_path": path}, rules).save_path
+
+    assert save("real/deep/new") == "real/deep/new"
+    assert save("alias/deep") == "real/deep"
+    assert save("real//deep/./x") == "real/deep/x"
+    assert save("real/../y") == "y"
+    for path in ("out/x", "..", "", ".", "real/..", "a\0b"):
+        with pytest.raises(Nonsense, match=r"parameters\.save_path:"):
+            save(path)
