@@ -65,7 +65,7 @@ def create(config: ExperimentConfig) -> Path:
     """
     if config.seed is None:
         config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
-    folder = ExperimentFolder.make(config.experiment_working_directory, config.experiment_name)
+    folder = ExperimentFolder.make(_home(config), config.experiment_name)
     if config.training_service.code_snapshot:
         config = _with_code_snapshot(config, folder)
     folder.config.write_text(to_json(config))
@@ -81,11 +81,17 @@ def create(config: ExperimentConfig) -> Path:
     return folder.path
 
 
+def _home(config: ExperimentConfig) -> Path:
+    """The folder of experiments: the file's, else ``BEQUEATH_HOME``, else the default."""
+    told = "experiment_working_directory" in config.model_fields_set
+    home = os.environ.get("BEQUEATH_HOME")
+    return Path(home).expanduser() if home and not told else config.experiment_working_directory
+
+
 def _with_code_snapshot(config: ExperimentConfig, folder: ExperimentFolder) -> ExperimentConfig:
     """Copy the code directory into the experiment, and let trials run from there."""
-    base = config.experiment_working_directory
     try:
-        copy_code(config.trial_code_directory, folder.code, (base,))
+        copy_code(config.trial_code_directory, folder.code, (folder.path.parent,))
     except OSError as error:
         raise PermanentBackendError(
             f"cannot copy the code directory: {error.strerror or error}", where=str(folder.code)
