@@ -201,8 +201,9 @@ def attempt() -> int:
 
 def checkpoint_dir() -> str:
     """A folder of this trial that its later attempts find again: for resuming, not for children."""
-    folder = _session.current().file.folder
-    path = os.path.join(os.path.dirname(folder), "checkpoint")
+    told = _session.current().file
+    trial_folder = os.path.dirname(told.folder) if told.attempt else told.folder
+    path = os.path.join(trial_folder, "checkpoint")
     os.makedirs(path, exist_ok=True)
     return path
 

@@ -102,7 +102,8 @@ class Agent:
         ready = dict(self._poller.poll(self._timeout_ms()))
         head = ready.get(self._head.socket, 0)
         if head & zmq.POLLOUT:
-            self._head.greet()
+            if not self._head.greeted:
+                self._head.greet()
             self._poller.modify(self._head.socket, zmq.POLLIN)
         if head & zmq.POLLIN:
             self._obey(self._head.receive())
@@ -174,9 +175,15 @@ class Agent:
         self._head.heartbeat(self._attempts.running)
         self._attempts.sweep_strays()
         if self._head.quiet:
-            self._outbox.spool()
+            self._spool()
         if self._head.silence_s > self._config.head_grace_s and self._leave_at is None:
             self._shut_down("the grace time without a head", self._config.trial.stop_grace_s)
+
+    def _spool(self) -> None:
+        try:
+            self._outbox.spool()
+        except OSError as error:  # a full disk: words stay in memory, and bounded there
+            _log.error("cannot spool words for the next head: %s", error)
 
     def _shut_down(self, why: str, grace_s: float) -> None:
         if self._leave_at is None:
@@ -210,6 +217,7 @@ class Agent:
             self._warm = WarmRunner(
                 spec,
                 self._config.run_folder,
+                f"{self._config.experiment_folder}/logs/workers.log",
                 self._door,
                 self._outputs,
                 self._watch,
@@ -248,7 +256,7 @@ class Agent:
             for pid in left:
                 sweep.kill_and_reap(pid)
         if self._outbox.first <= self._outbox.newest:
-            self._outbox.spool()
+            self._spool()
         self._head.close()
         self._door.close()
         self._watch.close()

@@ -165,6 +165,8 @@ class Attempts:
         # Who runs one function after another does not wait for a receipt at the end of one.
         at_once = at_once and type(messages[-1]) is not wire.Done
         self._door.receipt(connection, now=at_once)
+        if type(messages[-1]) is wire.Bye:
+            self._door.forget(connection)
 
     # -- what runners tell ---------------------------------------------------------------------
 

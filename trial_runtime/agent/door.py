@@ -19,6 +19,9 @@ from trial_runtime.link import RECEIPT_EVERY
 #: Frames taken in one turn of the loop: a chatty trial must not hold up exits and heartbeats.
 FRAMES_PER_TURN = 512
 
+#: Processes of one attempt that may speak at the same time (or have left without a bye).
+MAX_CONNECTIONS = 4096
+
 _log = logging.getLogger("bequeath.agent")
 
 
@@ -114,13 +117,19 @@ class Door:
             connection.receipted = connection.count
             self.send(connection, [wire.Receipt(connection.count)])
 
+    def forget(self, connection: Connection) -> None:
+        """This process has said goodbye."""
+        self._connections.pop(connection.routing_id, None)
+        if connection in connection.speaker.connections:
+            connection.speaker.connections.remove(connection)
+
     def close(self) -> None:
         """Stop listening."""
         self.socket.close(linger=0)
 
     def _connect(self, routing_id: bytes) -> Connection | None:
         speaker = self._speakers.get(routing_id.rpartition(b":")[0])
-        if speaker is None:
+        if speaker is None or len(speaker.connections) >= MAX_CONNECTIONS:
             return None
         connection = Connection(routing_id, speaker)
         speaker.connections.append(connection)

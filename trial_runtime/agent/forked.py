@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -89,13 +90,13 @@ class ForkedRunner:
 
     def terminate(self, attempt: Attempt) -> None:
         if attempt.exit is None and attempt.pid:
-            signal_group(attempt.pid, 15)
+            _signal(attempt.pid, signal.SIGTERM)
 
     def kill(self, attempt: Attempt) -> None:
         if attempt.exit is not None:
             return
         if attempt.pid:
-            kill_group(attempt.pid)
+            _signal(attempt.pid, signal.SIGKILL)
         else:
             self._kill_when_known.add(attempt.key)
 
@@ -177,7 +178,7 @@ class ForkedRunner:
         if isinstance(message, zygote.Forked):
             attempt.pid = message.pid
             if attempt.key in self._kill_when_known:
-                kill_group(message.pid)
+                _signal(message.pid, signal.SIGKILL)
             self._on_start(attempt)
         elif isinstance(message, zygote.Ended):
             # Reaped by the server, so its number may belong to somebody else by now; its
@@ -199,5 +200,14 @@ class ForkedRunner:
             if attempt.exit is None:
                 # Its parent-death signal ends it; make sure of its group.
                 if attempt.pid:
-                    kill_group(attempt.pid)
+                    _signal(attempt.pid, signal.SIGKILL)
                 self._on_exit(attempt, Exit(code=1, text=text))
+
+
+def _signal(pid: int, number: int) -> None:
+    """To the group of a forked child; to itself if it has not come to make one yet."""
+    if not signal_group(pid, number):
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass

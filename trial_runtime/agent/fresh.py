@@ -19,7 +19,12 @@ _RUN_FUNCTION = "from trial_runtime.agent.run_function import main; main()"
 
 
 class FreshRunner:
-    """See :class:`trial_runtime.agent.runners.Runner`."""
+    """See :class:`trial_runtime.agent.runners.Runner`.
+
+    A command has no parent-death signal: only code in the child could ask for it, and the
+    child is bash at once. If the agent itself is killed, the head that watches it (or the
+    next one) ends all processes that carry a session of this experiment.
+    """
 
     sweeps_at_once = True
 

@@ -46,6 +46,11 @@ class HeadLink:
         self.socket = connect(context, config.head, immediate=True)
 
     @property
+    def greeted(self) -> bool:
+        """Whether this head has been told who we are."""
+        return self._greeted
+
+    @property
     def quiet(self) -> bool:
         """Whether the head has been silent for a while."""
         return time.monotonic() - self.heard_at > QUIET_S

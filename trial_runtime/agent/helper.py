@@ -8,13 +8,17 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+#: Files are read faster than one thread digests them, and not much faster than four do.
+MAX_THREADS = 4
+
 _Job = tuple[Callable[[], Any], Callable[[Any, "Exception | None"], None]]
 
 
 class Helper:
-    """One thread that does jobs in order; results come back to the loop through a pipe.
+    """A few threads that do jobs; results come back to the loop through a pipe.
 
-    The thread is started by the first job, so most agents never have it.
+    Threads are started when jobs come, so most agents never have one. More than one, since a
+    parent's weights that a file system does not show yet are waited for.
     """
 
     def __init__(self) -> None:
@@ -22,13 +26,17 @@ class Helper:
         self._results: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.descriptor, self._wake = os.pipe()
         os.set_blocking(self.descriptor, False)
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
+        self._under_way = 0
 
     def submit(self, job: Callable[[], Any], done: Callable[[Any, Exception | None], None]) -> None:
         """Do ``job`` beside the loop; ``done(result, error)`` is called in the loop."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="agent-helper", daemon=True)
-            self._thread.start()
+        self._under_way += 1
+        if len(self._threads) < min(self._under_way, MAX_THREADS):
+            name = f"agent-helper-{len(self._threads)}"
+            thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
         self._jobs.put((job, done))
 
     def deliver(self) -> None:
@@ -42,6 +50,7 @@ class Helper:
                 call = self._results.get_nowait()
             except queue.Empty:
                 return
+            self._under_way -= 1
             call()
 
     def _run(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from collections import deque
+from itertools import islice
 
 import msgspec
 
@@ -66,8 +67,7 @@ class Outbox:
         start = self.sent + 1 - self.first
         words: list[msgspec.Raw] = []
         size = 0
-        for index in range(start, min(len(self._words), start + WORDS_PER_FRAME)):
-            raw = self._words[index]
+        for raw in islice(self._words, start, start + WORDS_PER_FRAME):
             words.append(raw)
             size += len(bytes(raw))
             if size >= BYTES_PER_FRAME:
@@ -107,8 +107,8 @@ class Outbox:
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if fresh else os.O_APPEND)
         descriptor = os.open(self._spool_path, flags, 0o600)
         with open(descriptor, "wb") as file:
-            for index in range(start, len(self._words)):
-                raw = bytes(self._words[index])
+            for word in islice(self._words, start, None):
+                raw = bytes(word)
                 file.write(_LENGTH.pack(len(raw)) + raw)
             file.flush()
             os.fsync(file.fileno())

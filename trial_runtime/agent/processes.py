@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from trial_runtime.agent.attempt import Exit
 from trial_runtime.agent.runners import CannotStart
-from trial_runtime.agent.sweep import kill_group
+from trial_runtime.agent.sweep import has_ended
 from trial_runtime.agent.watch import Watch
 
 
@@ -86,10 +86,8 @@ class ChildWatch:
 
     def _ended(self, pid: int) -> None:
         try:
-            waited = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if waited is None:
+            if not has_ended(pid):
                 return
-            kill_group(pid)  # before the reaping, while the number is still the group's
             _, status, usage = os.wait4(pid, 0)
             outcome = exit_of(status, usage.ru_utime + usage.ru_stime)
         except ChildProcessError:

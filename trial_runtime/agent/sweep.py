@@ -57,6 +57,34 @@ def signal_group(leader: int, number: int) -> bool:
     return True
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a child that leads a group is a zombie now; if so, ends the rest of its group.
+
+    Before the reaping, while its number cannot belong to another group. Where that cannot
+    be asked (macOS before Python 3.13), after it; raises ``ChildProcessError`` if somebody
+    else has reaped it.
+    """
+    if hasattr(os, "waitid"):
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None:
+            return False
+    elif is_alive(pid):
+        return False
+    kill_group(pid)
+    return True
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs, asked without reaping it."""
+    import psutil
+
+    try:
+        status: str = psutil.Process(pid).status()
+    except psutil.Error:
+        return False
+    return bool(status != psutil.STATUS_ZOMBIE)
+
+
 def children() -> list[int]:
     """The children of this process, zombies included; empty where that cannot be asked.
 

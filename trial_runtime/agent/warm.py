@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import signal
 from collections.abc import Callable
 
 import msgspec
@@ -17,7 +18,7 @@ from trial_runtime.agent.logs import LogFile, make_pipe
 from trial_runtime.agent.output import STREAMS, Outputs
 from trial_runtime.agent.processes import ChildWatch, python_command, spawn
 from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
-from trial_runtime.agent.sweep import kill_group
+from trial_runtime.agent.sweep import kill_group, signal_group
 from trial_runtime.agent.watch import Watch
 from trial_runtime.agent.worker import WORKER_VARIABLE, WorkerFile
 
@@ -49,6 +50,7 @@ class WarmRunner:
         self,
         spec: TrialSpec,
         run_folder: str,
+        strays_path: str,
         door: Door,
         outputs: Outputs,
         watch: Watch,
@@ -70,6 +72,10 @@ class WarmRunner:
         self._workers: dict[Speaker, _Worker] = {}
         self._of_attempt: dict[tuple[int, int], _Worker] = {}
         self._started = 0
+        # What workers print while no trial runs: imports that warn, threads that go on.
+        self._strays = LogFile(
+            strays_path, max_bytes=spec.max_log_bytes, max_files=spec.max_log_files
+        )
 
     def launch(self, attempt: Attempt) -> None:
         worker = self._idle.pop() if self._idle else self._start_worker()
@@ -123,8 +129,9 @@ class WarmRunner:
 
     def terminate(self, attempt: Attempt) -> None:
         worker = self._of_attempt.get(attempt.key)
-        if worker is not None and worker.connection is None:
-            self.kill(attempt)  # it has not even begun: nothing to save
+        if worker is not None:
+            # The worker is replaced; the signal still lets exit handlers of the trial run.
+            signal_group(worker.pid, signal.SIGTERM)
 
     def kill(self, attempt: Attempt) -> None:
         worker = self._of_attempt.get(attempt.key)
@@ -140,6 +147,7 @@ class WarmRunner:
     def close(self) -> None:
         for worker in list(self._workers.values()):
             kill_group(worker.pid)
+        self._strays.close()
 
     def _push(self, worker: _Worker, connection: Connection) -> None:
         attempt = worker.attempt
@@ -200,7 +208,7 @@ class WarmRunner:
         if pipe < 0:
             return
         if file is None:
-            file = LogFile(os.devnull, max_bytes=1 << 62, max_files=1)
+            file = self._strays
         if not file.pump(pipe):
             self._watch.remove(pipe)
             os.close(pipe)

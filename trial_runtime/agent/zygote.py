@@ -21,7 +21,7 @@ from trial_runtime import session as sessions
 from trial_runtime.agent.calling import Result, attempt_call, flush_streams, leave, put_code_first
 from trial_runtime.agent.run_function import run as run_function
 from trial_runtime.agent.scripts import Script, run_script, script_of
-from trial_runtime.agent.sweep import die_with_parent, kill_group
+from trial_runtime.agent.sweep import die_with_parent, has_ended
 from trial_runtime.session_file import SESSION_VARIABLE, read_session
 
 ZYGOTE_VARIABLE = "BEQUEATH_ZYGOTE"
@@ -141,18 +141,10 @@ class _Zygote:
         return True
 
     def _reap(self) -> None:
-        while self._children:
-            try:
-                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
-                return
-            if ended is None:
-                return
-            pid = ended.si_pid
-            kill_group(pid)  # before the reaping, while the number is still the group's
-            _, status, usage = os.wait4(pid, 0)
-            key = self._children.pop(pid, None)
-            if key is not None:
+        for pid, key in list(self._children.items()):
+            if has_ended(pid):
+                _, status, usage = os.wait4(pid, 0)
+                del self._children[pid]
                 self._send(Ended(key, status, usage.ru_utime + usage.ru_stime))
 
     def _send(self, message: FromZygote) -> None:

@@ -88,7 +88,8 @@ def test_words_not_acknowledged_are_said_again(head_with):
 def test_an_older_head_is_refused(head_with):
     head = head_with(command="echo ran")
     head.epoch = 5
-    head.until(lambda: len(head.hellos) >= 2)  # it follows epoch 5 now
+    head.heartbeats.clear()
+    head.until(lambda: head.heartbeats)  # it follows epoch 5 now
     head.send(wire.Start(1, 1, "{}"), epoch=4)
     head.until(lambda: head.fenced)
     assert head.fenced == [5]
