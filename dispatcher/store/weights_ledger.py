@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 
 from sqlalchemy import Connection
 
+from dispatcher import codec
 from dispatcher.store.connection import connect_writer, raw_of
 from dispatcher.store.faults import store_error
 from dispatcher.store.migrate import bring_up_to_date
@@ -25,6 +26,7 @@ class LedgerTrial(NamedTuple):
     restore_path: str | None
     number: float | None
     weights_digest: str | None
+    weights_kind: str | None
     weights_nbytes: int | None
 
 
@@ -71,9 +73,19 @@ class SqliteWeightsLedger:
         with self._errors():
             rows = self._raw.execute(
                 "SELECT id, state, parent, save_path, restore_path, number, weights_digest, "
-                "weights_nbytes FROM trials ORDER BY id"
+                "weights_kind, weights_nbytes FROM trials ORDER BY id"
             ).fetchall()
         return [LedgerTrial(*row) for row in rows]
+
+    def awaited(self) -> set[int]:
+        """The trials that requests still open have waited for: likely parents of what these
+        will propose."""
+        with self._errors():
+            rows = self._raw.execute(
+                "SELECT j.kind, j.payload FROM trials t JOIN journal j ON j.trial = t.id "
+                "WHERE t.state IN ('open', 'blocked', 'parked') AND j.kind = 'WaitStarted'"
+            ).fetchall()
+        return {parent for kind, payload in rows for parent in codec.decode(kind, payload).parents}
 
     def pins(self) -> dict[int, str]:
         """Pinned trials and why they are."""

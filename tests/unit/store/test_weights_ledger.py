@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher.core import events as e
+from dispatcher.core.ids import TrialId
 from dispatcher.store import SqliteJournal, SqliteWeightsLedger
 from dispatcher.store.weights_ledger import Removal
 from tests.unit.store.life import DIGEST, Life
@@ -20,6 +22,7 @@ def ledger(tmp_path: Path) -> Iterator[SqliteWeightsLedger]:
     life.begin()
     life.whole(0, value="0.5")
     life.whole(1, parent=0)
+    life.say(e.WaitStarted(TrialId(2), 1, (TrialId(1), TrialId(3))))
     opened = SqliteWeightsLedger.open(path)
     yield opened
     opened.close()
@@ -28,8 +31,12 @@ def ledger(tmp_path: Path) -> Iterator[SqliteWeightsLedger]:
 
 def test_trials_as_retention_sees_them(ledger: SqliteWeightsLedger) -> None:
     first, second = ledger.trials()[:2]
-    assert first == (0, "ended", None, "t/0", None, 0.5, DIGEST, 1234)
+    assert first == (0, "ended", None, "t/0", None, 0.5, DIGEST, "bequeath", 1234)
     assert (second.parent, second.restore_path) == (0, "t/0")
+
+
+def test_what_open_requests_wait_for(ledger: SqliteWeightsLedger) -> None:
+    assert ledger.awaited() == {1, 3}
 
 
 def test_pins(ledger: SqliteWeightsLedger) -> None:

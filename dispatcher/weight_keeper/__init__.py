@@ -1,0 +1,43 @@
+"""The weight keeper: what of the weights is kept, and the only thing that deletes any.
+
+It deletes what no live trial, no open request, no pin and no policy needs, by file: a tensor
+that a child inherited lies in its ancestor's file, which stays for as long as a kept manifest
+refers to it. What goes is written down first, so that a crash in between is finished and a
+proposal that names it is refused. The best trial's weights stay under every policy.
+
+It never decides who may inherit (the core does), never writes weights, and never looks at a
+folder that no trial of its experiment has claimed.
+
+Read ``retention.py`` first (what may go: pure), then ``keeper.py`` (in what order it goes).
+"""
+
+from __future__ import annotations
+
+from dispatcher.weight_keeper.keeper import (
+    Announce,
+    DiskUse,
+    Doomed,
+    GcPlan,
+    TrialUse,
+    WeightKeeper,
+)
+from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
+from dispatcher.weight_keeper.retention import Decision, Keep, Need, Policy, TrialView, decide
+
+__all__ = [
+    "Announce",
+    "Decision",
+    "DiskUse",
+    "Doomed",
+    "GcPlan",
+    "Keep",
+    "KeptTrial",
+    "Ledger",
+    "Need",
+    "Policy",
+    "RemovedWeights",
+    "TrialUse",
+    "TrialView",
+    "WeightKeeper",
+    "decide",
+]

@@ -1,0 +1,390 @@
+"""Carrying retention out, in an order that a crash cannot harm.
+
+1. Plan: what may go (:mod:`~dispatcher.weight_keeper.retention`), by file.
+2. Announce: the head refuses children of these trials from now on.
+3. Intend: durably, in the ledger. From here on they count as gone.
+4. Delete, manifests first: no reader finds half of something.
+5. Complete the ledger's rows.
+
+A crash after 3 is finished by :meth:`WeightKeeper.finish_removals`, one before it has changed
+no file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from filelock import FileLock, Timeout
+
+from dispatcher.errors import PassingBackendError, PermanentBackendError, UserError
+from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
+from dispatcher.weight_keeper.retention import Decision, Need, Policy, TrialView, decide
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trial_runtime.weights.usage import Removal
+
+LOCK_NAME: Final = "keeper.lock"
+
+_REQUESTS: Final = frozenset({"open", "blocked", "parked"})
+
+#: Told which trials' weights are about to go, before anything is written or deleted; answers
+#: which of them may, since a child may have been proposed meanwhile. In a running head it is
+#: the engine that answers; without one, whoever holds the lead.
+Announce = Callable[[Sequence[int]], Iterable[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """Weights that go, or would."""
+
+    trial: int
+    path: str
+    nbytes: int  # of its own files that really go
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"trial": self.trial, "path": self.path, "bytes": self.nbytes}
+
+
+@dataclass(frozen=True, slots=True)
+class GcPlan:
+    """What a sweep did (``done``), or would do. ``shared`` are files of weights that go which
+    stay, each with the kept paths that hold tensors in it."""
+
+    done: bool
+    doomed: tuple[Doomed, ...]
+    files: int
+    nbytes: int
+    shared: dict[str, tuple[str, ...]]
+    kept: dict[int, Need]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "done": self.done,
+            "weights": [one.to_json() for one in self.doomed],
+            "files": self.files,
+            "bytes": self.nbytes,
+            "shared": {file: list(users) for file, users in self.shared.items()},
+            "kept": {str(trial): need.value for trial, need in self.kept.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TrialUse:
+    """What one trial's weights take on disk. ``inherited_bytes`` lie in ancestors' files."""
+
+    trial: int
+    path: str
+    own_bytes: int
+    inherited_bytes: int
+    files: int
+    pinned: bool
+    problem: str = ""  # why it could not be read
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "trial": self.trial,
+            "path": self.path,
+            "own_bytes": self.own_bytes,
+            "inherited_bytes": self.inherited_bytes,
+            "files": self.files,
+            "pinned": self.pinned,
+            "problem": self.problem,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DiskUse:
+    """What the weights of an experiment take. Each file is counted once, with its owner."""
+
+    root: str
+    trials: tuple[TrialUse, ...]
+    total_bytes: int
+    removed_bytes: int  # what sweeps have freed so far
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "root": self.root,
+            "trials": [use.to_json() for use in self.trials],
+            "total_bytes": self.total_bytes,
+            "removed_bytes": self.removed_bytes,
+        }
+
+
+class WeightKeeper:
+    """Keeps the weights of one experiment. One thread at a time; methods block for the disk.
+
+    Args:
+        folder: the experiment's folder, where the keeper's lock lies.
+        root: the weights root.
+        ledger: pins, removals and trials.
+        policy: what is kept.
+        maximize: which values are best.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        root: Path,
+        ledger: Ledger,
+        policy: Policy = Policy(),  # noqa: B008 - frozen
+        *,
+        maximize: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._lock = FileLock(folder / LOCK_NAME, thread_local=False)
+        self._root = root
+        self._ledger = ledger
+        self._policy = policy
+        self._maximize = maximize
+        self._clock = clock
+
+    # -- what is there ---------------------------------------------------------------------
+
+    def removed_paths(self) -> dict[str, int]:
+        """Save paths whose weights are gone or about to go → their trials. A proposal that
+        restores from one of these fails as *weights gone*."""
+        return {removal.path: removal.trial for removal in self._ledger.removals()}
+
+    def removed_trials(self) -> set[int]:
+        """The trials that can bequeath no more."""
+        return set(self.removed_paths().values())
+
+    def disk_use(self) -> DiskUse:
+        """What each trial's weights take; damaged ones say what their problem is."""
+        from trial_runtime.errors import WeightsError
+        from trial_runtime.weights.usage import file_use
+
+        removals = self._ledger.removals()
+        gone, pins = {removal.path for removal in removals}, self._ledger.pins()
+        uses: list[TrialUse] = []
+        for trial in self._ledger.trials():
+            path = trial.save_path
+            if path is None or path in gone:
+                continue
+            pinned = trial.id in pins
+            try:
+                use = file_use(str(self._root), path)
+            except WeightsError as error:
+                uses.append(TrialUse(trial.id, path, 0, 0, 0, pinned, error.message))
+                continue
+            files = len(use.own) + len(use.inherited)
+            own, inherited = sum(use.own.values()), sum(use.inherited.values())
+            uses.append(TrialUse(trial.id, path, own, inherited, files, pinned))
+        return DiskUse(
+            root=str(self._root),
+            trials=tuple(uses),
+            total_bytes=sum(use.own_bytes for use in uses),
+            removed_bytes=sum(r.nbytes for r in removals if r.removed_at is not None),
+        )
+
+    # -- pins ------------------------------------------------------------------------------
+
+    def pin(self, trial: int, note: str = "") -> None:
+        """Keep a trial's weights whatever the policy says.
+
+        Raises:
+            UserError: there is no such trial, it saves no weights, or they are gone.
+        """
+        found = self._with_weights(trial)
+        if found.save_path in self.removed_paths():
+            raise UserError(f"the weights of trial {trial} are gone: retention removed them")
+        self._ledger.pin(trial, note, self._clock())
+
+    def unpin(self, trial: int) -> None:
+        """Let the policy decide again. Raises ``UserError`` if it was not pinned."""
+        if not self._ledger.unpin(trial):
+            pinned = ", ".join(map(str, self._ledger.pins())) or "none"
+            raise UserError(f"trial {trial} is not pinned", hint=f"pinned are: {pinned}")
+
+    def pins(self) -> dict[int, str]:
+        """Pinned trials, and why."""
+        return self._ledger.pins()
+
+    # -- removing --------------------------------------------------------------------------
+
+    def plan(self) -> GcPlan:
+        """What :meth:`sweep` would remove now. Changes nothing.
+
+        Raises:
+            BackendError: some weights cannot be read, so nobody knows what they need.
+        """
+        decision, trials = self._decide()
+        removal = self._removal(decision.dropped, trials)
+        return self._told(decision, trials, decision.dropped, removal, done=False)
+
+    def sweep(self, announce: Announce) -> GcPlan:
+        """Remove what may go, in the order at the head of this module.
+
+        Raises:
+            PassingBackendError: another keeper is at work, or the file system lags.
+            PermanentBackendError: some weights cannot be read; nothing was removed.
+        """
+        with self._alone():
+            self._finish_removals()
+            decision, trials = self._decide()
+            granted: tuple[int, ...] = ()
+            if decision.dropped:
+                # Ask only when the files can be told apart: what is announced goes for good.
+                self._removal(decision.dropped, trials)
+                allowed = set(announce(decision.dropped))
+                granted = tuple(trial for trial in decision.dropped if trial in allowed)
+            removal = self._removal(granted, trials)
+            told = self._told(decision, trials, granted, removal, done=True)
+            if granted:
+                self._ledger.intend_removal(
+                    [RemovedWeights(one.path, one.trial, one.nbytes) for one in told.doomed],
+                    self._clock(),
+                )
+                self._delete(removal, [one.path for one in told.doomed])
+            return told
+
+    def finish_removals(self) -> int:
+        """Finish what a crash interrupted; returns how many weights that were. To be called
+        when a head begins, before the first proposal."""
+        with self._alone():
+            return self._finish_removals()
+
+    def _finish_removals(self) -> int:
+        pending = [r for r in self._ledger.removals() if r.removed_at is None]
+        if pending:
+            removal = self._removal((r.trial for r in pending), self._all_trials())
+            self._delete(removal, [r.path for r in pending])
+        return len(pending)
+
+    def _delete(self, removal: Removal, paths: Iterable[str]) -> None:
+        from trial_runtime.weights.usage import remove
+
+        try:
+            remove(str(self._root), removal)
+        except OSError as error:
+            raise PassingBackendError(
+                f"weights could not be removed: {error.strerror or error}",
+                hint="the next sweep tries again; they count as gone already",
+                where=str(error.filename or self._root),
+            ) from error
+        for path in paths:
+            self._ledger.removal_done(path, self._clock())
+
+    def _decide(self) -> tuple[Decision, dict[int, KeptTrial]]:
+        gone = self.removed_paths()
+        trials = self._all_trials()
+        views = [_view(trial) for trial in trials.values() if trial.save_path not in gone]
+        decision = decide(
+            views,
+            self._policy,
+            maximize=self._maximize,
+            pins=self._ledger.pins(),
+            awaited=self._ledger.awaited(),
+        )
+        return decision, trials
+
+    def _removal(self, dropped: Iterable[int], trials: dict[int, KeptTrial]) -> Removal:
+        from trial_runtime.errors import StaleWeights, WeightsError
+        from trial_runtime.weights.usage import plan_removal
+
+        # Of what went before, files may be left that only now are needed by nobody.
+        drop = {path for t in dropped if (path := trials[t].save_path) is not None}
+        drop.update(self.removed_paths())
+        keep = {
+            trial.save_path: _committed_manifest(trial)
+            for trial in trials.values()
+            if trial.save_path is not None and trial.save_path not in drop
+        }
+        try:
+            return plan_removal(str(self._root), drop=sorted(drop), keep=keep)
+        except WeightsError as error:
+            kind = PassingBackendError if isinstance(error, StaleWeights) else PermanentBackendError
+            raise kind(
+                f"nothing was removed, since it is not known what is needed: {error.message}",
+                hint=error.hint,
+                where=error.where,
+            ) from error
+
+    def _told(
+        self,
+        decision: Decision,
+        trials: dict[int, KeptTrial],
+        dropped: Iterable[int],
+        removal: Removal,
+        *,
+        done: bool,
+    ) -> GcPlan:
+        doomed = [
+            Doomed(trial, path, _bytes_below(self._root, path, removal))
+            for trial in dropped
+            if (path := trials[trial].save_path) is not None
+        ]
+        return GcPlan(
+            done=done,
+            doomed=tuple(doomed),
+            files=len(removal.delete),
+            nbytes=removal.nbytes,
+            shared=dict(removal.kept_for),
+            kept=dict(decision.kept),
+        )
+
+    def _all_trials(self) -> dict[int, KeptTrial]:
+        return {trial.id: trial for trial in self._ledger.trials()}
+
+    def _with_weights(self, trial: int) -> KeptTrial:
+        found = self._all_trials().get(trial)
+        if found is None:
+            raise UserError(f"there is no trial {trial}")
+        if found.save_path is None:
+            raise UserError(f"trial {trial} saves no weights")
+        return found
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise PassingBackendError(
+                "another keeper is at work on these weights", hint="try again when it is done"
+            ) from None
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+def _view(trial: KeptTrial) -> TrialView:
+    return TrialView(
+        id=trial.id,
+        live=trial.state != "ended",
+        parent=trial.parent,
+        save_path=trial.save_path,
+        value=trial.number,
+        committed=trial.weights_digest is not None,
+        request=trial.state in _REQUESTS,
+    )
+
+
+def _committed_manifest(trial: KeptTrial) -> str | None:
+    """The digest under which a manifest must be found; None while the trial may still publish
+    another one, and for weights that are not ours."""
+    ours = trial.weights_kind == "bequeath" and trial.state == "ended"
+    return trial.weights_digest if ours else None
+
+
+def _bytes_below(root: Path, path: str, removal: Removal) -> int:
+    """Bytes of the files that go and lie at or below a save path."""
+    total = 0
+    for file in removal.delete:
+        if file == path or file.startswith(f"{path}/"):
+            try:
+                total += (root / file).lstat().st_size
+            except FileNotFoundError:
+                continue
+    return total

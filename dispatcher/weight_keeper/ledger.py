@@ -1,0 +1,83 @@
+"""What the keeper must be told and must remember: a Protocol, so that it need not know a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+
+class KeptTrial(Protocol):
+    """A trial as the ledger tells it. ``number`` is the value by which trials compare."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def parent(self) -> int | None: ...
+    @property
+    def save_path(self) -> str | None: ...
+    @property
+    def number(self) -> float | None: ...
+    @property
+    def weights_digest(self) -> str | None: ...
+    @property
+    def weights_kind(self) -> str | None: ...
+
+
+class Removed(Protocol):
+    """Weights that are gone, or (``removed_at`` is None) meant to be gone."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def trial(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def removed_at(self) -> float | None: ...
+
+
+class RemovedWeights(NamedTuple):
+    """One path whose weights go. Implements :class:`Removed`."""
+
+    path: str
+    trial: int
+    nbytes: int
+    removed_at: float | None = None
+
+
+class Ledger(Protocol):
+    """Used by one thread at a time; may block for a disk; raises ``StoreError``."""
+
+    def trials(self) -> Sequence[KeptTrial]:
+        """All trials and open requests."""
+        ...
+
+    def awaited(self) -> set[int]:
+        """Trials that open requests have waited for."""
+        ...
+
+    def pins(self) -> dict[int, str]:
+        """Pinned trials, and why."""
+        ...
+
+    def pin(self, trial: int, note: str, at: float) -> None:
+        """Pin a trial's weights, durably."""
+        ...
+
+    def unpin(self, trial: int) -> bool:
+        """Take a pin away; false if there was none."""
+        ...
+
+    def intend_removal(self, removals: Iterable[Removed], at: float) -> None:
+        """Write down durably what is about to go. Idempotent by path."""
+        ...
+
+    def removal_done(self, path: str, at: float) -> None:
+        """It is gone. Idempotent."""
+        ...
+
+    def removals(self) -> Sequence[Removed]:
+        """All that went or was meant to."""
+        ...

@@ -1,0 +1,257 @@
+"""Sweeps on real files: what is kept can be loaded, what goes is written down first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from filelock import FileLock
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dispatcher.errors import BackendError, PassingBackendError, UserError
+from dispatcher.weight_keeper import Keep, Policy, WeightKeeper
+from dispatcher.weight_keeper.keeper import LOCK_NAME
+from tests.unit.weight_keeper.memory_ledger import LedgerRow, MemoryLedger
+from trial_runtime.weights.loading import load
+from trial_runtime.weights.saving import save
+
+
+class Experiment:
+    """Trials with tiny weights of three tensors, of which a child changes one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "weights"
+        self.root.mkdir(parents=True)
+        self.folder = folder
+        self.ledger = MemoryLedger()
+        self.tensors: dict[int, dict[str, np.ndarray]] = {}
+
+    def train(
+        self, trial: int, parent: int | None = None, value: float = 0.0, live: bool = False
+    ) -> None:
+        old = self.tensors[parent] if parent is not None else {}
+        state = {f"w{i}": old.get(f"w{i}", np.full(40, i, dtype=np.float32)) for i in range(3)}
+        state[f"w{trial % 3}"] = np.full(40, 100.0 + trial, dtype=np.float32)
+        self.tensors[trial] = state
+        row = LedgerRow(trial, "running" if live else "ended", parent, f"t/{trial}", value)
+        if not live:
+            above = None if parent is None else f"t/{parent}"
+            row.weights_digest = save(state, f"t/{trial}", parent=above, root=str(self.root)).digest
+        self.ledger.rows[trial] = row
+
+    def keeper(self, policy: Policy) -> WeightKeeper:
+        return WeightKeeper(self.folder, self.root, self.ledger, policy, clock=lambda: 5.0)
+
+    def check_all_but(self, gone: Sequence[int]) -> None:
+        """Those that are kept can be loaded in full, those that went cannot."""
+        for trial, row in self.ledger.rows.items():
+            manifest = self.root / f"t/{trial}" / "manifest.json"
+            if trial in gone:
+                assert not manifest.exists()
+            elif row.weights_digest is not None:
+                into = {name: np.zeros(40, dtype=np.float32) for name in self.tensors[trial]}
+                load(f"t/{trial}", into=into, root=str(self.root))
+                for name, tensor in self.tensors[trial].items():
+                    np.testing.assert_array_equal(into[name], tensor)
+
+
+def agree(trials: Sequence[int]) -> Sequence[int]:
+    return trials
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Experiment:
+    """0 → 1 → 2 → 3, the last is the best."""
+    made = Experiment(tmp_path)
+    for trial in range(4):
+        made.train(trial, trial - 1 if trial else None, value=float(trial))
+    return made
+
+
+def test_all_is_the_default_and_removes_nothing(chain: Experiment) -> None:
+    keeper = WeightKeeper(chain.folder, chain.root, chain.ledger)
+    assert keeper.sweep(agree).doomed == ()
+    chain.check_all_but([])
+
+
+def test_a_sweep_leaves_the_files_that_kept_trials_refer_to(chain: Experiment) -> None:
+    keeper = chain.keeper(Policy(Keep.BEST, 1))
+    plan = keeper.plan()
+    assert not plan.done
+    chain.check_all_but([])
+    done = keeper.sweep(agree)
+    assert (done.doomed, done.nbytes, done.shared) == (plan.doomed, plan.nbytes, plan.shared)
+    assert [one.trial for one in done.doomed] == [0, 1, 2]
+    assert any("t/3" in users for users in done.shared.values())
+    chain.check_all_but([0, 1, 2])
+    assert keeper.removed_paths() == {"t/0": 0, "t/1": 1, "t/2": 2}
+    assert keeper.removed_trials() == {0, 1, 2}
+    assert keeper.sweep(agree).doomed == ()
+
+
+def test_what_was_left_for_a_child_goes_with_the_child(chain: Experiment) -> None:
+    keeper = chain.keeper(Policy(Keep.BEST, 1))
+    keeper.sweep(agree)
+    assert any((chain.root / "t/1").iterdir())
+    chain.train(4, value=9.0)
+    done = keeper.sweep(agree)
+    assert [one.trial for one in done.doomed] == [3]
+    assert done.nbytes > done.doomed[0].nbytes
+    assert {f.parent.name for f in chain.root.rglob("*") if f.is_file()} == {"4"}
+
+
+def test_a_running_childs_parent_stays_with_what_it_inherited(chain: Experiment) -> None:
+    chain.train(4, parent=2, live=True)
+    done = chain.keeper(Policy(Keep.BEST, 1)).sweep(agree)
+    assert [one.trial for one in done.doomed] == [0, 1]
+    chain.check_all_but([0, 1])
+    # The child comes to its end after the sweep, and inherits from what is left.
+    chain.train(4, parent=2)
+    chain.check_all_but([0, 1])
+
+
+def test_what_the_head_does_not_grant_stays(chain: Experiment) -> None:
+    asked: list[int] = []
+
+    def announce(trials: Sequence[int]) -> list[int]:
+        asked.extend(trials)
+        assert chain.ledger.removed == {}, "announced before it is written down"
+        return [trial for trial in trials if trial != 1]
+
+    done = chain.keeper(Policy(Keep.BEST, 1)).sweep(announce)
+    assert asked == [0, 1, 2]
+    assert [one.trial for one in done.doomed] == [0, 2]
+    chain.check_all_but([0, 2])
+
+
+def test_pins_outlive_the_policy(chain: Experiment) -> None:
+    keeper = chain.keeper(Policy(Keep.BEST, 1))
+    keeper.pin(1, "baseline")
+    assert keeper.pins() == {1: "baseline"}
+    keeper.sweep(agree)
+    chain.check_all_but([0, 2])
+    keeper.unpin(1)
+    keeper.sweep(agree)
+    chain.check_all_but([0, 1, 2])
+
+
+def test_what_cannot_be_pinned(chain: Experiment) -> None:
+    keeper = chain.keeper(Policy(Keep.BEST, 1))
+    keeper.sweep(agree)
+    chain.ledger.rows[9] = LedgerRow(9)
+    for trial, words in ((0, "are gone"), (9, "saves no weights"), (77, "no trial 77")):
+        with pytest.raises(UserError, match=words):
+            keeper.pin(trial)
+    with pytest.raises(UserError, match="not pinned"):
+        keeper.unpin(3)
+
+
+def test_an_unreadable_manifest_stops_the_sweep(chain: Experiment) -> None:
+    (chain.root / "t/3/manifest.json").write_text("{")
+    with pytest.raises(BackendError, match="nothing was removed"):
+        chain.keeper(Policy(Keep.BEST, 1)).sweep(agree)
+    assert chain.ledger.removed == {}
+    assert all((chain.root / f"t/{t}/manifest.json").exists() for t in range(4))
+
+
+def test_a_kept_manifest_that_is_missing_stops_the_sweep(chain: Experiment) -> None:
+    (chain.root / "t/3/manifest.json").unlink()
+    with pytest.raises(BackendError, match="nothing was removed"):
+        chain.keeper(Policy(Keep.BEST, 1)).sweep(agree)
+    assert all((chain.root / f"t/{t}/manifest.json").exists() for t in range(3))
+
+
+def test_two_keepers_do_not_work_at_once(chain: Experiment) -> None:
+    with FileLock(chain.folder / LOCK_NAME), pytest.raises(PassingBackendError, match="another"):
+        chain.keeper(Policy(Keep.BEST, 1)).sweep(agree)
+    chain.keeper(Policy(Keep.BEST, 1)).sweep(agree)
+
+
+class _Cut(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("survived", range(6))
+def test_a_removal_that_was_cut_is_finished(
+    chain: Experiment, monkeypatch: pytest.MonkeyPatch, survived: int
+) -> None:
+    real, left = os.unlink, [survived]
+
+    def unlink(path: str, **kwargs: int) -> None:
+        if str(chain.root) in str(path):
+            if not left[0]:
+                raise _Cut
+            left[0] -= 1
+        real(path, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", unlink)
+        try:
+            chain.keeper(Policy(Keep.BEST, 1)).sweep(agree)
+        except _Cut:
+            chain.check_all_but(
+                [t for t in (0, 1, 2) if not (chain.root / f"t/{t}/manifest.json").exists()]
+            )
+    after = chain.keeper(Policy(Keep.BEST, 1))
+    assert after.removed_trials() == {0, 1, 2}
+    after.finish_removals()
+    chain.check_all_but([0, 1, 2])
+    assert all(one.removed_at is not None for one in chain.ledger.removals())
+    assert after.finish_removals() == 0
+
+
+def test_disk_use(chain: Experiment) -> None:
+    keeper = chain.keeper(Policy(Keep.BEST, 1))
+    use = keeper.disk_use()
+    on_disk = sum(f.stat().st_size for f in chain.root.rglob("*") if f.is_file())
+    assert use.total_bytes == on_disk
+    assert use.trials[0].inherited_bytes == 0
+    assert use.trials[3].inherited_bytes > 0
+    keeper.sweep(agree)
+    after = keeper.disk_use()
+    assert [t.trial for t in after.trials] == [3]
+    assert after.removed_bytes > 0
+    (chain.root / "t/3/manifest.json").write_text("{")
+    assert "manifest" in keeper.disk_use().trials[0].problem
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    parents=st.lists(st.integers(-2, 7), min_size=2, max_size=9),
+    values=st.lists(st.integers(0, 9), min_size=9, max_size=9),
+    live=st.sets(st.integers(0, 8)),
+    policy=st.builds(Policy, st.sampled_from(list(Keep)), st.integers(1, 3)),
+    refused=st.sets(st.integers(0, 8)),
+)
+def test_whatever_is_kept_can_be_loaded(
+    tmp_path_factory: pytest.TempPathFactory,
+    parents: list[int],
+    values: list[int],
+    live: set[int],
+    policy: Policy,
+    refused: set[int],
+) -> None:
+    made = Experiment(tmp_path_factory.mktemp("sweep"))
+    running: set[int] = set()
+    for trial, wish in enumerate(parents):
+        able = [t for t in range(trial) if t not in running]
+        parent = wish if wish in able else None
+        if trial in live:
+            running.add(trial)
+        made.train(trial, parent, float(values[trial]), live=trial in live)
+    keeper = made.keeper(policy)
+    done = keeper.sweep(lambda trials: [t for t in trials if t not in refused])
+    gone = [one.trial for one in done.doomed]
+    assert not set(gone) & refused
+    made.check_all_but(gone)
+    for trial in sorted(running):  # they end, and inherit from their parents' weights
+        made.train(trial, made.ledger.rows[trial].parent, float(values[trial]))
+    made.check_all_but(gone)
+    gone += [one.trial for one in keeper.sweep(lambda trials: trials).doomed]
+    made.check_all_but(gone)
