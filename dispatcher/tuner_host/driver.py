@@ -27,7 +27,7 @@ from dispatcher.tuner_host.messages import (
     encode,
 )
 
-#: As in main.py, which only the child imports.
+#: As in ending.py, which only the child imports.
 EXIT_BROKEN = 66
 
 #: How much of the process's last words a report of its end holds.

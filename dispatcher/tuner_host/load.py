@@ -80,8 +80,7 @@ def _find_class(config: TunerHostConfig | AssessorSpec) -> type:
         raise TunerCodeError(f"the tuner's code directory {folder} is not there")
     if config.file and not Path(config.file).is_file():
         raise TunerCodeError(f"the tuner's file {config.file} is not there")
-    user_folder = UserFolder(folder.resolve())
-    user_folder.install()
+    user_folder = UserFolder.at(folder)
     try:
         if config.file:
             module = user_folder.load_file(Path(config.file).resolve())

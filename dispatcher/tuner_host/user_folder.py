@@ -22,26 +22,38 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-#: Colliding modules live under this name, so that both can be loaded.
+#: Colliding modules live under a name that begins so, that both can be loaded.
 PREFIX = "bequeath_user_code"
 
 _OURS = frozenset({"dispatcher", "tuners", "trial_runtime", "nfs_setup"})
 
 
 class UserFolder(importlib.abc.MetaPathFinder):
-    """Makes one folder importable. One per process; :meth:`install` puts it in place."""
+    """Makes one folder importable: :meth:`at`. Tuner and assessor may have one each."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, prefix: str) -> None:
         self.folder = folder
+        self.prefix = prefix
         self.colliding = frozenset(name for name in _top_names(folder) if self._collides(name))
 
-    def install(self) -> None:
-        """Let imports find the folder."""
+    @classmethod
+    def at(cls, folder: Path) -> UserFolder:
+        """The folder, which imports find from now on."""
+        folder = folder.resolve()
+        known = _installed.get(folder)
+        if known is None:
+            number = len(_installed)
+            known = cls(folder, f"{PREFIX}{number or ''}")
+            known._install()
+            _installed[folder] = known
+        return known
+
+    def _install(self) -> None:
         sys.path.append(str(self.folder))
         if self.colliding:
-            root = ModuleType(PREFIX, "Modules of the tuner's folder whose names were taken.")
+            root = ModuleType(self.prefix, "Modules of the tuner's folder whose names were taken.")
             root.__path__ = [str(self.folder)]
-            sys.modules[PREFIX] = root
+            sys.modules[self.prefix] = root
             sys.meta_path.insert(0, self)
 
     def load(self, name: str) -> ModuleType:
@@ -55,7 +67,8 @@ class UserFolder(importlib.abc.MetaPathFinder):
             known = importlib.util.find_spec(self.known_as(name))
             if known is not None and known.origin == str(file):
                 return self.load(name)  # its neighbours may import it, too
-        plain = f"{PREFIX}_file"  # no name that any import could mean
+        word = "".join(letter if letter.isalnum() else "_" for letter in name)
+        plain = f"{self.prefix}_file_{word}"  # no name that any import could mean
         spec = importlib.util.spec_from_file_location(plain, file)
         if spec is None or spec.loader is None:
             raise ImportError(f"{file} is no Python file")
@@ -69,7 +82,7 @@ class UserFolder(importlib.abc.MetaPathFinder):
     def known_as(self, name: str) -> str:
         """The name under which ``sys.modules`` knows the module the folder means by ``name``."""
         top = name.partition(".")[0]
-        return f"{PREFIX}.{name}" if top in self.colliding and self._holds(name) else name
+        return f"{self.prefix}.{name}" if top in self.colliding and self._holds(name) else name
 
     # ---- the finder ----------------------------------------------------------------------
 
@@ -78,7 +91,7 @@ class UserFolder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         """Find modules of the folder; they get our ``__import__``, whatever they are called."""
         top = fullname.partition(".")[0]
-        if top == PREFIX:
+        if top == self.prefix:
             spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         elif path is None and top in sys.stdlib_module_names:
             return None
@@ -115,7 +128,7 @@ class UserFolder(importlib.abc.MetaPathFinder):
         if fromlist:
             return builtins.__import__(known, globals, locals, fromlist, 0)
         importlib.import_module(known)
-        return sys.modules[f"{PREFIX}.{name.partition('.')[0]}"]
+        return sys.modules[f"{self.prefix}.{name.partition('.')[0]}"]
 
     # ---- what is in the folder -----------------------------------------------------------
 
@@ -138,6 +151,9 @@ class UserFolder(importlib.abc.MetaPathFinder):
         return spec is not None and spec.origin is not None and not self._is_inside(spec)
 
 
+_installed: dict[Path, UserFolder] = {}
+
+
 class _Loader(importlib.machinery.SourceFileLoader):
     """Runs a module of the folder under the folder's import statement."""
 
@@ -148,7 +164,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         self._folder._prepare(module)
         super().exec_module(module)
-        _, _, plain = module.__name__.partition(f"{PREFIX}.")
+        _, _, plain = module.__name__.partition(f"{self._folder.prefix}.")
         if plain and "__getattr__" not in module.__dict__:
             module.__dict__["__getattr__"] = _fallback(module.__name__, plain)
 

@@ -1,0 +1,268 @@
+"""The parts of the tuner host's process, joined; which thread does what.
+
+- The main thread builds the tuner, restores it, then delivers results for ever.
+- ``tuner-io`` talks to the head, and looks after batons, foreign waits and the deadline.
+- ``tuner-req-<id>`` runs the request of that number.
+- ``tuner-assessor`` looks at intermediate results, if there is an assessor.
+- ``tuner-exit`` calls ``_on_exit`` when the head says that it is over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import traceback
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from dispatcher.core.actions import (
+    AnswerWait,
+    AskStacks,
+    Assess,
+    CancelRequest,
+    Deliver,
+    OpenGate,
+    OpenRequest,
+    TellSearchSpace,
+)
+from dispatcher.core.events import RequestEnd, RequestFailed, StacksReported, TunerHostReady
+from dispatcher.core.ids import TrialId
+from dispatcher.errors import BequeathError, InternalError, TunerCodeError
+from dispatcher.tuner_host import load, restore
+from dispatcher.tuner_host.assessing import Assessing
+from dispatcher.tuner_host.config import TunerHostConfig
+from dispatcher.tuner_host.delivery import Delivery
+from dispatcher.tuner_host.ending import EXIT_BROKEN, EXIT_INTERNAL, Ending, log
+from dispatcher.tuner_host.floor import Floor
+from dispatcher.tuner_host.foreign_waits import ForeignWaits
+from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.io_loop import GATHER_S, SECOND_HALF_S, IoLoop
+from dispatcher.tuner_host.messages import Hello, Note, Shutdown, TunerBroken
+from dispatcher.tuner_host.outbox import Outbox
+from dispatcher.tuner_host.proposals import ProposalRules
+from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.request_threads import RequestThreads
+from dispatcher.tuner_host.requests import Requests
+from dispatcher.tuner_host.signatures import TunerCalls
+from dispatcher.tuner_host.snapshots import Snapshots
+from dispatcher.tuner_host.stacks import stacks
+from dispatcher.tuner_host.tracebacks import describe
+from trial_runtime.endpoint import connect
+
+_SERIAL = "multiThread is false: all tuner calls run one after another in one thread"
+
+
+class Host:
+    """Joins the parts of the process."""
+
+    def __init__(self, config: TunerHostConfig) -> None:
+        self._config = config
+        self._outbox = Outbox()
+        self._floor = Floor()
+        self._gate = Gate(self._floor, refusal="" if config.multi_thread else _SERIAL)
+        self._foreign = ForeignWaits(self._floor)
+        self._live: dict[int, Request] = {}  # from OpenRequest to just before its answer
+        self._early: deque[Any] = deque()  # what the head said before the tuner was built
+        self._ending = Ending(self._gate)
+        self._ready = False
+        self._assessing: Assessing | None = None
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._io = IoLoop(
+            connect(self._context, config.endpoint),
+            self._outbox,
+            take=self._take,
+            due=self._due,
+            head_pipe=config.head_pipe,
+            orphaned=lambda: os._exit(0),
+        )
+
+    # ---- the main thread -----------------------------------------------------------------
+
+    def run(self) -> None:
+        """Never returns."""
+        self._outbox.say(Hello(os.getpid()))
+        io_thread = threading.Thread(target=self._talk, name="tuner-io", daemon=True)
+        io_thread.start()
+        try:
+            self._set_up()
+        except BequeathError as error:
+            self._broken(str(error), io_thread)
+        self._ready = True
+        self._outbox.say(TunerHostReady())
+        self._delivery.serve()
+
+    def _set_up(self) -> None:
+        config = self._config
+        calls = load.build(config)
+        load.install_gate(calls.tuner, self._gate, config.seed)
+        self._assemble(calls)
+        if config.assessor is not None:
+            assessor = load.build_assessor(config.assessor)
+            self._assessing = Assessing(assessor, self._outbox.say, self._note)
+        try:
+            calls.update_search_space(json.loads(config.search_space))
+        except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
+            text = f"the tuner does not take the search space\n{describe(error)}"
+            raise TunerCodeError(text) from None
+        if config.restore and Path(config.restore).exists():
+            self._restore(restore.read(Path(config.restore)))
+
+    def _assemble(self, calls: TunerCalls) -> None:
+        config = self._config
+        rules = ProposalRules(
+            config.weights_root,
+            config.save_key,
+            config.restore_key,
+            config.weights_read_roots,
+            config.max_parameters_bytes,
+        )
+        self._calls = calls
+        self._requests = Requests(calls, self._gate, self._floor, rules, self._over)
+        self._threads = RequestThreads(self._requests.run, self._floor, self._note)
+        self._snapshots = Snapshots(
+            calls,
+            self._floor,
+            config.snapshot_every,
+            config.snapshot_period_s,
+            after=self._threads.kick,
+            note=self._note,
+        )
+        self._delivery = Delivery(
+            calls,
+            self._gate,
+            self._outbox,
+            self._snapshots,
+            self._requests.generated,
+            self._requests.run,
+        )
+
+    def _restore(self, past: restore.RestoreFile) -> None:
+        start = self._threads.open if self._config.multi_thread else self._requests.run
+        repeat = restore.Restore(
+            self._requests, self._gate, start, self._note, self._config.replay_call_timeout_s
+        )
+        try:
+            repeat.carry_out(past)
+        except InternalError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
+            raise TunerCodeError(f"the tuner cannot be restored\n{describe(error)}") from None
+
+    def _broken(self, reason: str, io_thread: threading.Thread) -> None:
+        if self._config.failure_file:
+            Path(self._config.failure_file).write_text(reason, "utf-8", "backslashreplace")
+        log(reason)
+        self._outbox.say(TunerBroken(reason))
+        self._io.stop()
+        io_thread.join(2.0)
+        os._exit(EXIT_BROKEN)
+
+    # ---- any thread ----------------------------------------------------------------------
+
+    def _note(self, text: str) -> None:
+        log(f"bequeath: {text}")
+        self._outbox.say(Note(text))
+
+    def _say(self, event: object) -> None:
+        """What requests say: at once, or gathered while many speak one after another."""
+        if self._floor.crowded() or self._threads.crowded():
+            self._io.say_in_crowd(event)
+        else:
+            self._outbox.say(event)
+
+    def _over(self, request: Request) -> None:
+        if self._live.get(request.trial) is request:
+            del self._live[request.trial]
+        self._ending.over(request)
+
+    # ---- the I/O thread ------------------------------------------------------------------
+
+    def _talk(self) -> None:
+        try:
+            self._io.run()
+            self._io.close()
+            self._context.term()
+        except BaseException:  # noqa: BLE001 - top of the thread: without it nothing goes on
+            traceback.print_exc()
+            os._exit(EXIT_INTERNAL)
+
+    def _due(self) -> float | None:
+        due = [self._ending.due()]
+        if self._ready:
+            while self._early:
+                self._obey(self._early.popleft())
+            due.append(self._threads.overdue())
+            due.append(SECOND_HALF_S if self._delivery.busy() else None)
+            due.append(self._foreign.look())
+            due.append(GATHER_S if self._threads.crowded() else None)
+        due.append(self._floor.overdue())
+        due.append(GATHER_S if self._floor.crowded() else None)
+        return min((one for one in due if one is not None), default=None)
+
+    def _take(self, message: Any) -> None:
+        if isinstance(message, Shutdown):
+            on_exit = self._calls.on_exit if self._ready else _nothing
+            self._ending.begin(message.deadline_s, on_exit)
+        elif self._ready and not self._early:
+            self._obey(message)
+        else:
+            self._early.append(message)
+
+    def _obey(self, message: Any) -> None:
+        match message:
+            case OpenRequest(trial=trial):
+                self._open(trial)
+            case CancelRequest(trial=trial):
+                self._cancel(trial)
+            case AnswerWait():
+                self._gate.answer(message)
+            case Deliver() | TellSearchSpace():
+                self._delivery.put(message)
+                if self._assessing is not None and isinstance(message, Deliver):
+                    self._assessing.put(message)
+            case Assess():
+                if self._assessing is not None:
+                    self._assessing.put(message)
+            case OpenGate(trial=trial, verdict=verdict):
+                self._gate.open(trial, verdict)
+            case AskStacks(trials=trials):
+                self._report_stacks(trials)
+            case _:
+                raise InternalError(f"the head said {message!r}")
+
+    def _open(self, trial: int) -> None:
+        request = Request(trial, self._say)
+        self._live[trial] = request
+        self._gate.opened(trial)
+        if self._config.multi_thread:
+            self._threads.open(request)
+        else:
+            self._delivery.put(request)
+
+    def _cancel(self, trial: int) -> None:
+        request = self._live.get(trial)
+        if request is None:
+            return  # answered already
+        if self._config.multi_thread and self._threads.withdraw(request):
+            del self._live[trial]
+            self._outbox.say(RequestFailed(TrialId(trial), RequestEnd.CANCELLED))
+        else:
+            self._gate.cancel(request)
+
+    def _report_stacks(self, trials: tuple[TrialId, ...]) -> None:
+        threads = {}
+        for trial in trials:
+            request = self._live.get(trial)
+            if request is not None:
+                threads[int(trial)] = request.thread
+            elif self._delivery.current == trial:
+                threads[int(trial)] = self._delivery.thread
+        self._outbox.say(StacksReported(stacks(threads, self._gate, self._calls.tuner)))
+
+
+def _nothing() -> None:
+    """What is called in place of the ``_on_exit`` of a tuner that is not built yet."""
