@@ -80,6 +80,8 @@ def _counts(state: State, event: e.Event) -> bool:
         raise InvalidTransition(f"{type(event).__name__} names trial {event.trial}, which is not")  # type: ignore[union-attr]
     if isinstance(event, table.ATTEMPT_EVENTS) and event.attempt != trial.attempt:
         return False  # promise 3: one attempt is believed
+    if isinstance(event, table.HOST_WORDS) and not state.host_ready:
+        return False
     if trial.state in legal:
         objection = table.objection(trial, event)
         if objection:

@@ -50,6 +50,19 @@ LATE: dict[type, frozenset[S]] = {
     e.TrialStopRequested: frozenset({S.DELIVERING, S.ENDED}),
 }
 
+#: Words of the tuner's process. While none is ready they are those of one that is gone: what
+#: it thought and was told went with it, and its successor is asked and told again.
+HOST_WORDS = (
+    e.WaitStarted,
+    e.WaitGivenUp,
+    e.ForeignWaitSeen,
+    e.ForeignWaitOver,
+    e.Proposed,
+    e.RequestFailed,
+    e.ResultDelivered,
+    e.EndDelivered,
+)
+
 #: Events that speak for one attempt: counted for the newest attempt only.
 ATTEMPT_EVENTS = (
     e.AttemptStarted,

@@ -1,0 +1,67 @@
+"""A journal that forgets when its process ends, and is otherwise :class:`SqliteJournal`'s twin.
+
+Events go through the codec, so that what would not survive the disk does not survive here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from dispatcher import codec
+from dispatcher.core.events import NOT_JOURNALLED, AttemptEnded, MetricReported
+from dispatcher.core.model import EndReason, Trial, TrialState
+from dispatcher.ports import Entry, JournalRow, Snapshot
+
+
+class MemoryJournal:
+    """Implements :class:`dispatcher.ports.Journal`."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, float, str, bytes]] = []
+        self._metrics: dict[tuple[int, int], tuple[int, str]] = {}
+        self._running: dict[int, int] = {}  # trial → attempt, from the touched records
+        self._snapshots: list[Snapshot] = []
+        self.appends = 0
+
+    def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
+        """See the Protocol."""
+        self.appends += 1
+        for at, event, counted in entries:
+            if isinstance(event, MetricReported) and counted:
+                self._metrics[event.trial, event.attempt] = (event.seq, event.value)
+            if not isinstance(event, NOT_JOURNALLED):
+                row = (len(self._rows) + 1, at, type(event).__name__, codec.encode(event))
+                self._rows.append(row)
+        for trial in touched:
+            if trial.state is TrialState.RUNNING:
+                self._running[trial.id] = trial.attempt
+            else:
+                self._running.pop(trial.id, None)
+        return len(self._rows)
+
+    def rows(self, after: int = 0) -> Iterator[JournalRow]:
+        """See the Protocol; the metric that an early stop was judged by comes before the stop."""
+        for number, at, kind, payload in self._rows[after:]:
+            event = codec.decode(kind, payload)
+            if isinstance(event, AttemptEnded) and event.reason is EndReason.STOPPED_EARLY:
+                metric = self._metrics.get((event.trial, event.attempt))
+                if metric is not None:
+                    last = MetricReported(event.trial, event.attempt, (1 << 63) - 1, metric[1])
+                    yield JournalRow(number, at, last)
+            yield JournalRow(number, at, event)
+
+    def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
+        """See the Protocol."""
+        keys = {(trial, attempt) for trial, attempt in self._running.items()}
+        return {key: value for key, value in self._metrics.items() if key in keys}
+
+    def save_snapshot(self, snapshot: Snapshot) -> None:
+        """See the Protocol."""
+        self._snapshots = [*self._snapshots, snapshot][-2:]
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """See the Protocol."""
+        return self._snapshots[-1] if self._snapshots else None
+
+    def close(self) -> None:
+        """Nothing to close."""

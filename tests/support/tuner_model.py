@@ -1,0 +1,274 @@
+"""A tuner host by dice: an author's code as a generator a request, deliveries in line, gates
+opened on the spot, and crashes after which a new process is restored from the journal."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from dispatcher import codec
+from dispatcher.channel import Said
+from dispatcher.core import actions as a
+from dispatcher.core import events as e
+from dispatcher.core.model import Verdict
+from dispatcher.core.waits import resolve
+from dispatcher.history import tuner_calls
+from dispatcher.ports import JournalRow
+from tests.support.checker import Call
+
+if TYPE_CHECKING:
+    from tests.support.world import World
+
+#: What an author's generator yields: ("think", s), ("stand", s), ("wait", parents, mode).
+Script = Generator[tuple[Any, ...], str, e.Event]
+
+
+class _Process:
+    """One life of the host."""
+
+    def __init__(self, calls: list[Call]) -> None:
+        self.calls = calls
+        self.verdicts: dict[int, Verdict] = {}
+        self.scripts: dict[int, Script] = {}
+        self.waits: dict[int, tuple[int, tuple[int, ...], str]] = {}
+        self.tickets: dict[int, int] = {}
+        self.line: deque[a.Deliver] = deque()
+        self.busy = False
+        self.alive = True
+        self.last_arrival = 0.0  # words upwards, and orders downwards, keep their order
+        self.last_order = 0.0
+        self.proposed: list[int] = []
+
+
+class TunerModel:
+    """Implements :class:`dispatcher.ports.TunerPort`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._process: _Process | None = None
+        self._launches = 0
+        self.opened: list[int] = []
+
+    @property
+    def calls(self) -> list[Call]:
+        """What the newest process was told, what it was restored with included."""
+        assert self._process is not None
+        return self._process.calls
+
+    # -- the port --------------------------------------------------------------------------
+
+    def perform(self, action: a.TunerAction) -> None:
+        if isinstance(action, a.LaunchTuner):
+            self._launch()
+            return
+        process = self._process
+        if process is None or not process.alive:
+            return
+        delay = self._world.rng.expovariate(1 / 0.01)
+        process.last_order = max(process.last_order, self._world.now + delay)
+
+        def arrive() -> None:
+            if process.alive:
+                self._hear(process, action)
+
+        self._world.at(process.last_order, arrive)
+
+    def flush(self) -> None:
+        """Everything went out at once."""
+
+    def receive(self, payload: bytes) -> list[e.Event]:
+        return codec.decode_batch(payload)
+
+    def check(self) -> list[e.Event]:
+        return []
+
+    def close(self, deadline_s: float) -> None:
+        """Never closed."""
+
+    # -- fate ------------------------------------------------------------------------------
+
+    def new_head(self) -> None:
+        """The host ends with its head."""
+        if self._process is not None:
+            self._process.alive = False
+
+    def crash(self) -> list[Said] | None:
+        process = self._process
+        if process is not None and process.alive:
+            process.alive = False
+            assert self._world.engine is not None
+            self._world.engine.post(e.TunerHostLost("segmentation fault"))
+        return None
+
+    def _launch(self) -> None:
+        if self._process is not None:
+            self._process.alive = False
+        rows = [JournalRow(*row) for row in self._world.journal.rows()]
+        calls: list[Call] = []
+        for call in tuner_calls(rows):
+            if call[0] == "result":
+                calls.append(("result", call[1], call[3]))
+            elif call[0] == "end":
+                calls.append(("end", call[1], call[2]))
+        process = self._process = _Process(calls)
+        process.proposed = [r.event.trial for r in rows if isinstance(r.event, e.Proposed)]
+        self._later(process, 0.3, lambda: self._say(process, e.TunerHostReady()))
+
+    # -- one process -----------------------------------------------------------------------
+
+    def _later(self, process: _Process, scale: float, do: Callable[[], None]) -> None:
+        def then() -> None:
+            if process.alive:
+                do()
+
+        self._world.later(self._world.rng.expovariate(1 / scale), then)
+
+    def _say(self, process: _Process, *events: Any) -> None:
+        payload = codec.encode_batch(list(events))
+        delay = self._world.rng.expovariate(1 / 0.01)
+        process.last_arrival = max(process.last_arrival, self._world.now + delay)
+
+        def arrive() -> list[Said] | None:
+            return [Said("tuner", b"tuner", payload)] if process.alive else None
+
+        self._world.at(process.last_arrival, arrive)
+
+    def _hear(self, process: _Process, action: a.TunerAction) -> None:
+        match action:
+            case a.OpenRequest(trial=trial):
+                self.opened.append(trial)
+                process.scripts[trial] = self._author(process, trial)
+                self._go_on(process, trial, "begin")
+            case a.CancelRequest(trial=trial):
+                process.scripts.pop(trial, None)
+                process.waits.pop(trial, None)
+            case a.AnswerWait(trial=trial, ticket=ticket):
+                wait = process.waits.get(trial)
+                if wait is not None and wait[0] == ticket:
+                    del process.waits[trial]
+                    self._go_on(process, trial, action.kind)
+            case a.Deliver():
+                process.line.append(action)
+                self._serve(process)
+            case a.OpenGate(trial=trial, verdict=verdict):
+                process.verdicts[trial] = verdict
+                self._wake(process)
+            case _:
+                pass
+
+    def _serve(self, process: _Process) -> None:
+        if process.busy or not process.line:
+            return
+        process.busy = True
+        work = process.line.popleft()
+        rng, odds = self._world.rng, self._world.odds
+
+        def error() -> str:
+            return "ValueError: no" if rng.random() < odds.tuner_raises else ""
+
+        def result() -> None:
+            if work.value is not None and not work.result_delivered:
+                process.calls.append(("result", work.trial, work.value))
+                self._say(process, e.ResultDelivered(work.trial, error()))
+            self._later(process, 0.02, end)
+
+        def end() -> None:
+            process.calls.append(("end", work.trial, work.success))
+            self._say(process, e.EndDelivered(work.trial, error()))
+            process.verdicts[work.trial] = work.verdict
+            process.busy = False
+            self._wake(process)
+            self._serve(process)
+
+        self._later(process, 0.02, result)
+
+    def _wake(self, process: _Process) -> None:
+        for trial, (_, parents, mode) in list(process.waits.items()):
+            answer = resolve(parents, mode, process.verdicts.get)  # type: ignore[arg-type]
+            if answer.kind != "pending":
+                del process.waits[trial]
+                self._go_on(process, trial, answer.kind)
+
+    def _go_on(self, process: _Process, trial: int, answer: str) -> None:
+        script = process.scripts.get(trial)
+        if script is None:
+            return
+        try:
+            step = next(script) if answer == "begin" else script.send(answer)
+        except StopIteration as stop:
+            process.scripts.pop(trial, None)
+            if isinstance(stop.value, e.Proposed):
+                process.proposed.append(trial)
+            self._say(process, stop.value)
+            return
+        if step[0] == "wait":
+            self._wait(process, trial, step[1], step[2])
+            return
+        if step[0] == "stand":
+            self._say(process, e.ForeignWaitSeen(trial))  # type: ignore[arg-type]
+
+        def on() -> None:
+            if step[0] == "stand" and self._world.rng.random() < 0.5:
+                self._say(process, e.ForeignWaitOver(trial))  # type: ignore[arg-type]
+            self._go_on(process, trial, "on")
+
+        self._later(process, step[1], on)
+
+    def _wait(self, process: _Process, trial: int, parents: tuple[int, ...], mode: str) -> None:
+        known = resolve(parents, mode, process.verdicts.get)  # type: ignore[arg-type]
+        if known.kind != "pending" and trial not in parents:
+            self._go_on(process, trial, known.kind)
+            return
+        ticket = process.tickets[trial] = process.tickets.get(trial, 0) + 1
+        process.waits[trial] = (ticket, parents, mode)
+        self._say(process, e.WaitStarted(trial, ticket, parents, mode))  # type: ignore[arg-type]
+        if self._world.rng.random() < 0.1:
+            self._later(process, 2.0, lambda: self._give_up(process, trial, ticket))
+
+    def _give_up(self, process: _Process, trial: int, ticket: int) -> None:
+        wait = process.waits.get(trial)
+        if wait is not None and wait[0] == ticket:
+            del process.waits[trial]
+            self._say(process, e.WaitGivenUp(trial, ticket))  # type: ignore[arg-type]
+            self._go_on(process, trial, "timeout")
+
+    # -- the author ------------------------------------------------------------------------
+
+    def _author(self, process: _Process, trial: Any) -> Script:
+        rng, odds = self._world.rng, self._world.odds
+        yield ("think", 0.05)
+        dice = rng.random()
+        if dice < odds.not_now:
+            return e.RequestFailed(trial, e.RequestEnd.NOT_NOW)
+        if dice < odds.not_now + odds.tuner_raises:
+            kind = rng.choice((e.RequestEnd.ERROR, e.RequestEnd.NONSENSE))
+            return e.RequestFailed(trial, kind, "Traceback\nValueError: no")
+        what = rng.random()
+        if what < 0.05:
+            yield ("stand", rng.choice((0.2, 3.0)))
+        others = range(max(0, trial - 8), trial + 3)  # itself and later ones among them
+        if what < 0.45:
+            count = rng.choice((1, 1, 1, 2, 3))
+            parents = tuple(rng.sample(others, min(count, len(others))))
+            answer = yield ("wait", parents, rng.choice(("all", "any")))
+            if answer == "timeout":
+                return e.Proposed(trial, "{}", f"t/{trial}")
+            if answer != "granted":
+                if rng.random() < 0.3:
+                    return e.Proposed(trial, "{}", f"t/{trial}")
+                return e.RequestFailed(trial, e.RequestEnd.ABANDONED, parent=parents[0])
+            good = [p for p in parents if p in process.verdicts and process.verdicts[p].ok]
+            return self._child(process, trial, good or list(parents))
+        if what < 0.65:
+            return self._child(process, trial, process.proposed[-6:])
+        if what < 0.75:
+            return e.Proposed(trial, "{}")
+        return e.Proposed(trial, "{}", f"t/{trial}")
+
+    def _child(self, process: _Process, trial: Any, parents: list[int]) -> e.Event:
+        choice = [p for p in parents if p in process.proposed]
+        if not choice:
+            return e.Proposed(trial, "{}", f"t/{trial}")
+        parent = self._world.rng.choice(choice)
+        return e.Proposed(trial, "{}", f"t/{trial}", f"t/{parent}")
