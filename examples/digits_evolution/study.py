@@ -1,0 +1,151 @@
+"""Measures what inheritance is worth: sweep, baseline, evolution with and without it.
+
+``python study.py`` runs every trial in this process, one after another on one core; with
+``--dispatch`` each search is an experiment of bequeath, two trials at a time. Writes
+``results.json`` and the table ``results.md``. See README.md for what the columns mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import report
+import trial
+import tuner as tuners_here
+
+from trial_runtime import weights
+from tuners import NoMoreTrialError, Tuner
+
+HERE = Path(__file__).resolve().parent
+EVOLUTION = {"population_size": 6, "sample_size": 4}
+
+
+class EndedGate:
+    """The gate of a search whose trials run one after another: every parent has ended."""
+
+    def wait(self, parents: tuple[int, ...], mode: str, timeout: float | None) -> list[int]:
+        return list(parents)
+
+
+def in_process(tuner_class: type[Tuner], arguments: dict[str, Any]) -> Iterator[dict[str, float]]:
+    """Runs a search in this process; yields each trial's result in order."""
+    tuner = tuner_class(**arguments)
+    tuner._bequeath_gate = EndedGate()
+    seed = arguments["seed"] * 100_000
+    with tempfile.TemporaryDirectory() as root:
+        parameter_id = 0
+        while True:
+            try:
+                parameters = tuner.generate_parameters(parameter_id)
+            except NoMoreTrialError:
+                return
+            result = trial.run(
+                parameters, seed + parameter_id, *_weights_of(parameters, Path(root))
+            )
+            tuner.receive_trial_result(parameter_id, parameters, result)
+            tuner.trial_end(parameter_id, True)
+            yield result
+            parameter_id += 1
+
+
+def _weights_of(parameters: dict[str, Any], root: Path) -> tuple[Any, Any]:
+    def load() -> Any:
+        source = parameters.get("restore_path")
+        return weights.load(root / source, root=str(root)) if source else None
+
+    def save(state: Any) -> None:
+        weights.save(state, root / parameters["save_path"], root=str(root))
+
+    return load, save
+
+
+def dispatched(tuner_class: type[Tuner], arguments: dict[str, Any]) -> Iterator[dict[str, float]]:
+    """Runs a search as an experiment of bequeath; yields results in the order of their ends."""
+    from dispatcher import Experiment
+
+    with tempfile.TemporaryDirectory() as folder:
+        experiment = Experiment.from_file(
+            HERE / "experiment.yml",
+            tuner={"className": f"tuner:{tuner_class.__name__}", "classArgs": arguments},
+            maxTrialNumber=99_999,
+            seed=arguments["seed"],
+            experimentWorkingDirectory=folder,
+        )
+        experiment.run()
+        ended = [one for one in experiment.trials() if one.result is not None]
+        for one in sorted(ended, key=lambda one: one.ended_at):
+            yield one.result
+
+
+def search(runner: Any, tuner_class: type[Tuner], **arguments: Any) -> report.Search:
+    """Runs one search and keeps, trial by trial, core-seconds so far and the best so far."""
+    spent, best, test, path = 0.0, 0.0, 0.0, []
+    for result in runner(tuner_class, arguments):
+        spent += result["core_s"]
+        if result["default"] > best:
+            best, test = result["default"], result["test"]
+        path.append((round(spent, 3), round(best, 4), round(test, 4)))
+    return report.Search(arguments["seed"], path)
+
+
+def study(options: argparse.Namespace) -> dict[str, Any]:
+    runner = dispatched if options.dispatch else in_process
+    budget = {"budget_s": options.budget_s}
+    seeds = range(options.seeds)
+
+    def searches(name: str, tuner_class: type[Tuner], **arguments: Any) -> list[report.Search]:
+        found = []
+        for seed in seeds:
+            found.append(search(runner, tuner_class, seed=seed, **budget, **arguments))
+            print(f"{name}, seed {seed}: {report.brief(found[-1])}", flush=True)
+        return found
+
+    sweep = {
+        epochs: searches(f"random, {epochs} epochs", tuners_here.DigitsRandom, epochs=epochs)
+        for epochs in options.epochs
+    }
+    best = report.best_epochs(sweep, options.budget_s)
+    evolve = tuners_here.DigitsEvolution
+    with_it = searches("evolution, inheriting", evolve, inherit=True, **EVOLUTION)
+    without = searches(
+        "evolution, from scratch",
+        evolve,
+        inherit=False,
+        founder_epochs=best,
+        child_epochs=best,
+        **EVOLUTION,
+    )
+    return {
+        "budget_s": options.budget_s,
+        "runner": runner.__name__,
+        "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "sweep": {str(epochs): [one.path for one in found] for epochs, found in sweep.items()},
+        "best_epochs": best,
+        "inheriting": [one.path for one in with_it],
+        "from_scratch": [one.path for one in without],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--budget-s", type=float, default=15.0, help="core-seconds a search")
+    parser.add_argument("--epochs", type=int, nargs="+", default=[20, 40, 80, 160])
+    parser.add_argument("--dispatch", action="store_true", help="run as experiments of bequeath")
+    parser.add_argument("--out", type=Path, default=HERE)
+    options = parser.parse_args()
+    results = study(options)
+    (options.out / "results.json").write_text(json.dumps(results) + "\n")
+    table = report.markdown(results)
+    (options.out / "results.md").write_text(table)
+    print(table)
+
+
+if __name__ == "__main__":
+    main()
