@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ def experiment(options: dict[str, Any], base: str) -> dict[str, Any]:
         "tuner": {
             "className": "tuners_for_benchmarks:Counting",
             "codeDirectory": str(TRIALS),
+            "classArgs": {
+                "idle_at": options["trials"] - 1,
+                "idle_s": 1.5 * options.get("idle_s", 0),
+            },
         },
         "trialFunction": options.get("function", "empty:train"),
         "trialCodeDirectory": str(TRIALS),
@@ -54,6 +59,8 @@ class Marks:
         self.over = 0
         self.samples: dict[int, dict[str, float]] = {}
         self.below: list[psutil.Process] = []
+        self.last = 0  # the trial after which `at_end` is called
+        self.at_end: Callable[[], None] = lambda: None
 
     def __call__(self, notice: Notice) -> None:
         if notice.kind is not NoticeKind.TRIAL_OVER:
@@ -63,12 +70,30 @@ class Marks:
             self.below = _tuner_host_and_agent()
         if self.over in self.at:
             self.samples[self.over] = self.sample()
+        if self.over == self.last:
+            self.at_end()
 
     def sample(self) -> dict[str, float]:
         """Wall seconds, and CPU seconds of head, tuner host and agent."""
         cpu = [sum(p.cpu_times()[:2]) for p in [psutil.Process(), *self.below]]
         return {"wall": time.perf_counter(), "cpu": sum(cpu), "head": cpu[0], "tuner": cpu[1],
                 "agent": cpu[2]}  # fmt: skip
+
+
+class Idle:
+    """Looks at this process's memory while the last trial of an experiment idles."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.before = 0
+        self.grown = 0
+
+    def watch(self) -> None:
+        """Called in the head's main thread: the engine goes on idling meanwhile."""
+        process = psutil.Process(os.getpid())
+        self.before = process.memory_info().rss
+        time.sleep(self._seconds)
+        self.grown = process.memory_info().rss - self.before
 
 
 def _tuner_host_and_agent() -> list[psutil.Process]:
@@ -89,12 +114,16 @@ def main() -> None:
         folder = create(config)
         marks = Marks(options["marks"])
         head = Head(folder, on_notice=marks)
+        idle = Idle(options["idle_s"]) if "idle_s" in options else None
+        if idle is not None:
+            marks.at_end, marks.last = idle.watch, options["trials"] - 1
         phase = head.run()
         result = {
             "phase": phase.value,
             "samples": marks.samples,
             "threads": threading.active_count(),
-            "rss_bytes": psutil.Process(os.getpid()).memory_info().rss,
+            "rss_bytes": idle.before if idle else psutil.Process(os.getpid()).memory_info().rss,
+            "idle_grown_bytes": idle.grown if idle else 0,
         }
     json.dump(result, sys.stdout)
 

@@ -4,13 +4,17 @@ from tuners import Tuner
 
 
 class Counting(Tuner):
-    """Proposes the parameter id."""
+    """Proposes the parameter id; trial ``idle_at`` is told to idle for ``idle_s`` seconds."""
+
+    def __init__(self, idle_at=-1, idle_s=0.0):
+        self.idle_at = idle_at
+        self.idle_s = idle_s
 
     def update_search_space(self, search_space):
         pass
 
     def generate_parameters(self, parameter_id):
-        return {"x": parameter_id}
+        return {"x": parameter_id, "idle_s": self.idle_s * (parameter_id == self.idle_at)}
 
     def receive_trial_result(self, parameter_id, parameters, value):
         pass
@@ -24,6 +28,7 @@ class Waiting(Counting):
     *i mod parents*."""
 
     def __init__(self, parents):
+        super().__init__()
         self.parents = parents
 
     def generate_parameters(self, parameter_id):

@@ -1,0 +1,190 @@
+"""Empty trials: how long one takes and what it costs, beside floors and peers of the same run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import Any
+
+from benchmarks.peer_runs import PeerResult, measure
+from benchmarks.rows import Row, median, row
+
+FLOOR = "import zmq, msgspec"
+MS = 1000.0
+
+
+def run(*, quick: bool = False) -> list[Row]:
+    """All rows; ``quick`` runs fewer trials."""
+    few = 4 if quick else 1
+    return [
+        *fresh_alone(rounds=3 if quick else 6),
+        *fresh_two(60 // few),
+        *forked(400 // few),
+        *in_process(3_000 // few),
+        *cost(quick=quick),
+    ]
+
+
+def experiment(**options: Any) -> dict[str, Any]:
+    """Run one in a process of its own; its samples by number of trials."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.run_experiment", json.dumps(options)],
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=300,
+    )
+    result: dict[str, Any] = json.loads(done.stdout)
+    result["samples"] = {int(n): sample for n, sample in result["samples"].items()}
+    return result
+
+
+def per_second(result: dict[str, Any]) -> float:
+    """Trials a second between the first and the last mark."""
+    marks = sorted(result["samples"])
+    first, last = marks[0], marks[-1]
+    wall = result["samples"][last]["wall"] - result["samples"][first]["wall"]
+    return float((last - first) / wall)
+
+
+def cpu_ms(result: dict[str, Any], start: int, end: int, who: str = "cpu") -> float:
+    """Milliseconds of CPU a trial between two marks."""
+    samples = result["samples"]
+    return float((samples[end][who] - samples[start][who]) / (end - start) * MS)
+
+
+def floor_s() -> float:
+    """One floor: what every fresh process pays before it can say hello."""
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", FLOOR], check=True)
+    return time.perf_counter() - started
+
+
+def fresh_alone(rounds: int) -> list[Row]:
+    """Floor and trials in turn, one at a time."""
+    floors: list[float] = []
+    trials: list[float] = []
+    for _ in range(rounds):
+        floors.extend(floor_s() for _ in range(8))
+        result = experiment(trials=10, concurrency=1, marks=[1, 10])
+        trials.append(1 / per_second(result))
+    floors.extend(floor_s() for _ in range(8))
+    floor, trial = median(floors), median(trials)
+    return [
+        row(
+            "empty trial, fresh process, wall time at concurrency 1",
+            "≤ 1.25 × floor",
+            f"{trial / floor:.2f} × ({trial * MS:.1f} against {floor * MS:.1f} ms)",
+            trial <= 1.25 * floor,
+            f"floor: python -c '{FLOOR}'; {rounds} rounds in turn",
+        )
+    ]
+
+
+def floors_two(count: int) -> float:
+    """Floors a second, two at a time."""
+    started = time.perf_counter()
+    running: list[subprocess.Popen[bytes]] = []
+    for _ in range(count):
+        if len(running) == 2:
+            running.pop(0).wait()
+        running.append(subprocess.Popen([sys.executable, "-c", FLOOR]))
+    for process in running:
+        process.wait()
+    return count / (time.perf_counter() - started)
+
+
+def fresh_two(count: int) -> list[Row]:
+    """Two at once."""
+    peer = measure("syne_tune_local")
+    floor = floors_two(count)
+    ours = per_second(experiment(trials=count, concurrency=2, marks=[1, count]))
+    floor = (floor + floors_two(count)) / 2
+    return [
+        against("empty trials a second, fresh processes, concurrency 2", ours, peer, 4),
+        row(
+            "… against two floors in parallel",
+            "≥ 0.7 ×",
+            f"{ours / floor:.2f} × ({ours:.1f} against {floor:.1f} a second)",
+            ours >= 0.7 * floor,
+        ),
+    ]
+
+
+def forked(count: int) -> list[Row]:
+    """Forked from a server that has imported the heavy modules."""
+    reuse, function = measure("ray_tune_reuse"), measure("ray_tune_function")
+    rows = []
+    for module, by_reuse, by_function in (("torch", 5, 150), ("numpy", 7, 200)):
+        result = experiment(
+            trials=count, concurrency=2, reuse="forked", preload=[module], marks=[20, count]
+        )
+        ours = per_second(result)
+        what = f"empty trials a second, forked workers, {module} preloaded"
+        rows.append(against(what, ours, reuse, by_reuse))
+        rows.append(against(what, ours, function, by_function))
+    return rows
+
+
+def in_process(count: int) -> list[Row]:
+    """Functions one after another inside a worker."""
+    ours = per_second(
+        experiment(trials=count, concurrency=2, reuse="inProcess", marks=[100, count])
+    )
+    what = "empty trials a second, in-process workers, concurrency 2"
+    return [
+        against(what, ours, measure("ray_tune_reuse"), 30),
+        against(what, ours, measure("optuna_sqlite"), 10),
+        against(what, ours, measure("neps_folder"), 12),
+    ]
+
+
+def against(what: str, ours: float, peer: PeerResult, times: float) -> Row:
+    """A row that compares with a peer."""
+    target = f"≥ {times:g} × {peer.peer}"
+    if peer.per_second is None:
+        return row(what, target, f"{ours:.1f} a second", None, f"peer not measured: {peer.reason}")
+    ratio = ours / peer.per_second
+    measured = f"{ratio:.1f} × ({ours:.1f} against {peer.per_second:.2f} a second)"
+    return row(what, target, measured, ratio >= times)
+
+
+def cost(*, quick: bool) -> list[Row]:
+    """CPU of head, tuner host and agent together."""
+    many = 3_000 if quick else 10_000
+    marks = [1_000, 1_500, many - 500, many]
+    warm = experiment(trials=many, reuse="inProcess", marks=marks)
+    early, late = cpu_ms(warm, 1_000, 1_500), cpu_ms(warm, many - 500, many)
+    parts = ", ".join(f"{who} {cpu_ms(warm, 1_000, many, who):.2f}" for who in PARTS)
+    fork = experiment(trials=600, reuse="forked", preload=["numpy"], marks=[100, 600])
+    fresh = experiment(trials=120, reuse="none", marks=[20, 120])
+    metrics = experiment(
+        trials=600, reuse="inProcess", function="empty:train_with_metrics", marks=[100, 600]
+    )
+    each = (cpu_ms(metrics, 100, 600) - early) / 100 * MS
+    what = "CPU of head, tuner host and agent together"
+    return [
+        _cpu_row(f"{what}, in-process trial", 1.5, early, f"per part: {parts} ms"),
+        _cpu_row(f"{what}, forked trial", 2.5, cpu_ms(fork, 100, 600), _parts(fork, 100, 600)),
+        _cpu_row(f"{what}, fresh trial", 4.0, cpu_ms(fresh, 20, 120), _parts(fresh, 20, 120)),
+        row(f"{what}, each further metric", "≤ 30 µs", f"{each:.0f} µs", each <= 30),
+        row(
+            f"trials {many - 500:,}–{many:,} against trials 1,000–1,500",
+            "≤ 1.15 ×",
+            f"{late / early:.2f} × ({late:.2f} against {early:.2f} ms of CPU)",
+            late <= 1.15 * early,
+        ),
+    ]
+
+
+PARTS = ("head", "tuner", "agent")
+
+
+def _parts(result: dict[str, Any], start: int, end: int) -> str:
+    return ", ".join(f"{who} {cpu_ms(result, start, end, who):.2f}" for who in PARTS) + " ms"
+
+
+def _cpu_row(what: str, limit_ms: float, measured_ms: float, detail: str) -> Row:
+    measured = f"{measured_ms:.2f} ms"
+    return row(what, f"≤ {limit_ms:g} ms", measured, measured_ms <= limit_ms, detail)
