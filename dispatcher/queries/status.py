@@ -24,16 +24,19 @@ class ExperimentStatus(StrEnum):
     FAILED = "failed"  # can be resumed, too
 
 
-def status_of(folder: Path, phase: str | None) -> ExperimentStatus:
-    """The status by who holds the lock and by the phase that the last head wrote down."""
+def status_of(folder: Path, phase: str | None, epoch: str | None) -> ExperimentStatus:
+    """The status by who holds the lock and by the phase that a head wrote down at its end.
+
+    Heads are numbered (``epoch``). What an earlier one wrote says nothing about the last one,
+    which was then killed before it could.
+    """
     if is_led(folder):
         return ExperimentStatus.RUNNING
-    match phase:
-        case "completed" | "stopped" | "failed":
-            return ExperimentStatus(phase)
-        case _:
-            led_before = (folder / LEADER_NAME).exists()
-            return ExperimentStatus.INTERRUPTED if led_before else ExperimentStatus.CREATED
+    last = leader_of(folder).get("epoch")
+    if phase in ("completed", "stopped", "failed") and (last is None or str(last) == epoch):
+        return ExperimentStatus(phase)
+    led_before = (folder / LEADER_NAME).exists()
+    return ExperimentStatus.INTERRUPTED if led_before else ExperimentStatus.CREATED
 
 
 def is_led(folder: Path) -> bool:

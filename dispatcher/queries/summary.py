@@ -12,6 +12,9 @@ from dispatcher.queries.records import OptimizeMode, Record, TrialSummary
 from dispatcher.queries.status import ExperimentStatus, leader_of, status_of
 from dispatcher.queries.trials import best
 
+# What a head says at its end, and why.
+_SAID = (ExperimentStatus.STOPPED, ExperimentStatus.COMPLETED, ExperimentStatus.FAILED)
+
 # States of trials that have parameters and have not ended.
 _UNDER_WAY = ("held", "queued", "running", "backoff", "delivering")
 
@@ -90,7 +93,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         )
         top = best(reader, 1)
         rate = _rate(reader, now)
-        status = status_of(reader.folder, reader.meta("phase"))
+        status = status_of(reader.folder, reader.meta("phase"), reader.meta("phase_epoch"))
         reason = reader.meta("phase_reason") or ""
     assert journal is not None
     assert sums is not None
@@ -104,7 +107,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         name=reader.name,
         folder=str(reader.folder),
         status=status,
-        phase_reason="" if running else reason,
+        phase_reason=reason if status in _SAID else "",
         mode=reader.mode,
         slots=_number(reader.config.get("trialConcurrency")),
         max_trials=limit,
@@ -144,7 +147,7 @@ def listing(folder: Path) -> ExperimentListing:
                 id=reader.id,
                 name=reader.name,
                 folder=str(folder),
-                status=status_of(folder, reader.meta("phase")),
+                status=status_of(folder, reader.meta("phase"), reader.meta("phase_epoch")),
                 created_at=journal[0],
                 last_event_at=journal[1],
                 trials=count[0],
@@ -157,7 +160,7 @@ def listing(folder: Path) -> ExperimentListing:
             id=folder.name,
             name=folder.name,
             folder=str(folder),
-            status=status_of(folder, None),
+            status=status_of(folder, None, None),
             created_at=None,
             last_event_at=None,
             trials=0,

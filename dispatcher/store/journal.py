@@ -212,11 +212,24 @@ class SqliteJournal:
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep a fact about the experiment, such as its id. Durable when it returns."""
+        self._set_metas([(key, value)])
+
+    def record_end(self, epoch: int, phase: str, reason: str) -> None:
+        """Keep how this head's lead ended, for those who only read. Durable when it returns.
+
+        A head that is killed records nothing; its epoch tells readers that what they find is
+        of a head before it.
+        """
+        self._set_metas(
+            [("phase_epoch", str(epoch)), ("phase", str(phase)), ("phase_reason", reason)]
+        )
+
+    def _set_metas(self, pairs: list[tuple[str, str]]) -> None:
         try:
             self._set_durable(True)
-            self._raw.execute(
-                "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value)
-            )
+            self._raw.execute("BEGIN IMMEDIATE")
+            self._raw.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", pairs)
+            self._raw.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._given_up(error) from error
 

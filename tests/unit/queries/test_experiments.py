@@ -88,14 +88,25 @@ def _status(folder: Path) -> ExperimentStatus:
 def test_status_from_birth_to_end(base: Path) -> None:
     folder = base / "mnist-ccc333"
     assert _status(folder) is ExperimentStatus.CREATED
-    with Leadership.acquire(folder):
-        assert _status(folder) is ExperimentStatus.RUNNING
-    assert _status(folder) is ExperimentStatus.INTERRUPTED
     for phase in ("completed", "stopped", "failed"):
-        journal = SqliteJournal.open(folder / "journal.sqlite")
-        journal.set_meta("phase", phase)
-        journal.close()
+        with Leadership.acquire(folder) as lead:
+            assert _status(folder) is ExperimentStatus.RUNNING
+            journal = SqliteJournal.open(folder / "journal.sqlite")
+            journal.record_end(lead.epoch, phase, f"because {phase}")
+            journal.close()
         assert _status(folder) == phase
+        with ExperimentReader.open(folder) as reader:
+            assert experiment_summary(reader).phase_reason == f"because {phase}"
+
+
+def test_what_an_earlier_head_said_is_not_said_of_one_that_was_killed(base: Path) -> None:
+    folder = base / "mnist-ccc333"
+    with Leadership.acquire(folder) as lead:
+        journal = SqliteJournal.open(folder / "journal.sqlite")
+        journal.record_end(lead.epoch, "stopped", "user")
+        journal.close()
+    Leadership.acquire(folder).release()
+    assert _status(folder) is ExperimentStatus.INTERRUPTED
 
 
 def test_asking_does_not_keep_a_head_from_starting(base: Path) -> None:
