@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -25,11 +26,14 @@ _VALUES: Final = LinearSegmentedColormap.from_list(
 )
 
 _DPI: Final = 160
+# Four bytes each while it is drawn; viewers and browsers refuse much larger ones.
+_MOST_PIXELS: Final = 30_000_000
 
 
 def figure_of(width: float, height: float, title: str, subtitle: str) -> Figure:
     """A figure (inches) with a title at its upper left."""
-    figure = Figure(figsize=(width, height), dpi=_DPI, facecolor=PAPER)
+    dpi = min(_DPI, math.sqrt(_MOST_PIXELS / (width * height)))
+    figure = Figure(figsize=(width, height), dpi=dpi, facecolor=PAPER)
     figure.text(
         0.3 / width, 1 - 0.24 / height, title, ha="left", va="top", size=13, color=INK,
         weight="bold",
