@@ -12,7 +12,9 @@ from dispatcher.cli.console import note, print_json
 
 def best(
     experiment: Experiment = None,
-    many: Annotated[int, typer.Option("-n", "--number", min=1, help="How many.")] = 5,
+    many: Annotated[
+        int, typer.Option("-n", "--number", metavar="NUMBER", min=1, help="How many.")
+    ] = 5,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:

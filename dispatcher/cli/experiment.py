@@ -96,7 +96,9 @@ def _settings(text: str) -> dict[str, Any]:
 
 def export(
     experiment: Experiment = None,
-    form: Annotated[Format, typer.Option("--format", help="json or csv.")] = Format.JSON,
+    form: Annotated[
+        Format, typer.Option("--format", metavar="FORMAT", help="json or csv.")
+    ] = Format.JSON,
     out: OutFile = None,
     folder: Folder = None,
 ) -> None:

@@ -15,9 +15,13 @@ from dispatcher.cli.console import Column, rich_table
 from dispatcher.cli.leaderboard import paths_of
 from dispatcher.cli.safe_text import safe_text
 from dispatcher.cli.scene import Scene
+from dispatcher.queries.records import json_value
 
 #: Lines of the picture that are not rows of trials: header, bar, best, counts, why, blanks.
 _OTHER_LINES = 10
+
+#: Parents named in a row; a wait for more is cut.
+_PARENTS = 4
 
 _COLUMNS = (
     Column("trial", right=True),
@@ -135,7 +139,6 @@ def _trials(snapshot: dict[str, Any], room: int) -> RenderableType:
 
 
 def _running_row(row: dict[str, Any]) -> list[str | Text]:
-    last = words.NOTHING if row["last"] is None else safe_text(row["last"])
     attempt = f".{row['attempt']}" if row["attempt"] > 1 else ""
     return [
         f"{row['trial']}{attempt}",
@@ -143,14 +146,24 @@ def _running_row(row: dict[str, Any]) -> list[str | Text]:
         words.duration(row["for_s"]),
         words.NOTHING if row["parent"] is None else str(row["parent"]),
         safe_text(row["worker"] or ""),
-        last,
+        _metric(row["last"]),
     ]
 
 
+def _metric(text: str | None) -> str:
+    """A reported metric: the number first, then what came with it."""
+    value = json_value(text)
+    if not isinstance(value, dict):
+        return words.NOTHING if value is None else words.value(value)
+    rest = words.parameters({key: item for key, item in value.items() if key != "default"})
+    return f"{words.value(value.get('default'))}  {rest}".rstrip()
+
+
 def _waiting_row(row: dict[str, Any]) -> list[str | Text]:
-    parents = ", ".join(map(str, row["for"]))
+    parents = ", ".join(map(str, row["for"][:_PARENTS]))
+    parents += ", …" if len(row["for"]) > _PARENTS else ""
     if row["mode"] == "foreign":
-        state = "stands still in the tuner's own wait"
+        state = "in a wait of its own"
     else:
         word = " any of" if row["mode"] == "any" and len(row["for"]) > 1 else ""
         state = f"waits for{word} {parents}"

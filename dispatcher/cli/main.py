@@ -36,7 +36,7 @@ class RootGroup(LazyGroup):
             raise typer.Exit(report(error)) from error
 
 
-_app = typer.Typer(
+app = typer.Typer(
     cls=RootGroup,
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -53,7 +53,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@_app.callback()
+@app.callback()
 def _root(
     version: Annotated[
         bool,
@@ -69,7 +69,7 @@ def _root(
 
 def root() -> RootGroup:
     """The command line as an object: for :func:`main`, tests and the generated reference."""
-    command = typer.main.get_command(_app)
+    command = typer.main.get_command(app)
     assert isinstance(command, RootGroup)
     return command
 

@@ -25,7 +25,9 @@ Changes = Annotated[
 ]
 Name = Annotated[
     str | None,
-    typer.Option("--name", help="Replace the experiment's name.", show_default=False),
+    typer.Option(
+        "--name", metavar="NAME", help="Replace the experiment's name.", show_default=False
+    ),
 ]
 
 

@@ -41,10 +41,13 @@ def ls(
     parent: Annotated[
         int | None, typer.Option(metavar="TRIAL", help="Only children of this trial.")
     ] = None,
-    sort: Annotated[str, typer.Option(help="id, value, state, started, ended or duration.")] = "id",
+    sort: Annotated[
+        str, typer.Option(metavar="COLUMN", help="id, value, state, started, ended or duration.")
+    ] = "id",
     reverse: Annotated[bool, typer.Option("--reverse", "-r", help="The other way round.")] = False,
     many: Annotated[
-        int | None, typer.Option("-n", "--number", min=1, help="At most this many.")
+        int | None,
+        typer.Option("-n", "--number", metavar="NUMBER", min=1, help="At most this many."),
     ] = None,
     folder: Folder = None,
     as_json: Json = False,

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,7 +35,8 @@ def log(
         bool, typer.Option("--follow", "-f", help="Go on until the attempt is over.")
     ] = False,
     attempt: Annotated[
-        int | None, typer.Option(min=1, help="The newest if not given.", show_default=False)
+        int | None,
+        typer.Option(metavar="NUMBER", min=1, help="The newest if not given.", show_default=False),
     ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Pass every byte on, terminal escapes as well.")
@@ -94,22 +96,23 @@ def _whole(path: Path) -> Iterator[bytes]:
 
 def _growing(path: Path, found: Found, trial: int, attempt: int) -> Iterator[bytes]:
     """What is there and what comes, until the attempt is over; a rotation is followed."""
-    file = None
-    while True:
-        # Asked before the read, so that what came in between is still read.
-        over = _over(found, trial, attempt)
-        if file is None and path.exists():
-            file = path.open("rb")
-        if file is not None:
-            while chunk := file.read(_CHUNK_BYTES):
-                yield chunk
-            if not _same(path, file.fileno()):
-                file.close()
-                file = None
-                continue
-        if over:
-            return
-        time.sleep(_LOOK_EVERY_S)
+    with ExitStack() as stack:
+        file = None
+        while True:
+            # Asked before the read, so that what came in between is still read.
+            over = _over(found, trial, attempt)
+            if file is None and path.exists():
+                file = stack.enter_context(path.open("rb"))
+            if file is not None:
+                while chunk := file.read(_CHUNK_BYTES):
+                    yield chunk
+                if not _same(path, file.fileno()):
+                    stack.pop_all().close()
+                    file = None
+                    continue
+            if over:
+                return
+            time.sleep(_LOOK_EVERY_S)
 
 
 def _same(path: Path, descriptor: int) -> bool:

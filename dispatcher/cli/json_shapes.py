@@ -1,0 +1,65 @@
+"""What ``--json`` prints, command by command: the promise that ``docs/cli.md`` makes.
+
+A test holds each of them to what the command really prints.
+"""
+
+from __future__ import annotations
+
+#: Keys of a trial, as ``best``, ``trial ls`` and ``trial show`` print it.
+TRIAL_KEYS = (
+    "id, state, outcome, success, value, result, parameters, parent, save_path, restore_path, "
+    "by_hand, attempt, failures, losses, worker, weights_digest, weights_kind, weights_bytes, "
+    "gate, gate_chain, end_reason, exit_code, signal, error, tuner_error, since, asked_at, "
+    "proposed_at, started_at, ended_at, cpu_s, wall_s"
+)
+
+#: Keys of an experiment in one look, as ``status``, ``run`` and ``resume`` print it.
+EXPERIMENT_KEYS = (
+    "id, name, folder, status, phase_reason, mode, slots, max_trials, pid, host, epoch, "
+    "created_at, last_event_at, events, trials, submitted, ended, states, outcomes, best, cpu_s, "
+    "wall_s, weights_bytes, rate, time_left_s"
+)
+
+_STARTED = "`{experiment, folder, pid}`."
+_CLOSING = (
+    f"`{{experiment, best}}` when it is over; `experiment` holds {EXPERIMENT_KEYS}; `best` is a "
+    "list of trials, the best first."
+)
+
+#: By command; the keys of the outermost object come first.
+SHAPES: dict[str, str] = {
+    "run": _CLOSING,
+    "resume": f"{_CLOSING} With `--background` {_STARTED}",
+    "create": _STARTED,
+    "stop": "`{experiment, kind, stopped}`; `kind` is `drain` or `now`.",
+    "kill": "`{experiment, processes}`, the ids of the processes that were ended.",
+    "status": f"`{{experiment, head}}`; `experiment` holds {EXPERIMENT_KEYS}; `head` is what the "
+    "running head says of itself (as `top --json`), or null.",
+    "top": "`{experiment, snapshot}`; `snapshot` holds phase, reason, epoch, slots, lookahead, "
+    "max_trials, max_duration_s, active_s, submitted, ended, counts, running, waiting, open, "
+    "workers, why.",
+    "why": "`{experiment, cause, text}`; `cause` is a word of an enumeration.",
+    "best": f"`{{experiment, mode, trials}}`; a trial holds {TRIAL_KEYS}.",
+    "lineage": "`{experiment, mode, nodes, roots, best, best_path}`; a node holds id, parent, "
+    "children, generation, state, outcome, value, gain, inherited, pretrained, has_weights, "
+    "by_hand, changed.",
+    "trial ls": f"`{{experiment, trials}}`; a trial holds {TRIAL_KEYS}.",
+    "trial show": "`{experiment, trial, attempts, metrics, children}`; an attempt holds number, "
+    "worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, wall_s; a "
+    "metric holds attempt, seq, at, final, counted, value, number.",
+    "trial kill": "`{experiment, trials}`; `trials` maps numbers to states.",
+    "trial submit": "`{experiment, trial}`.",
+    "experiment list": "`{experiments}`; each holds id, name, folder, status, created_at, "
+    "last_event_at, trials, best_trial, best_value, mode, problem.",
+    "experiment update": "`{experiment, key, running}`.",
+    "experiment delete": "`{experiment, deleted}`.",
+    "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences}`.",
+    "weights export": "`{experiment, trial, file, tensors, bytes}`.",
+    "weights du": "`{experiment, root, trials, total_bytes, removed_bytes}`; each trial holds "
+    "trial, path, own_bytes, inherited_bytes, files, pinned, problem.",
+    "weights gc": "`{experiment, done, weights, files, bytes, shared, kept}`.",
+    "validate": "`{valid, file, experiment}`, or with errors `{valid, file, errors}`, each of "
+    "which holds where, message, hint.",
+    "doctor": "`{ok, findings}`; a finding holds topic, level (`ok`, `note`, `problem`), text, "
+    "hint.",
+}

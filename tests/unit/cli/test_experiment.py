@@ -1,0 +1,96 @@
+"""Changing and checking what is kept, without a head."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from dispatcher.experiment import build_experiment
+from dispatcher.head import create
+from tests.unit.cli.conftest import Shell
+from tests.unit.queries.evolution import evolve, make_folder
+
+
+@pytest.fixture
+def folder(home: Path, tmp_path: Path) -> Path:
+    """An experiment as ``create`` makes it."""
+    values = {
+        "experimentName": "hello",
+        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "tuner": {"name": "Random"},
+        "trialCommand": "true",
+        "trialCodeDirectory": str(tmp_path / "code"),
+        "trialConcurrency": 1,
+        "experimentWorkingDirectory": str(home),
+    }
+    (tmp_path / "code").mkdir()
+    return create(build_experiment(values))
+
+
+def _settings(bequeath: Shell) -> dict[str, object]:
+    settings: dict[str, object] = bequeath("experiment", "show").json()["settings"]
+    return settings
+
+
+def test_an_update_waits_for_the_next_head(folder: Path, bequeath: Shell, tmp_path: Path) -> None:
+    assert "next resume" in bequeath("experiment", "update", "maxTrialNumber", 7).out
+    assert _settings(bequeath)["maxTrialNumber"] == 7
+    space = tmp_path / "space.json"
+    space.write_text(json.dumps({"y": {"_type": "choice", "_value": [1, 2]}}))
+    assert bequeath("experiment", "update", "searchSpace", f"@{space}").code == 0
+    assert list(_settings(bequeath)["searchSpace"]) == ["y"]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "key,value,word",
+    [
+        ("maxTrialNumer", "7", "did you mean 'maxTrialNumber'"),
+        ("maxTrialNumber", "many", "whole number"),
+        ("trialCommand", "false", "is fixed"),
+        ("searchSpace", "@/no/such/file", "does not exist"),
+    ],
+)
+def test_a_bad_update_changes_nothing(
+    key: str, value: str, word: str, folder: Path, bequeath: Shell
+) -> None:
+    before = (folder / "experiment.json").read_text()
+    said = bequeath("experiment", "update", key, value)
+    assert said.code == 3
+    assert word in said.err
+    assert (folder / "experiment.json").read_text() == before
+
+
+def test_a_created_experiment_says_how_to_begin(folder: Path, bequeath: Shell) -> None:
+    assert bequeath("why").out.endswith(f"go on with: bequeath resume {folder.name}\n")
+    assert bequeath("why", "--json").json()["cause"] == "NO_HEAD"
+
+
+def test_verify_finds_what_somebody_changed_and_rebuilds_it(home: Path, bequeath: Shell) -> None:
+    folder = make_folder(home)
+    evolve(folder, 6)
+    assert bequeath("experiment", "verify").code == 0
+    store = sqlite3.connect(folder / "journal.sqlite")
+    with store:
+        store.execute("UPDATE trials SET number = 99 WHERE id = 2")
+    store.close()
+    said = bequeath("experiment", "verify")
+    assert said.code == 1
+    assert "number is 99" in said.out
+    assert bequeath("experiment", "verify", "--rebuild").code == 0
+
+
+def test_a_damaged_store_is_listed_and_can_be_deleted(home: Path, bequeath: Shell) -> None:
+    folder = make_folder(home)
+    (folder / "journal.sqlite").write_bytes(b"not a database" * 100)
+    assert "damaged" in bequeath("experiment", "list").out
+    assert bequeath("status", folder.name).code == 4
+    assert bequeath("experiment", "delete", folder.name, "--yes").code == 0
+
+
+def test_parameters_that_are_no_json(bequeath: Shell, folder: Path) -> None:
+    for words in ("{x: 1}", "[1]", "@/no/such/file"):
+        said = bequeath("trial", "submit", words)
+        assert said.code == 3, words

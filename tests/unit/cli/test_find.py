@@ -1,0 +1,121 @@
+"""Which experiment is meant, said or unsaid."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from dispatcher import known_folders
+from dispatcher.cli import find
+from dispatcher.errors import ExperimentNotFound, PassingBackendError, UserError
+from tests.unit.cli.conftest import Shell
+from tests.unit.queries.evolution import evolve, make_folder
+
+
+@pytest.fixture
+def three(home: Path) -> list[Path]:
+    """Three small experiments: two share a name."""
+    folders = []
+    for name, id in (("digits", "digits-aaa"), ("digits", "digits-abb"), ("hello", "hello-ccc")):
+        folders.append(make_folder(home, name, id))
+        evolve(folders[-1], 2)
+    return folders
+
+
+@contextmanager
+def led(*folders: Path) -> Iterator[None]:
+    """As if heads were there: each holds its lock."""
+    with ExitStack() as stack:
+        for folder in folders:
+            file = stack.enter_context((folder / "head.lock").open("w"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def test_by_id_beginning_name_and_folder(three: list[Path], home: Path) -> None:
+    for word in ("hello-ccc", "hel", "hello", str(three[2])):
+        assert find.find_one(word, home).folder == three[2]
+    assert find.find_one("digits-ab", home).id == "digits-abb"
+    with pytest.raises(UserError, match="go by 'digits'"):
+        find.find_one("digits", home)
+    with pytest.raises(ExperimentNotFound, match="hello-ccc"):
+        find.find_one("helo-ccc", home)
+
+
+def test_unsaid_the_one_that_runs_is_meant(three: list[Path], home: Path) -> None:
+    with led(three[1]):
+        for change in (False, True):
+            assert find.find_one(None, home, change=change).folder == three[1]
+        assert find.find_running(None, home).folder == three[1]
+        assert find.find_running("digits-abb", home).folder == three[1]
+        with pytest.raises(PassingBackendError, match="hello-ccc is not running"):
+            find.find_running("hello", home)
+
+
+def test_unsaid_and_none_runs(three: list[Path], home: Path) -> None:
+    assert find.find_one(None, home).folder in three
+    with pytest.raises(UserError, match="3 experiments are kept"):
+        find.find_one(None, home, change=True)
+    with pytest.raises(PassingBackendError, match="no experiment is running"):
+        find.find_running(None, home)
+
+
+def test_unsaid_and_several_run(three: list[Path], home: Path) -> None:
+    with led(*three[:2]):
+        for ask in (find.find_one, find.find_running):
+            with pytest.raises(UserError, match="2 experiments run") as caught:
+                ask(None, home)
+            assert "digits-aaa, digits-abb" in caught.value.hint
+
+
+def test_what_runs_is_not_resumed_unasked(three: list[Path], home: Path) -> None:
+    with led(*three[:2]):
+        assert find.find_resumable(None, home).folder == three[2]
+
+
+def test_folders_used_before_are_searched(
+    three: list[Path], home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("BEQUEATH_HOME")
+    monkeypatch.setattr(known_folders, "default_folder", lambda: tmp_path / "nowhere")
+    with pytest.raises(ExperimentNotFound):
+        find.find_one("hello", None)
+    known_folders.remember(home)
+    assert find.find_one("hello", None).folder == three[2]
+    assert find.completions("hel") == ["hello-ccc"]
+
+
+def test_a_folder_is_remembered_once_and_the_newest_first(home: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for folder in (home, other, home, tmp_path / "gone"):
+        known_folders.remember(folder)
+    known = [folder for folder in known_folders.known_folders() if tmp_path in folder.parents]
+    assert known == [home, other]
+
+
+def test_a_head_that_is_not_ours_is_not_killed(three: list[Path]) -> None:
+    """The run file of a dead head may name a process that is somebody else's by now."""
+    import os
+
+    from dispatcher.control.client import RunFile
+
+    RunFile(os.getppid(), "ipc://x", "t", 1, started_at=0.0).write(three[0])
+    with led(three[0]):
+        assert find.kill_head(three[0]) == []
+
+
+def test_delete(three: list[Path], bequeath: Shell) -> None:
+    with led(three[2]):
+        said = bequeath("experiment", "delete", "hello", "--yes")
+    assert said.code == 3
+    assert "is running" in said.err
+    assert bequeath("experiment", "delete", "hello").code == 2  # nobody to ask, and no --yes
+    assert three[2].exists()
+    assert bequeath("experiment", "delete", "hello", "--yes").code == 0
+    assert not three[2].exists()
+    assert three[0].exists()

@@ -1,0 +1,100 @@
+"""What people read: plain in a pipe, harmless whatever trials print."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+from dispatcher.cli.safe_text import safe_lines, safe_text
+from tests.unit.cli.conftest import Shell
+
+
+@pytest.mark.parametrize("name", ["words", "safe_text"])
+def test_examples_in_docstrings(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(f"dispatcher.cli.{name}"))
+    assert result.attempted
+    assert not result.failed
+
+
+@pytest.mark.parametrize(
+    "evil",
+    ["\x1b]0;title\x07", "\x9b2J", "a\x08b", "\u202eevil", "\x7f", "\udcff", "a\rb"],
+)
+def test_nothing_a_terminal_would_obey_is_left(evil: str) -> None:
+    harmless = safe_text(evil)
+    assert all(character.isprintable() for character in harmless)
+    harmless.encode()
+
+
+def test_text_and_emoji_stay_as_they_are() -> None:
+    assert safe_text("größe 🙂\tx") == "größe 🙂\tx"
+
+
+def test_a_progress_bar_leaves_its_last_state() -> None:
+    assert safe_lines("a\r\nb 1%\rb 2%\nc") == "a\nb 2%\nc"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("status",), ("best",), ("lineage",), ("trial", "ls"), ("trial", "show", "11"), ("why",)],
+    ids=" ".join,
+)
+def test_a_pipe_gets_no_escapes(words: tuple[str, ...], over: Shell) -> None:
+    said = over(*words)
+    assert said.code == 0, said.err
+    assert said.out
+    assert "\x1b" not in said.out + said.err
+
+
+def test_tables_in_a_pipe_are_whole_and_aligned(over: Shell) -> None:
+    lines = over("trial", "ls").out.splitlines()
+    assert lines[0].split() == ["trial", "state", "result", "parent", "took", "parameters"]
+    assert len(lines) >= 41
+    column = lines[0].index("parameters")
+    assert all(line[column - 1] == " " for line in lines[1:] if len(line) > column)
+
+
+def test_a_trial_in_words(over: Shell) -> None:
+    text = over("trial", "show", 11).out
+    assert text.startswith("trial 11  failed\n")
+    assert "Traceback: out of luck" in text
+    assert "parameters\n" in text
+
+
+def test_lineage_can_start_anywhere(over: Shell) -> None:
+    whole = over("lineage").out.splitlines()
+    root = next(line.split()[0] for line in whole if "─" not in line)
+    part = over("lineage", "--trial", root).out.splitlines()
+    assert part[0].split()[0] == root
+    assert len(part) <= len(whole)
+
+
+def test_pictures(over: Shell, tmp_path: Path) -> None:
+    for kind in ("progress", "parallel", "lineage"):
+        path = tmp_path / f"{kind}.png"
+        said = over("plot", kind, "--out", path)
+        assert said.code == 0, said.err
+        assert path.read_bytes().startswith(b"\x89PNG")
+    assert over("lineage", "--png", tmp_path / "tree.png").out == ""
+    said = over("plot", "progress", "--out", tmp_path / "no" / "where.png")
+    assert said.code == 3
+
+
+def test_export(over: Shell, tmp_path: Path) -> None:
+    rows = over("experiment", "export").json()
+    table = over("experiment", "export", "--format", "csv").out.splitlines()
+    assert len(table) == len(rows) + 1
+    out = tmp_path / "trials.csv"
+    said = over("experiment", "export", "--format", "csv", "--out", out)
+    assert out.read_text().splitlines() == table
+    assert said.out == ""
+    assert over("experiment", "export", "--out", tmp_path / "no" / "where").code == 3
+
+
+def test_doctor_names_what_it_looked_at(over: Shell) -> None:
+    text = over("doctor").out
+    for topic in ("python", "packages", "torch", "sockets", "experiments", "open files", "clock"):
+        assert topic in text

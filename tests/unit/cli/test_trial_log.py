@@ -1,0 +1,106 @@
+"""What a trial printed, shown and not obeyed."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from dispatcher.cli import trial_log
+from dispatcher.cli.find import Found
+from tests.unit.cli.conftest import Shell
+from tests.unit.queries.evolution import evolve, make_folder
+
+
+@pytest.fixture
+def output(home: Path) -> Path:
+    """The folder of what trial 0 printed."""
+    folder = make_folder(home)
+    evolve(folder, 2)
+    path = folder / "trials" / "0" / "1"
+    path.mkdir(parents=True)
+    return path
+
+
+def test_escapes_are_shown_and_progress_bars_end(output: Path, bequeath: Shell) -> None:
+    (output / "stdout").write_bytes(b"\x1b[31mred\x1b[0m\n10%\r100%\nno end \xff")
+    assert bequeath("trial", "log", 0).out == "␛[31mred␛[0m\n100%\nno end �\n"
+
+
+def test_raw_passes_every_byte_on(output: Path, bequeath: Shell) -> None:
+    (output / "stdout").write_bytes(b"\x1b[31mred\n")
+    assert bequeath("trial", "log", 0, "--raw").out == "\x1b[31mred\n"
+
+
+def test_rotated_parts_come_in_their_order(output: Path, bequeath: Shell) -> None:
+    for name, text in (("stdout.10", "a"), ("stdout.2", "b"), ("stdout.1", "c"), ("stdout", "d")):
+        (output / name).write_text(f"{text}\n")
+    (output / "stderr").write_text("e\n")
+    assert bequeath("trial", "log", 0).out == "a\nb\nc\nd\n"
+    assert bequeath("trial", "log", 0, "--stderr").out == "e\n"
+
+
+def test_silence_is_said(output: Path, bequeath: Shell) -> None:
+    said = bequeath("trial", "log", 1)
+    assert (said.code, said.out) == (0, "")
+    assert "has printed nothing to stdout" in said.err
+
+
+def test_a_character_cut_in_two_is_whole_again() -> None:
+    text = "größe\n".encode()
+    chunks = [text[:3], text[3:]]
+    assert list(trial_log._readable(iter(chunks))) == ["größe"]
+
+
+def test_following_reads_what_comes_and_ends_with_the_attempt(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last words of an attempt come after its end was seen, and are not lost."""
+    path = output / "stdout"
+    looks = iter((False, False, True))
+    written = iter((b"one\n", b"two\n", b"three\n"))
+
+    def over(found: Found, trial: int, attempt: int) -> bool:
+        with path.open("ab") as file:
+            file.write(next(written))
+        return next(looks)
+
+    monkeypatch.setattr(trial_log, "_over", over)
+    monkeypatch.setattr(trial_log, "_LOOK_EVERY_S", 0.0)
+    found = Found(output.parents[2], "digits", "maximize")
+    assert b"".join(trial_log._growing(path, found, 0, 1)) == b"one\ntwo\nthree\n"
+
+
+def test_following_survives_a_rotation(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = output / "stdout"
+    steps = iter(range(4))
+
+    def over(found: Found, trial: int, attempt: int) -> bool:
+        step = next(steps)
+        if step == 1:
+            path.rename(path.with_name("stdout.1"))
+        with path.open("ab") as file:
+            file.write(b"%d\n" % step)
+        return step == 3
+
+    monkeypatch.setattr(trial_log, "_over", over)
+    monkeypatch.setattr(trial_log, "_LOOK_EVERY_S", 0.0)
+    found = Found(output.parents[2], "digits", "maximize")
+    assert b"".join(trial_log._growing(path, found, 0, 1)) == b"0\n1\n2\n3\n"
+
+
+def test_following_a_finished_trial_ends(output: Path, bequeath: Shell) -> None:
+    (output / "stdout").write_text("all\n")
+    done = threading.Event()
+    said = []
+
+    def follow() -> None:
+        said.append(bequeath("trial", "log", 0, "-f"))
+        done.set()
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    assert done.wait(30)
+    thread.join()
+    assert said[0].out == "all\n"

@@ -1,0 +1,118 @@
+"""The live picture and the plain lines, from snapshots as the head makes them."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from dispatcher.cli.live_view import picture
+from dispatcher.cli.plain_progress import PlainProgress, summary
+from dispatcher.cli.scene import Pace, Scene, time_left
+from dispatcher.control.desk import snapshot as desk_snapshot
+from dispatcher.core import new_state
+from dispatcher.core.settings import Settings
+
+
+def _snapshot(**changes: Any) -> dict[str, Any]:
+    """What the desk really answers, with some of it replaced."""
+    snapshot = desk_snapshot(new_state(Settings(slots=2, lookahead=8, max_trials=40)), 0.0)
+    counts = snapshot["counts"] | changes.pop("counts", {})
+    return {**snapshot, "counts": counts, **changes}
+
+
+def _running(trial: int, **changes: Any) -> dict[str, Any]:
+    row = {"trial": trial, "attempt": 1, "state": "running", "worker": "local", "parent": None}
+    return {**row, "for_s": 3.0, "last": None, **changes}
+
+
+def _drawn(scene: Scene, width: int = 80, height: int = 24) -> list[str]:
+    out = io.StringIO()
+    console = Console(file=out, width=width, height=height, markup=False, highlight=False)
+    console.print(picture(scene, width, height))
+    return out.getvalue().rstrip("\n").split("\n")
+
+
+def test_the_picture_says_who_runs_and_who_waits_for_whom() -> None:
+    snapshot = _snapshot(
+        running=[_running(7, parent=5, last='{"default": 0.5, "loss": 2}')],
+        waiting=[
+            {"trial": 9, "mode": "all", "for": [7, 8], "for_s": 12.0},
+            {"trial": 10, "mode": "foreign", "for": [], "for_s": 1.0},
+        ],
+        open=[{"trial": 11, "for_s": 0.5}],
+        counts={"running": 1, "blocked": 2, "open": 1},
+        ended=7,
+    )
+    text = "\n".join(_drawn(Scene("digits", snapshot, None, 30.0, 66.0)))
+    assert "7/40 trials   30/min   1m 06s left" in text
+    assert "0.5  loss=2" in text
+    assert "waits for 7, 8" in text
+    assert "in a wait of its own" in text
+    assert "in the tuner" in text
+    assert "slots 1/2 busy   in the tuner 1   waiting for parents 2" in text
+
+
+@pytest.mark.parametrize("width,height", [(80, 24), (120, 40), (60, 15), (200, 50)])
+def test_the_picture_never_outgrows_the_terminal(width: int, height: int) -> None:
+    snapshot = _snapshot(
+        running=[_running(n, last="0.123456789" * 20) for n in range(200)],
+        counts={"running": 5000},
+        why={"cause": "BLOCKED", "text": "word " * 100},
+    )
+    lines = _drawn(Scene("digits", snapshot, None, None, None), width, height)
+    assert len(lines) <= height
+    assert all(len(line) <= width for line in lines)
+    assert any("more" in line for line in lines)
+
+
+def test_what_a_trial_reports_cannot_draw() -> None:
+    snapshot = _snapshot(running=[_running(1, last='"\\u001b[2J[red]"')], counts={"running": 1})
+    text = "\n".join(_drawn(Scene("x\x1b[2J", snapshot, None, None, None)))
+    assert "\x1b" not in text
+    assert "[red]" in text
+
+
+def test_no_head_no_picture() -> None:
+    assert _drawn(Scene("digits", None, None, None, None, "not running")) == [
+        "digits  not running …"
+    ]
+
+
+def test_plain_lines_come_now_and_then_and_at_news() -> None:
+    progress = PlainProgress(every_s=10.0)
+
+    def look(at: float, ended: int, phase: str = "running") -> list[str]:
+        snapshot = _snapshot(ended=ended, phase=phase)
+        return progress.lines(Scene("digits", snapshot, None, None, None), at)
+
+    assert len(look(100.0, 0)) == 1
+    assert look(101.0, 1) == []
+    assert len(look(110.0, 5)) == 1
+    assert len(look(112.0, 5, "draining")) == 1
+    assert progress.lines(Scene("digits", None, None, None, None), 200.0) == []
+
+
+def test_a_line_says_how_far_it_is() -> None:
+    snapshot = _snapshot(ended=3, counts={"running": 2, "blocked": 1}, phase="draining")
+    scene = Scene("digits", snapshot, None, 12.0, 185.0)
+    assert summary(scene) == "3/40 trials  2 running  1 waiting  12/min  3m 05s left  draining"
+
+
+def test_the_pace_is_that_of_the_last_while() -> None:
+    pace = Pace(window_s=60.0)
+    assert pace.look(0.0, 0) is None
+    assert pace.look(0.5, 3) is None  # too little time to judge by
+    assert pace.look(30.0, 30) == pytest.approx(60.0)
+    assert pace.look(90.0, 30) == pytest.approx(0.0) or pace.look(91.0, 31) is not None
+    assert pace.look(92.0, 2) is None  # another head counts from anew
+
+
+def test_what_is_left_is_the_nearer_limit() -> None:
+    snapshot = _snapshot(ended=10, max_trials=40, max_duration_s=None, active_s=5.0)
+    assert time_left(snapshot, 60.0) == pytest.approx(30.0)
+    assert time_left(snapshot, None) is None
+    assert time_left({**snapshot, "max_duration_s": 20.0}, 60.0) == pytest.approx(15.0)
+    assert time_left({**snapshot, "max_trials": None}, 60.0) is None
