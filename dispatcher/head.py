@@ -144,8 +144,11 @@ class Head:
             row = self._begin_epoch(journal, state, lead.epoch)
             if state.phase in OVER:
                 self._notify(Notice(NoticeKind.FINISHED, state.phase_reason))
-                return self._finished(state)
-            return self._lead(stack, journal, state, row, lead.epoch)
+            else:
+                self._lead(stack, journal, state, row, lead.epoch)
+            journal.record_end(lead.epoch, state.phase, state.phase_reason)
+            self._pass_on_the_rest()
+            return state.phase
 
     def _begin_epoch(self, journal: SqliteJournal, state: State, epoch: int) -> int:
         now = time.time()
@@ -163,7 +166,7 @@ class Head:
 
     def _lead(
         self, stack: ExitStack, journal: SqliteJournal, state: State, row: int, epoch: int
-    ) -> Phase:
+    ) -> None:
         """Join the rooms, let the engine run, wind up in order."""
         sockets = run_folder(self._folder.path)
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -175,7 +178,7 @@ class Head:
         router.admit_guests(token)
         endpoints = self._endpoints(router, control_address)
 
-        retention = RetentionThread(self._config, self._folder, journal, self._notify)
+        retention = RetentionThread(self._config, self._folder, self._notify, self._post)
         stack.callback(retention.close)
         tuner = RestoringTuner(
             self._tuner_driver(router, endpoints["tuner"], epoch), journal, self._folder.restore
@@ -205,12 +208,12 @@ class Head:
         try:
             engine.begin(actions)
             engine.start()
+            retention.start()
             self._pass_on_notices(engine)
         finally:
             self._wind_up(engine, tuner, backend)
         if engine.error is not None:
             raise self._explain(engine.error)
-        return self._finished(state)
 
     def _wind_up(self, engine: Engine, tuner: TunerPort, backend: LocalBackend) -> None:
         """In this order, and why: the engine first, so that nothing new is asked for; the
@@ -291,6 +294,10 @@ class Head:
             events.append(e.SearchSpaceUpdated(json.dumps(config.search_space)))
         return events
 
+    def _post(self, event: e.Event) -> None:
+        assert self._engine is not None
+        self._engine.post(event)
+
     # -- notices --------------------------------------------------------------------------
 
     def _notify(self, notice: Notice) -> None:
@@ -315,12 +322,11 @@ class Head:
             self._log.info(notice.kind.value, text=notice.text, trial=notice.trial)
         self._on_notice(notice)
 
-    def _finished(self, state: State) -> Phase:
+    def _pass_on_the_rest(self) -> None:
         while not self._notices.empty():
             notice = self._notices.get()
             if notice is not None:
                 self._tell(notice)
-        return state.phase
 
     def _explain(self, error: BaseException) -> BaseException:
         self._log.error("engine ended", error=repr(error), exc_info=error)
@@ -346,13 +352,15 @@ class _Watcher:
     def act(self, action: a.HeadAction) -> None:
         match action:
             case a.TrialIsOver(trial=trial):
-                self._retention.trial_over(trial)
+                self._retention.trial_over()
                 self._head._notify(Notice(NoticeKind.TRIAL_OVER, "", trial))
             case a.ReportTunerError(trial=which, method=method, text=text):
                 self._head._notify(Notice(NoticeKind.TUNER_ERROR, f"{method}: {text}", which))
             case a.ReportStall(certain=certain, text=text):
                 word = "deadlock" if certain else "suspected stall"
                 self._head._notify(Notice(NoticeKind.STALL, f"{word}: {text}"))
+            case a.GrantRemoval(trials=trials):
+                self._retention.granted(trials)
             case a.Finish(reason=reason):
                 self._head._notify(Notice(NoticeKind.FINISHED, reason))
 

@@ -11,6 +11,7 @@ from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.folders import ExperimentFolder
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
+from dispatcher.weight_keeper import Policy
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
 
@@ -40,6 +41,11 @@ def settings_of(config: ExperimentConfig) -> Settings:
 def weights_root(config: ExperimentConfig, folder: ExperimentFolder) -> Path:
     """Below which folder all weights of this experiment lie."""
     return config.weights_root or folder.weights
+
+
+def policy_of(config: ExperimentConfig) -> Policy:
+    """Which weights are kept."""
+    return Policy.of(config.retention.keep, config.retention.count)
 
 
 def tuner_host_config(

@@ -155,6 +155,13 @@ class TrialIsOver:
 
 
 @dataclass(frozen=True, slots=True)
+class GrantRemoval:
+    """Of the announced trials these may lose their weights: nobody may inherit from them now."""
+
+    trials: tuple[TrialId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """The experiment is over for this head."""
 
@@ -174,7 +181,7 @@ TunerAction: TypeAlias = (
     | AskStacks
 )
 WorkerAction: TypeAlias = LaunchWorker | StartAttempt | StopAttempt
-HeadAction: TypeAlias = ReportTunerError | ReportStall | TrialIsOver | Finish
+HeadAction: TypeAlias = ReportTunerError | ReportStall | TrialIsOver | GrantRemoval | Finish
 Action: TypeAlias = TunerAction | WorkerAction | HeadAction
 
 TUNER_ACTIONS = (

@@ -17,7 +17,7 @@ from dispatcher.core.gates import delivery_of
 from dispatcher.core.model import OVER, AttemptState, Phase, State
 from dispatcher.core.moves import asks
 from dispatcher.core.settings import HOST_RESTARTS_IN_A_ROW, Settings
-from dispatcher.core.transitions import attempt, request, user
+from dispatcher.core.transitions import attempt, request, user, weights
 from dispatcher.core.transitions.attempt import start_of, stop_of
 from dispatcher.errors import InvalidTransition
 
@@ -131,6 +131,8 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
             attempt.worker_joined(state, event, out)
         case e.WorkerLost():
             attempt.worker_lost(state, event, out)
+        case e.RemovalAnnounced():
+            weights.removal_announced(state, event, out)
         case e.TrialSubmitted():
             user.trial_submitted(state, event, out)
         case e.TrialStopRequested():

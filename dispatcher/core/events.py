@@ -252,6 +252,13 @@ class AttemptEnded:
     wall_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class RemovalAnnounced:
+    """The weight keeper wants to delete the weights of these trials."""
+
+    trials: tuple[TrialId, ...]
+
+
 # -- users ---------------------------------------------------------------------------------
 
 
@@ -298,6 +305,7 @@ Event: TypeAlias = (
     | FinalReported
     | WeightsPublished
     | AttemptEnded
+    | RemovalAnnounced
     | TrialSubmitted
     | TrialStopRequested
 )

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 from sqlalchemy import Connection
 
@@ -37,6 +37,17 @@ class Removal(NamedTuple):
     trial: int
     nbytes: int
     removed_at: float | None
+
+
+class Removable(Protocol):
+    """What is about to go."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def trial(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
 
 
 class SqliteWeightsLedger:
@@ -102,7 +113,7 @@ class SqliteWeightsLedger:
         """Take the pin away; false if there was none."""
         return self._write("DELETE FROM pins WHERE trial = ?", (trial,)) > 0
 
-    def intend_removal(self, removals: Iterable[Removal], at: float) -> None:
+    def intend_removal(self, removals: Iterable[Removable], at: float) -> None:
         """Write down, durably, what is about to be removed. Idempotent."""
         with self._errors():
             self._raw.execute("BEGIN IMMEDIATE")

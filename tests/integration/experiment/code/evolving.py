@@ -171,3 +171,9 @@ def until_told(parameters):
         step += 1
         time.sleep(0.02)
     return 1.0
+
+
+def slow_child(parameters):
+    """As train, long enough that a sweep falls into the run."""
+    time.sleep(0.15)
+    return train(parameters)

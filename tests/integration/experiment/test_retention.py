@@ -1,0 +1,26 @@
+"""Retention while an experiment runs: what nobody needs goes, and nobody misses it."""
+
+from __future__ import annotations
+
+from dispatcher.core import events as e
+from dispatcher.core.model import Phase
+from dispatcher.notices import NoticeKind
+from tests.integration.experiment.conftest import Lab
+from tests.support.checker import check_store
+
+
+def test_last_generations_only_and_no_child_is_hurt(lab: Lab) -> None:
+    folder = lab.create(
+        function="slow_child", maxTrialNumber=40, retention={"lastGenerations": 2}
+    )
+    phase, notices = lab.run(folder)
+    assert phase is Phase.COMPLETED, notices
+    assert check_store(folder / "journal.sqlite") == []
+    assert not [n for n in notices if n.kind is NoticeKind.RETENTION]
+    events = lab.rows(folder)
+    assert [x for x in events if isinstance(x, e.RemovalAnnounced)]
+    finals = [x for x in events if isinstance(x, e.FinalReported)]
+    assert len(finals) == 40, "every child found its parent's weights"
+    kept = {p.name for p in (folder / "weights" / "trials").iterdir()}
+    assert "0" not in kept or len(kept) < 40
+    assert len(kept) < 40
