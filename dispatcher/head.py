@@ -27,7 +27,7 @@ from dispatcher.control.desk import Desk
 from dispatcher.core import State, apply, check, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.ids import WorkerId
+from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import OVER, Phase
 from dispatcher.engine import Engine
 from dispatcher.errors import BequeathError, InternalError, PermanentBackendError, UserError
@@ -44,6 +44,7 @@ from dispatcher.restoring import RestoringTuner
 from dispatcher.retention import RetentionThread
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership
+from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.wiring import agent_config, settings_of, tuner_host_config, weights_root
 from trial_runtime.endpoint import Endpoint
@@ -157,12 +158,24 @@ class Head:
         if wanted != state.settings:  # changed while nobody led
             apply(state, e.SettingsUpdated(wanted), now)
             entries.append(Entry(now, e.SettingsUpdated(wanted)))
-        started = e.HeadStarted(epoch)
-        apply(state, started, now)
-        entries.append(Entry(now, started))
+        news: list[e.Event] = [e.HeadStarted(epoch)]
+        gone = self._removed_by_hand() - state.removed_weights
+        if gone:
+            news.append(e.RemovalAnnounced(tuple(sorted(gone))))
+        for event in news:
+            apply(state, event, now)
+            entries.append(Entry(now, event))
         row = journal.append(entries, [state.trials[t] for t in state.dirty], durable=True)
         state.dirty.clear()
         return row
+
+    def _removed_by_hand(self) -> set[TrialId]:
+        """Trials whose weights went while nobody led (``bequeath weights gc``)."""
+        ledger = SqliteWeightsLedger.open(self._folder.journal)
+        try:
+            return {TrialId(removal.trial) for removal in ledger.removals()}
+        finally:
+            ledger.close()
 
     def _lead(
         self, stack: ExitStack, journal: SqliteJournal, state: State, row: int, epoch: int

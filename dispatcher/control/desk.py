@@ -55,7 +55,6 @@ class Desk:
             "stop_trial": self._stop_trial,
             "submit": self._submit,
             "update": self._change,
-            "announce_removal": self._announce_removal,
         }
 
     def receive(self, payload: bytes, state: State) -> Handled:
@@ -96,12 +95,6 @@ class Desk:
         event = self._admit(parameters)
         expected = state.next_id
         return _answer(request, [event], lambda s: {"trial": expected})
-
-    def _announce_removal(self, request: Request, state: State, trials: list[int]) -> Handled:
-        event = e.RemovalAnnounced(tuple(map(TrialId, trials)))
-        return _answer(
-            request, [event], lambda s: {"granted": [t for t in trials if t in s.removed_weights]}
-        )
 
     def _change(self, request: Request, state: State, key: str, value: Any) -> Handled:
         return _answer(request, self._update(key, value), lambda s: {"key": key})
