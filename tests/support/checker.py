@@ -7,6 +7,7 @@ tests.support.checker JOURNAL`` judges the store of a real run.
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
@@ -248,7 +249,7 @@ class _Reading:
                 continue  # its end may have been the loss, not its late word
             told.append((last.ended[0], trial.results[0], trial.number))
         told.sort()
-        for (_, one, a), (_, other, b) in zip(told, told[1:], strict=False):
+        for (_, one, a), (_, other, b) in itertools.pairwise(told):
             if one > other:
                 self.found.append(f"trial {a} ended before {b}, and was delivered after it")
 

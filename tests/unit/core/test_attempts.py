@@ -1,0 +1,285 @@
+"""Attempts: retries, losses, agents that come and go, kills, and words that come late."""
+
+from __future__ import annotations
+
+import pytest
+
+from dispatcher.core import actions as a
+from dispatcher.core import events as e
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import AttemptState, EndReason, Outcome, Phase, TrialState
+from tests.support.scene import HOST, Scene, of_kind, weights
+
+T0 = TrialId(0)
+
+
+def one(**settings: object) -> Scene:
+    """Trial 0 has started."""
+    scene = Scene(**{"slots": 1, "retry_backoff_s": 2.0, **settings})
+    scene.propose(0)
+    scene.started(0)
+    return scene
+
+
+def test_back_off_doubles_and_is_bounded() -> None:
+    scene = one(trial_retries=5, retry_backoff_max_s=10.0)
+    pauses = []
+    for attempt in range(1, 6):
+        scene.exit(0, EndReason.FAILED, attempt)
+        pauses.append(scene.state.backoff[T0] - scene.now)
+        scene.tick()
+        assert scene.trial(0).attempt == attempt + 1
+    assert pauses == [2.0, 4.0, 8.0, 10.0, 10.0]
+    scene.exit(0, EndReason.FAILED, 6)
+    assert scene.trial(0).state is TrialState.DELIVERING
+
+
+def test_a_lost_attempt_does_not_count_against_the_trial() -> None:
+    scene = one(trial_retries=0, lost_retries=1)
+    (launch,) = of_kind(scene.say(e.WorkerLost(HOST, "gone")), a.LaunchWorker)
+    assert launch.worker == HOST
+    assert (scene.trial(0).failures, scene.trial(0).losses) == (0, 1)
+    scene.say(e.WorkerJoined(HOST, 1))
+    (start,) = of_kind(scene.tick(), a.StartAttempt)
+    assert start.attempt == 2
+    scene.say(e.WorkerLost(HOST, "gone"))
+    assert scene.trial(0).outcome is Outcome.LOST
+
+
+def test_a_timeout_or_a_kill_is_not_tried_again() -> None:
+    for reason in (EndReason.TIMED_OUT, EndReason.KILLED):
+        scene = one(trial_retries=5)
+        scene.exit(0, reason)
+        assert scene.trial(0).state is TrialState.DELIVERING
+
+
+def test_no_attempt_follows_in_a_drain_and_nothing_is_due() -> None:
+    """A back-off that ran out in a drain once made the head tick for ever."""
+    from dispatcher.core import next_deadline
+
+    scene = Scene(trial_retries=3)
+    scene.propose(0)
+    scene.propose(1)
+    scene.exit(0, EndReason.FAILED)
+    scene.say(e.StopRequested(e.StopKind.DRAIN, "user"))
+    assert next_deadline(scene.state) is None
+
+
+def test_words_of_a_superseded_attempt_are_recorded_and_not_counted() -> None:
+    scene = one()
+    scene.exit(0, EndReason.FAILED)
+    scene.tick()
+    for late in (
+        e.AttemptStarted(T0, 1),
+        e.MetricReported(T0, 1, 99, "9"),
+        e.FinalReported(T0, 1, 99, "9"),
+        e.WeightsPublished(T0, 1, 99, weights(9)),
+        e.AttemptEnded(T0, 1, EndReason.FINISHED),
+    ):
+        assert scene.say(late) == []
+        assert not scene.counted
+    trial = scene.trial(0)
+    assert (trial.final, trial.weights, trial.last_intermediate) == (None, None, None)
+    assert trial.attempt_state is AttemptState.STARTING
+
+
+def test_a_second_attempt_begins_with_nothing_of_the_first() -> None:
+    scene = one()
+    scene.metric(0, 5, "0.5")
+    scene.publish(0)
+    scene.exit(0, EndReason.FAILED)
+    scene.tick()
+    scene.started(0, 2)
+    scene.metric(0, 1, "0.1", attempt=2)
+    assert scene.counted
+    scene.final(0, attempt=2)
+    (deliver,) = of_kind(scene.exit(0, attempt=2), a.Deliver)
+    assert deliver.verdict.reason is not None  # the first attempt's weights are not the trial's
+
+
+def test_repeated_words_count_once() -> None:
+    scene = one()
+    scene.metric(0, 2, "0.2")
+    for seq in (2, 1):
+        scene.metric(0, seq, "9")
+        assert not scene.counted
+    scene.final(0, "0.5")
+    scene.final(0, "0.6")
+    assert not scene.counted
+    scene.publish(0)
+    scene.publish(0)
+    assert not scene.counted
+    assert (scene.trial(0).final, scene.trial(0).last_intermediate) == ("0.5", "0.2")
+
+
+def test_a_final_counts_whatever_metrics_came_before_it() -> None:
+    """Metrics are not in the journal: had they a say, a restart would judge differently."""
+    scene = one()
+    scene.metric(0, 50, "0.2")
+    scene.say(e.FinalReported(T0, 1, 3, "0.5"))
+    assert scene.counted
+    scene.assert_replays()
+
+
+def test_metrics_and_stacks_change_nothing_that_a_replay_must_find() -> None:
+    scene = one()
+    before = (scene.state.now, scene.state.last_event_at)
+    scene.metric(0, 1, "0.2")
+    assert scene.say(e.StacksReported({})) == []
+    assert (scene.state.now, scene.state.last_event_at) == before
+    scene.assert_replays()
+
+
+def test_an_answer_to_ask_stacks_starts_nothing() -> None:
+    """The engine does not journal it, so what it led to would be lost."""
+    scene = one(trial_retries=1)
+    scene.exit(0, EndReason.FAILED)
+    assert scene.say(e.StacksReported({}), after=100.0) == []
+    assert scene.trial(0).state is TrialState.BACKOFF
+    assert of_kind(scene.tick(), a.StartAttempt)
+
+
+# -- agents ------------------------------------------------------------------------------------
+
+
+def test_what_an_agent_holds_goes_on() -> None:
+    scene = one()
+    assert scene.say(e.WorkerJoined(HOST, 1, ((T0, 1),))) == []
+    assert scene.trial(0).state is TrialState.RUNNING
+
+
+def test_what_never_reached_an_agent_is_asked_again_under_the_same_number() -> None:
+    scene = Scene(slots=1)
+    (first,) = of_kind(scene.propose(0), a.StartAttempt)
+    assert scene.say(e.WorkerJoined(HOST, 1)) == [first]
+
+
+def test_what_started_and_is_not_there_any_more_is_lost() -> None:
+    scene = one()
+    scene.say(e.WorkerJoined(HOST, 1))
+    assert scene.trial(0).losses == 1
+
+
+def test_what_has_spoken_has_started() -> None:
+    scene = Scene(slots=1)
+    scene.propose(0)
+    scene.final(0)  # its "started" was lost
+    assert not of_kind(scene.say(e.WorkerJoined(HOST, 1)), a.StartAttempt)
+    assert scene.trial(0).outcome is Outcome.LOST
+
+
+def test_an_agent_may_hold_words_of_an_older_attempt_as_well() -> None:
+    scene = one()
+    scene.exit(0, EndReason.FAILED)
+    scene.tick()
+    scene.started(0, 2)
+    for holds in (((T0, 1), (T0, 2)), ((T0, 2), (T0, 1))):
+        (stop,) = scene.say(e.WorkerJoined(HOST, 1, holds))
+        assert isinstance(stop, a.StopAttempt)
+        assert stop.attempt == 1
+        assert scene.trial(0).attempt_state is AttemptState.RUNNING
+
+
+def test_an_agent_lost_again_and_again_ends_the_experiment() -> None:
+    scene = Scene()
+    for _ in range(2):
+        assert of_kind(scene.say(e.WorkerLost(HOST, "no")), a.LaunchWorker)
+    actions = scene.say(e.WorkerLost(HOST, "no"))
+    assert [x.phase for x in of_kind(actions, a.Finish)] == [Phase.FAILED]
+    assert not of_kind(actions, a.LaunchWorker)
+
+
+def test_the_emptiest_worker_gets_the_next_and_the_limit_holds_over_all() -> None:
+    scene = Scene(slots=3)
+    scene.say(e.WorkerJoined(WorkerId("other"), 2))
+    for number in range(3):
+        scene.propose(number)
+    assert [scene.trial(n).worker for n in range(3)] == ["local", "local", "other"]
+    scene.say(e.TrialSubmitted("{}"))
+    assert list(scene.state.queued) == [3]
+
+
+# -- kills and stops ---------------------------------------------------------------------------
+
+
+def test_a_kill_is_not_undone_by_a_failure_or_a_loss() -> None:
+    for reason in (EndReason.FAILED, EndReason.LOST, EndReason.SHUTDOWN, EndReason.KILLED):
+        scene = one(trial_retries=5)
+        scene.say(e.TrialStopRequested(T0, EndReason.KILLED))
+        scene.exit(0, reason)
+        assert scene.trial(0).state is TrialState.DELIVERING
+
+
+def test_a_kill_survives_the_head() -> None:
+    scene = one()
+    scene.say(e.TrialStopRequested(T0, EndReason.KILLED))
+    scene.say(e.HeadStarted(2))
+    (stop,) = scene.say(e.WorkerJoined(HOST, 1, ((T0, 1),)))
+    assert stop == a.StopAttempt(HOST, T0, 1, EndReason.KILLED, 10.0)
+    scene.say(e.WorkerJoined(HOST, 1))
+    assert scene.trial(0).outcome is Outcome.KILLED
+
+
+def test_a_kill_during_a_stop_is_remembered() -> None:
+    scene = one()
+    scene.say(e.StopRequested(e.StopKind.NOW, "user"))
+    scene.say(e.TrialStopRequested(T0, EndReason.KILLED))
+    scene.exit(0, EndReason.SHUTDOWN)
+    assert scene.trial(0).outcome is Outcome.KILLED
+
+
+@pytest.mark.parametrize("where", ["queued", "held", "backoff"])
+def test_a_kill_before_there_is_an_attempt(where: str) -> None:
+    scene = Scene(slots=2, workers=1)
+    scene.propose(0)
+    if where == "queued":
+        scene.propose(1)
+    elif where == "held":
+        scene.propose(1, parent=0)
+    else:
+        scene.started(0)
+        scene.exit(0, EndReason.FAILED)
+    number = 0 if where == "backoff" else 1
+    assert scene.trial(number).state.value == where
+    actions = scene.say(e.TrialStopRequested(TrialId(number), EndReason.KILLED))
+    (deliver,) = of_kind(actions, a.Deliver)
+    assert (deliver.value, deliver.success) == (None, False)
+    assert not scene.state.waits
+
+
+@pytest.mark.parametrize("how", ["open", "blocked", "parked"])
+def test_a_kill_of_a_request_cancels_it(how: str) -> None:
+    scene = Scene(slots=2)
+    scene.propose(0)
+    if how == "blocked":
+        scene.wait(1, 0)
+    if how == "parked":
+        scene.not_now(1)
+    actions = scene.say(e.TrialStopRequested(TrialId(1), EndReason.KILLED))
+    assert actions[0] == a.CancelRequest(TrialId(1))
+    assert scene.trial(1).outcome is Outcome.NO_TRIAL
+    scene.propose(1)  # crossed
+    assert not scene.counted
+
+
+def test_stop_now_ends_attempts_which_run_again_after_a_resume() -> None:
+    scene = one()
+    (stop,) = scene.say(e.StopRequested(e.StopKind.NOW, "user", grace_s=3.0))
+    assert stop == a.StopAttempt(HOST, T0, 1, EndReason.SHUTDOWN, 3.0)
+    (finish,) = of_kind(scene.exit(0, EndReason.SHUTDOWN), a.Finish)
+    assert finish == a.Finish(Phase.STOPPED, "user")
+    scene.say(e.HeadStarted(2))
+    (start,) = of_kind(scene.say(e.WorkerJoined(HOST, 1)), a.StartAttempt)
+    assert start.attempt == 2
+    assert (scene.trial(0).failures, scene.trial(0).losses) == (0, 0)
+
+
+def test_a_drain_finishes_what_runs_and_starts_nothing() -> None:
+    scene = Scene(slots=2, workers=1)
+    scene.propose(0)
+    scene.propose(1)
+    assert scene.say(e.StopRequested(e.StopKind.DRAIN, "user")) == []
+    actions = scene.run(0)
+    assert not of_kind(actions, a.StartAttempt)
+    assert of_kind(scene.deliver(0), a.Finish)[0].phase is Phase.STOPPED
+    scene.assert_replays()
