@@ -46,6 +46,7 @@ class Floor:
         self._held_since = 0.0
         self._running: dict[Request, None] = {}
         self._paused = False
+        self.entries = 0  # how often a request began, or began again, to run author's code
         self._open = threading.Event()  # set unless paused
         self._open.set()
 
@@ -137,6 +138,7 @@ class Floor:
     def _count_in(self, request: Request) -> None:
         request.since = self._clock()
         request.ran_ns = -1
+        self.entries += 1
         self._running[request] = None
 
     def _pass_on(self, request: Request) -> None:

@@ -19,6 +19,9 @@ from dispatcher.tuner_host.request import Request
 #: Between two looks at the same thread. A request that answers sooner is never looked at.
 LOOK_S = 0.05
 
+#: The same once all that run are known to stand still.
+LOOK_MAX_S = 1.0
+
 #: A thread that ran for less than this share of the time stands still; one that waits for
 #: the interpreter, woken every half millisecond to ask for it, runs for more.
 STILL = 0.01
@@ -34,6 +37,8 @@ class ForeignWaits:
         self._floor = floor
         self._clock = clock
         self._next_look = 0.0
+        self._pause_s = LOOK_S
+        self._entries = 0
         self._offset = 0
 
     def look(self) -> float | None:
@@ -41,18 +46,24 @@ class ForeignWaits:
         if not self._floor.is_running():
             return None
         now = self._clock()
+        if self._floor.entries != self._entries:
+            self._entries = self._floor.entries
+            self._pause_s = LOOK_S
+            self._next_look = min(self._next_look, now + LOOK_S)
         if now < self._next_look:
             return self._next_look - now
-        self._next_look = now + LOOK_S
         requests = self._floor.running()
         fresh = [one for one in requests if not one.foreign][: 8 * AT_ONCE]
         known = [one for one in requests if one.foreign]
         start = self._offset if self._offset < len(known) else 0
         self._offset = start + AT_ONCE
+        # With nothing new to find there is no hurry: an idle experiment is to cost nothing.
+        self._pause_s = LOOK_S if fresh else min(2 * self._pause_s, LOOK_MAX_S)
+        self._next_look = now + self._pause_s
         for request in fresh + known[start : self._offset]:
             if now - request.since >= LOOK_S and request.thread:
                 self._look_at(request, now)
-        return LOOK_S
+        return self._pause_s
 
     def _look_at(self, request: Request, now: float) -> None:
         ran = _ran_ns(request)

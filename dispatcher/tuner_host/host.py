@@ -32,7 +32,7 @@ from dispatcher.core.actions import (
 from dispatcher.core.events import RequestEnd, RequestFailed, StacksReported, TunerHostReady
 from dispatcher.core.ids import TrialId
 from dispatcher.errors import BequeathError, InternalError, TunerCodeError
-from dispatcher.tuner_host import load, restore
+from dispatcher.tuner_host import leash, load, restore
 from dispatcher.tuner_host.assessing import Assessing
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.delivery import Delivery
@@ -191,7 +191,9 @@ class Host:
             os._exit(EXIT_INTERNAL)
 
     def _due(self) -> float | None:
-        due = [self._ending.due()]
+        if leash.is_orphan():
+            os._exit(0)
+        due = [leash.LOOK_S, self._ending.due()]
         if self._ready:
             while self._early:
                 self._obey(self._early.popleft())

@@ -12,6 +12,17 @@ from __future__ import annotations
 import fcntl
 import os
 
+#: A process that the head forked without exec (a notebook's) may hold the pipe open after
+#: it: so often, in seconds, we look whether we were adopted by another parent.
+LOOK_S = 5.0
+
+_parent = os.getppid()
+
+
+def is_orphan() -> bool:
+    """Whether the process that started this one is gone."""
+    return os.getppid() != _parent
+
 
 def tie(pipe: int) -> None:
     """Tie this process, and its group if it leads one, to the pipe's other end."""

@@ -1,0 +1,104 @@
+"""Threads that stand still are told from threads that compute."""
+
+from __future__ import annotations
+
+import threading
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from dispatcher.core.events import ForeignWaitOver, ForeignWaitSeen
+from dispatcher.core.ids import TrialId
+from dispatcher.tuner_host import foreign_waits
+from dispatcher.tuner_host.floor import Floor
+from dispatcher.tuner_host.foreign_waits import LOOK_MAX_S, LOOK_S, ForeignWaits
+from dispatcher.tuner_host.request import Request
+
+SEEN, OVER = ForeignWaitSeen(TrialId(3)), ForeignWaitOver(TrialId(3))
+
+
+class Bench:
+    """A request whose thread's processor time is set by the test."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.ran_ms = 0.0
+        self.said: SimpleQueue[Any] = SimpleQueue()
+        self.floor = Floor(lambda: self.now)
+        self.waits = ForeignWaits(self.floor, lambda: self.now)
+        self.request = Request(3, self.said.put, thread=1, native_thread=1)
+        monkeypatch.setattr(foreign_waits, "_ran_ns", lambda request: int(self.ran_ms * 1e6))
+        assert self.floor.may_enter(self.request)
+
+    def after(self, elapsed_s: float, ran_ms: float) -> list[Any]:
+        """What is said at looks that follow, the thread having run for so long."""
+        self.waits.look()
+        self.now += elapsed_s
+        self.ran_ms += ran_ms
+        self.waits.look()
+        return [self.said.get() for _ in range(self.said.qsize())]
+
+
+def test_told_once_and_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch)
+    assert bench.after(LOOK_S, 50) == []  # nothing to compare with yet
+    assert bench.after(LOOK_S, 20) == []
+    assert bench.after(LOOK_S, 0.01) == [SEEN]
+    assert bench.after(LOOK_MAX_S, 0.01) == []
+    assert bench.after(LOOK_MAX_S, 500) == [OVER]
+
+
+def test_threads_that_share_the_interpreter_do_not_stand_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(monkeypatch)
+    for _ in range(10):
+        assert bench.after(LOOK_S, 1.5) == []
+
+
+def test_a_new_entry_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch)
+    bench.after(LOOK_S, 0)
+    bench.floor.block(bench.request)
+    assert bench.waits.look() is None
+    bench.floor.go_on(bench.request)
+    assert bench.after(LOOK_S / 2, 0) == []
+    assert bench.after(LOOK_S, 0) == []
+    assert bench.after(LOOK_S, 0) == [SEEN]
+
+
+def test_no_hurry_where_nothing_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch)
+    for _ in range(20):
+        bench.after(LOOK_MAX_S, 0)
+    assert bench.waits.look() == pytest.approx(LOOK_MAX_S)
+    bench.floor.may_enter(Request(4, bench.said.put, thread=2, native_thread=2))
+    assert bench.waits.look() == pytest.approx(LOOK_S)
+
+
+def test_the_kernels_figures() -> None:
+    """A thread in an Event does not run; the one that looks does."""
+    ready, release = threading.Event(), threading.Event()
+    sleeper = Request(1, print)
+
+    def sleep() -> None:
+        sleeper.thread = threading.get_ident()
+        sleeper.native_thread = threading.get_native_id()
+        ready.set()
+        release.wait(20)
+
+    thread = threading.Thread(target=sleep)
+    thread.start()
+    assert ready.wait(20)
+    me = Request(2, print, threading.get_ident(), threading.get_native_id())
+    before = None
+    while (now := foreign_waits._ran_ns(sleeper)) != before:
+        before = now
+    mine = foreign_waits._ran_ns(me)
+    assert mine is not None
+    while foreign_waits._ran_ns(me) == mine:  # counted at the kernel's next tick
+        sum(range(10_000))
+    assert foreign_waits._ran_ns(sleeper) == before
+    release.set()
+    thread.join()
