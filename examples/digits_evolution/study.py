@@ -70,16 +70,30 @@ def dispatched(tuner_class: type[Tuner], arguments: dict[str, Any]) -> Iterator[
     from dispatcher import Experiment
 
     with tempfile.TemporaryDirectory() as folder:
-        experiment = Experiment.from_file(
-            HERE / "experiment.yml",
-            tuner={"className": f"tuner:{tuner_class.__name__}", "classArgs": arguments},
-            maxTrialNumber=99_999,
-            seed=arguments["seed"],
-            experimentWorkingDirectory=folder,
+        experiment = Experiment(
+            {
+                "experimentName": "digits-study",
+                "experimentWorkingDirectory": folder,
+                "trialFunction": "trial:train",
+                "trialCodeDirectory": str(HERE),
+                "tuner": {
+                    "className": f"tuner:{tuner_class.__name__}",
+                    "codeDirectory": str(HERE),
+                    "classArgs": arguments,
+                },
+                "optimizeMode": "maximize",
+                "seed": arguments["seed"],
+                "trialConcurrency": 2,
+                "trainingService": {
+                    "platform": "local",
+                    "reuseMode": "forked",
+                    "preload": ["torch", "torch._dynamo", "sklearn.datasets"],
+                },
+            }
         )
-        experiment.run()
-        ended = [one for one in experiment.trials() if one.result is not None]
-        for one in sorted(ended, key=lambda one: one.ended_at):
+        experiment.run(quiet=True)
+        ended = [one for one in experiment.trials() if isinstance(one.result, dict)]
+        for one in sorted(ended, key=lambda one: one.ended_at or 0.0):
             yield one.result
 
 

@@ -27,7 +27,7 @@ BY_HAND = {
 
 def train(parameters: dict[str, Any]) -> dict[str, float]:
     """The trial function that the experiment file names; what it returns is the final result."""
-    return run(parameters, bq.trial_id(), bq.load_weights, bq.save_weights)
+    return run(parameters, bq.seed(), bq.load_weights, bq.save_weights)
 
 
 def run(
