@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from trial_runtime import session as _session
-from trial_runtime.api_errors import ArtefactRefused, NoSavePath
 
 #: Largest artefact (bytes). Larger things are weights, or belong on a disk of the author's.
 MAX_ARTEFACT_BYTES = 64 << 20
@@ -90,6 +89,8 @@ def save_weights(state: Any, path: str | os.PathLike[str] | None = None) -> str:
     if target is None and told.weights_root is None:
         target = os.path.join(told.folder, _BY_HAND_WEIGHTS)
     if target is None:
+        from trial_runtime.api_errors import NoSavePath
+
         raise NoSavePath(
             "this trial has no save path",
             hint="let the tuner put 'save_path' into the parameters, or name a path",
@@ -167,11 +168,15 @@ def save_artefact(name: str, content: str | bytes | os.PathLike[str]) -> str:
     folder = os.path.join(os.path.realpath(_session.current().file.folder), "artefacts")
     target = os.path.realpath(os.path.join(folder, name))
     if not name or os.path.commonpath((folder, target)) != folder or target == folder:
+        from trial_runtime.api_errors import ArtefactRefused
+
         raise ArtefactRefused(
             f"{name!r} leads out of the attempt's folder", hint="use a plain relative name"
         )
     size = len(content) if isinstance(content, bytes) else os.path.getsize(content)
     if size > MAX_ARTEFACT_BYTES:
+        from trial_runtime.api_errors import ArtefactRefused
+
         raise ArtefactRefused(
             f"{name!r} has {size:,} bytes; {MAX_ARTEFACT_BYTES:,} are allowed",
             hint="large things belong into save_weights() or on a disk of your own",

@@ -13,8 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from trial_runtime import wire
-from trial_runtime.api_errors import AgentGone, ReportRefused
+from trial_runtime import trial_wire as wire
 
 if TYPE_CHECKING:
     import zmq
@@ -66,6 +65,8 @@ class AgentLink:
             elif self._sent % 64 == 0:
                 self._take_all()
             if self._refusal is not None:
+                from trial_runtime.api_errors import ReportRefused
+
                 text, self._refusal = self._refusal, None
                 raise ReportRefused(text)
 
@@ -81,17 +82,18 @@ class AgentLink:
             return self._take(self._opened().recv())
 
     def settle(self) -> None:
-        """At the end of the process: wait, for a bounded time, until nothing is under way."""
+        """At the end of the process: wait, for a bounded time, until nothing is under way.
+
+        The socket is left to the kernel: taking a ZeroMQ context down costs two turns of its
+        threads, which a trial of a few milliseconds would notice.
+        """
         if self._socket is None or self._pid != os.getpid():
             return
         with self._lock:
             if self._sent > self._receipted:
                 self._post([wire.Bye()])
-                try:
-                    self._wait_for_receipt(self._sent, PATIENCE_AT_EXIT_S)
-                except AgentGone:
-                    pass  # an exit status must not change because of us
-            self._close()
+                # In vain or not: an exit status must not change because of us.
+                self._have_receipt(self._sent, PATIENCE_AT_EXIT_S)
 
     def renew(self) -> None:
         """Forget what was said to an attempt before (warm workers)."""
@@ -124,16 +126,23 @@ class AgentLink:
         self._sent += len(messages)
 
     def _wait_for_receipt(self, count: int, patience_s: float) -> None:
+        if not self._have_receipt(count, patience_s):
+            from trial_runtime.api_errors import AgentGone
+
+            raise AgentGone(
+                f"the agent did not confirm a report within {patience_s:.0f} s",
+                hint="its log is logs/agent.log in the experiment's folder",
+            )
+
+    def _have_receipt(self, count: int, patience_s: float) -> bool:
         socket = self._opened()
         give_up = time.monotonic() + patience_s
         while self._receipted < count:
             left = give_up - time.monotonic()
             if left <= 0 or not socket.poll(int(left * 1000) + 1):
-                raise AgentGone(
-                    f"the agent did not confirm a report within {patience_s:.0f} s",
-                    hint="its log is logs/agent.log in the experiment's folder",
-                )
+                return False
             self._take(socket.recv())
+        return True
 
     def _take_all(self) -> None:
         import zmq
@@ -156,14 +165,6 @@ class AgentLink:
             elif type(message) is wire.Refused:
                 self._refusal = message.text
         return messages
-
-    def _close(self) -> None:
-        if self._socket is not None:
-            self._socket.close(linger=0)
-            self._socket = None
-        if self._context is not None:
-            self._context.term()
-            self._context = None
 
 
 #: Contexts of a parent process, kept so that no finaliser touches them here.

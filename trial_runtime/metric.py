@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trial_runtime.api_errors import InvalidMetric
+if TYPE_CHECKING:
+    from trial_runtime.api_errors import InvalidMetric
 
 #: Largest single metric, encoded (bytes), unless the experiment file says otherwise.
 MAX_METRIC_BYTES = 64 << 10
@@ -30,19 +31,19 @@ def metric_text(value: Any, *, limit: int = MAX_METRIC_BYTES) -> str:
     if isinstance(plain, dict):
         default = plain.get("default")
         if not isinstance(default, int | float) or isinstance(default, bool):
-            raise InvalidMetric(
+            raise _invalid(
                 f"a mapping of metrics needs a number under 'default', not {default!r}",
                 hint="the tuner sees 'default': report {'default': accuracy, 'loss': loss}",
             )
     elif not isinstance(plain, int | float):
-        raise InvalidMetric(
+        raise _invalid(
             f"a metric must be a number or a mapping with a number under 'default', "
             f"not {_short(value)}",
             hint="convert it with float(...) first",
         )
     text = _encoder.encode(plain).decode()
     if len(text) > limit:
-        raise InvalidMetric(
+        raise _invalid(
             f"a metric of {len(text):,} bytes; {limit:,} are allowed",
             hint="report summaries; larger things belong into save_artefact()",
         )
@@ -52,10 +53,10 @@ def metric_text(value: Any, *, limit: int = MAX_METRIC_BYTES) -> str:
 def _plain(value: Any, where: str, depth: int) -> Any:
     """The value in JSON's own types. Raises where JSON has none."""
     if depth > _DEEPEST:
-        raise InvalidMetric(f"a metric nested deeper than {_DEEPEST} levels", where=where)
+        raise _invalid(f"a metric nested deeper than {_DEEPEST} levels", where=where)
     if value is None or isinstance(value, bool | str):
         if depth == 0:
-            raise InvalidMetric(f"a metric must be a number, not {_short(value)}")
+            raise _invalid(f"a metric must be a number, not {_short(value)}")
         return value
     if isinstance(value, int):
         return int(value)
@@ -73,17 +74,24 @@ def _plain(value: Any, where: str, depth: int) -> Any:
         try:
             inner = item_of()
         except (TypeError, ValueError, RuntimeError) as error:
-            raise InvalidMetric(
+            raise _invalid(
                 f"a metric must be one number, not {_short(value)}", where=where
             ) from error
         if isinstance(inner, bool | int | float | str):
             return _plain(inner, where, max(depth, 1) if isinstance(inner, str) else depth)
-    raise InvalidMetric(f"{_short(value)} cannot be reported", where=where)
+    raise _invalid(f"{_short(value)} cannot be reported", where=where)
+
+
+def _invalid(message: str, *, hint: str = "", where: str = "") -> InvalidMetric:
+    """Errors are loaded when one is raised: every trial would pay for them."""
+    from trial_runtime.api_errors import InvalidMetric
+
+    return InvalidMetric(message, hint=hint, where=where)
 
 
 def _finite(value: float, where: str) -> float:
     if value - value != 0:
-        raise InvalidMetric(
+        raise _invalid(
             f"a metric must be finite, not {value!r}",
             hint="leave the report out, or stop the trial, when training has diverged",
             where=where,

@@ -5,36 +5,19 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from trial_runtime import wire
+from trial_runtime import trial_wire as wire
 from trial_runtime.link import AgentLink
 from trial_runtime.metric import metric_text
 from trial_runtime.session_file import SESSION_VARIABLE, SessionFile, read_session
 
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
-class Session(Protocol):
-    """What an attempt can do. By hand (no dispatcher) the same, on this machine alone."""
+    from trial_runtime.by_hand import ByHandSession
 
-    file: SessionFile
-
-    def report_intermediate(self, value: Any) -> None:
-        """Hand in an intermediate metric."""
-        ...
-
-    def report_final(self, value: Any) -> None:
-        """Hand in the final metric; returns when it cannot be lost by this process any more."""
-        ...
-
-    def published(self, digest: str, kind: str, nbytes: int) -> None:
-        """Tell that complete weights are at the save path."""
-        ...
-
-    def stop_reason(self) -> str | None:
-        """Why this attempt should stop, or None."""
-        ...
+    Session: TypeAlias = "AgentSession | ByHandSession"
 
 
 class AgentSession:
@@ -47,9 +30,11 @@ class AgentSession:
         self._heeding = False
 
     def report_intermediate(self, value: Any) -> None:
+        """Hand in an intermediate metric."""
         self.link.post([wire.Metric(metric_text(value, limit=self.file.max_metric_bytes))])
 
     def report_final(self, value: Any) -> None:
+        """Hand in the final metric; returns when this process cannot lose it any more."""
         text = metric_text(value, limit=self.file.max_metric_bytes)
         if self.final_reported:
             warn("a second final result is recorded and does not count")
@@ -57,65 +42,16 @@ class AgentSession:
         self.link.post([wire.Final(text)], wait=True)
 
     def published(self, digest: str, kind: str, nbytes: int) -> None:
+        """Tell that complete weights are at the save path."""
         self.link.post([wire.Published(digest, kind, nbytes)], wait=True)
 
     def stop_reason(self) -> str | None:
+        """Why this attempt should stop, or None."""
         if not self._heeding:
             self._heeding = True
             self.link.post([wire.Heeding()])
         self.link.poll()
         return self.link.stop_reason
-
-
-class ByHandSession:
-    """A session without a dispatcher: reports are shown, weights stay on this machine.
-
-    Parameters come from the JSON file that ``BEQUEATH_PARAMETERS`` names, if it is set.
-    """
-
-    def __init__(self) -> None:
-        folder = os.path.abspath(os.environ.get("BEQUEATH_FOLDER", "bequeath-by-hand"))
-        self.file = SessionFile(
-            version=1,
-            address="",
-            routing="",
-            trial=0,
-            attempt=0,
-            folder=folder,
-            parameters=_parameters_by_hand(),
-            save_path=None,
-            weights_root=None,
-        )
-        self._intermediate = 0
-
-    def report_intermediate(self, value: Any) -> None:
-        self._intermediate += 1
-        say(f"intermediate result {self._intermediate}: {metric_text(value)}")
-
-    def report_final(self, value: Any) -> None:
-        say(f"final result: {metric_text(value)}")
-
-    def published(self, digest: str, kind: str, nbytes: int) -> None:
-        say(f"weights saved: {nbytes:,} bytes, digest {digest}")
-
-    def stop_reason(self) -> str | None:
-        return None
-
-
-def _parameters_by_hand() -> str:
-    path = os.environ.get("BEQUEATH_PARAMETERS")
-    if not path:
-        return "{}"
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    msgspec.json.decode(text)  # say here, not later, that it is not JSON
-    return text
-
-
-def say(text: str) -> None:
-    """A line for who runs the trial by hand."""
-    sys.stdout.write(f"[bequeath] {text}\n")
-    sys.stdout.flush()
 
 
 def warn(text: str) -> None:
@@ -139,6 +75,8 @@ def current() -> Session:
             adopt(AgentSession(read_session(path)))
             atexit.register(settle)
         else:
+            from trial_runtime.by_hand import ByHandSession
+
             _current = ByHandSession()
     assert _current is not None
     return _current

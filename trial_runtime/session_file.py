@@ -6,10 +6,12 @@ It holds a secret, so it is written with mode 0600 and never shown.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from trial_runtime.api_errors import BrokenSession
+if TYPE_CHECKING:
+    from trial_runtime.api_errors import BrokenSession
 
 SESSION_VARIABLE = "BEQUEATH_SESSION"
 
@@ -80,9 +82,9 @@ def decode_session(content: bytes | msgspec.Raw) -> SessionFile:
     try:
         session = _decoder.decode(content)
     except msgspec.MsgspecError as error:
-        raise BrokenSession(f"not a session file: {error}") from error
+        raise _broken(f"not a session file: {error}") from error
     if session.version != SESSION_VERSION:
-        raise BrokenSession(
+        raise _broken(
             f"session version {session.version}, where {SESSION_VERSION} is understood",
             hint="the trial's Python has another bequeath than the agent; install the same",
         )
@@ -95,9 +97,16 @@ def read_session(path: str) -> SessionFile:
         with open(path, "rb") as file:
             content = file.read()
     except OSError as error:
-        raise BrokenSession(
+        raise _broken(
             f"cannot read the session file: {error.strerror}",
             hint=f"unset {SESSION_VARIABLE} to run this script by hand",
             where=path,
         ) from error
     return decode_session(content)
+
+
+def _broken(message: str, *, hint: str = "", where: str = "") -> BrokenSession:
+    """Errors are loaded when one is raised: every trial would pay for them."""
+    from trial_runtime.api_errors import BrokenSession
+
+    return BrokenSession(message, hint=hint, where=where)

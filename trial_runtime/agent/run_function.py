@@ -15,7 +15,6 @@ from trial_runtime.agent.calling import (
     leave,
     put_code_first,
 )
-from trial_runtime.api_errors import InvalidMetric
 
 
 def main() -> None:
@@ -43,8 +42,4 @@ def report_returned(session: sessions.AgentSession, value: Any) -> None:
     """A returned number or mapping is the final result, unless one was reported already."""
     if value is None or session.final_reported:
         return
-    try:
-        session.report_final(value)
-    except InvalidMetric as error:
-        error.hint = error.hint or "return a number, a mapping with 'default', or nothing"
-        raise
+    session.report_final(value)

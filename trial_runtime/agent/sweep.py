@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import Any
 
 from trial_runtime.session_file import MARKER_VARIABLE, SESSION_VARIABLE
 
@@ -17,6 +18,9 @@ _ON_LINUX = sys.platform == "linux"
 _MARKS = (f"{SESSION_VARIABLE}=".encode(), f"{MARKER_VARIABLE}=".encode())
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+
+
+_libc: Any = None  # opened once: the fork server's children find it open
 
 
 def become_subreaper() -> bool:
@@ -36,9 +40,12 @@ def die_with_parent(parent: int) -> None:
 def _prctl(option: int, value: int) -> bool:
     if not _ON_LINUX:
         return False
-    import ctypes
+    global _libc
+    if _libc is None:
+        import ctypes
 
-    answer: int = ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+        _libc = ctypes.CDLL(None, use_errno=True)
+    answer: int = _libc.prctl(option, value, 0, 0, 0)
     return answer == 0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from trial_runtime import session as sessions
-from trial_runtime import wire
+from trial_runtime import trial_wire as wire
 from trial_runtime.agent.calling import (
     Result,
     attempt_call,

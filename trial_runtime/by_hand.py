@@ -1,0 +1,63 @@
+"""A trial without a dispatcher: the same script, run by hand."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import msgspec
+
+from trial_runtime.metric import metric_text
+from trial_runtime.session_file import SESSION_VERSION, SessionFile
+
+
+class ByHandSession:
+    """A session without a dispatcher: reports are shown, weights stay on this machine.
+
+    Parameters come from the JSON file that ``BEQUEATH_PARAMETERS`` names, if it is set.
+    """
+
+    def __init__(self) -> None:
+        folder = os.path.abspath(os.environ.get("BEQUEATH_FOLDER", "bequeath-by-hand"))
+        self.file = SessionFile(
+            version=SESSION_VERSION,
+            address="",
+            routing="",
+            trial=0,
+            attempt=0,
+            folder=folder,
+            parameters=_parameters_by_hand(),
+            save_path=None,
+            weights_root=None,
+        )
+        self._intermediate = 0
+
+    def report_intermediate(self, value: Any) -> None:
+        self._intermediate += 1
+        _say(f"intermediate result {self._intermediate}: {metric_text(value)}")
+
+    def report_final(self, value: Any) -> None:
+        _say(f"final result: {metric_text(value)}")
+
+    def published(self, digest: str, kind: str, nbytes: int) -> None:
+        _say(f"weights saved: {nbytes:,} bytes, digest {digest}")
+
+    def stop_reason(self) -> str | None:
+        return None
+
+
+def _parameters_by_hand() -> str:
+    path = os.environ.get("BEQUEATH_PARAMETERS")
+    if not path:
+        return "{}"
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    msgspec.json.decode(text)  # say here, not later, that it is not JSON
+    return text
+
+
+def _say(text: str) -> None:
+    """A line for who runs the trial by hand."""
+    sys.stdout.write(f"[bequeath] {text}\n")
+    sys.stdout.flush()

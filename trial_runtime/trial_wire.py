@@ -1,0 +1,143 @@
+"""What goes over the wire between a trial and its agent: all that a trial has to load.
+
+A frame is one byte of version and a msgpack body, a list of messages, since both sides
+coalesce. Structs are arrays on the wire, so fields may only be added at their end, with a
+default. Weights never travel here, only their digests. The rest is :mod:`trial_runtime.wire`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from trial_runtime.session_file import SessionFile
+
+VERSION = 1
+_VERSION_BYTE = bytes([VERSION])
+
+#: Largest frame a trial may send (bytes); far above any metric, far below what would hurt.
+MAX_TRIAL_FRAME_BYTES = 2 << 20
+
+T = TypeVar("T")
+
+
+class WireError(ValueError):
+    """Raised when a frame is not one of ours, or is of another version."""
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True):
+    """Base of all messages."""
+
+
+# -- trial → agent -------------------------------------------------------------------------
+
+
+class Attach(Message, frozen=True, tag="a"):
+    """First word of a connection: a process of the attempt is there."""
+
+    pid: int
+
+
+class Heeding(Message, frozen=True, tag="h"):
+    """The trial asks ``should_stop``, so it deserves time to act on the answer."""
+
+
+class Metric(Message, frozen=True, tag="m"):
+    """An intermediate metric, as JSON text."""
+
+    value: str
+
+
+class Final(Message, frozen=True, tag="f"):
+    """The final metric, as JSON text."""
+
+    value: str
+
+
+class Published(Message, frozen=True, tag="w"):
+    """Complete weights are at the save path."""
+
+    digest: str
+    kind: str
+    nbytes: int
+
+
+class Bye(Message, frozen=True, tag="b"):
+    """This process will say no more."""
+
+
+class Done(Message, frozen=True, tag="d"):
+    """A warm worker's function returned or raised. ``code`` is what the exit status would be;
+    ``spent``: the worker should be replaced."""
+
+    attempt: tuple[int, int]
+    code: int
+    text: str = ""
+    cpu_s: float = 0.0
+    out_of_memory: bool = False
+    spent: bool = False
+
+
+FromTrial: TypeAlias = Attach | Heeding | Metric | Final | Published | Bye | Done
+
+
+# -- agent → trial -------------------------------------------------------------------------
+
+
+class Receipt(Message, frozen=True, tag="r"):
+    """The agent holds the first ``count`` messages of this connection."""
+
+    count: int
+
+
+class StopAsked(Message, frozen=True, tag="s"):
+    """The trial should stop: ``should_stop`` answers true from now on."""
+
+    reason: str
+
+
+class Refused(Message, frozen=True, tag="x"):
+    """The agent does not take this: a cap was passed, or the attempt is over."""
+
+    text: str
+
+
+class Run(Message, frozen=True, tag="n"):
+    """Run the function for this attempt (warm workers only). ``marker`` marks the processes
+    that it starts, for the agent to find those it leaves behind."""
+
+    session: SessionFile
+    marker: str
+
+
+class Leave(Message, frozen=True, tag="l"):
+    """End this warm worker."""
+
+
+ToTrial: TypeAlias = Receipt | StopAsked | Refused | Run | Leave
+
+
+_encoder = msgspec.msgpack.Encoder()
+_to_trial: msgspec.msgpack.Decoder[list[ToTrial]] = msgspec.msgpack.Decoder(list[ToTrial])
+
+
+def frame(body: Any) -> bytes:
+    """A body (a list of messages, or a frame of head or agent) as bytes."""
+    return _VERSION_BYTE + _encoder.encode(body)
+
+
+def body(payload: bytes, decoder: msgspec.msgpack.Decoder[T]) -> T:
+    """The inverse of :func:`frame`; raises :class:`WireError`."""
+    if not payload or payload[0] != VERSION:
+        theirs = payload[0] if payload else "none"
+        raise WireError(f"wire version {theirs}, where {VERSION} is spoken")
+    try:
+        return decoder.decode(memoryview(payload)[1:])
+    except msgspec.MsgspecError as error:
+        raise WireError(f"malformed message: {error}") from error
+
+
+def to_trial(payload: bytes) -> list[ToTrial]:
+    """Messages to a trial or warm worker; raises :class:`WireError`."""
+    return body(payload, _to_trial)
