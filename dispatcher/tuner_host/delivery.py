@@ -117,15 +117,20 @@ class Delivery:
             decoded = json.loads(value)
             self._calls.result(work.trial, parameters, decoded, by_hand=work.by_hand)
         except BaseException as error:  # noqa: BLE001 - becomes an event; never repeated
-            return describe(error)
+            return self._raised(f"receive_trial_result({work.trial})", error)
         return ""
 
     def _end(self, trial: int, success: bool) -> str:
         try:
             self._calls.end(trial, success)
         except BaseException as error:  # noqa: BLE001 - becomes an event; the gate opens anyway
-            return describe(error)
+            return self._raised(f"trial_end({trial})", error)
         return ""
+
+    def _raised(self, call: str, error: BaseException) -> str:
+        text = describe(error)
+        self._calls.remember(call, text)
+        return text
 
     def _tell_search_space(self, work: TellSearchSpace) -> None:
         try:

@@ -263,7 +263,7 @@ class Host:
                 threads[int(trial)] = request.thread
             elif self._delivery.current == trial:
                 threads[int(trial)] = self._delivery.thread
-        self._outbox.say(StacksReported(stacks(threads, self._gate, self._calls.tuner)))
+        self._outbox.say(StacksReported(stacks(threads, self._gate, self._calls)))
 
 
 def _nothing() -> None:

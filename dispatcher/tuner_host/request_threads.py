@@ -47,8 +47,6 @@ class _Worker(threading.Thread):
             if request is None:
                 return
             self.name = f"tuner-req-{request.trial}"
-            request.thread = threading.get_ident()
-            request.native_thread = threading.get_native_id()
             self._pool.carry_out(request)
             del request
             if not self._pool.rest(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +43,7 @@ class Requests:
 
     def run(self, request: Request) -> None:
         """Ask the tuner and say the answer; never raises what the author's code raises."""
+        request.thread, request.native_thread = threading.get_ident(), threading.get_native_id()
         self._gate.enter(request)
         event = _cancelled(request) if request.cancelled else self._ask(request)
         if request.cancelled and not isinstance(event, RequestFailed):
@@ -62,7 +64,10 @@ class Requests:
             text = f"generate_parameters({request.trial}) returned {error}"
             return RequestFailed(TrialId(request.trial), RequestEnd.NONSENSE, text)
         except BaseException as error:  # noqa: BLE001 - top of a request: SystemExit included
-            return failure(request, error)
+            event = failure(request, error)
+            if event.kind is RequestEnd.ERROR:
+                self.calls.remember(f"generate_parameters({request.trial})", event.text)
+            return event
         self.generated[request.trial] = returned
         return proposal
 

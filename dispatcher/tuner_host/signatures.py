@@ -8,6 +8,7 @@ are looked at once. No base class is needed, nor its constructor.
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -31,11 +32,17 @@ def accepted(
     return frozenset(offered) & (named - taken)
 
 
+#: Exceptions kept for reports of stalls.
+REMEMBERED = 3
+
+
 class TunerCalls:
     """Calls into one tuner. Each method raises whatever the author's code raises."""
 
     def __init__(self, tuner: Any) -> None:
         self.tuner = tuner
+        #: The last exceptions of the author's code, for whoever looks for a lock never released.
+        self.raised: deque[str] = deque(maxlen=REMEMBERED)
         self._generate = getattr(tuner, "generate_parameters", None)
         self._generate_many = getattr(tuner, "generate_multiple_parameters", None)
         self._result = getattr(tuner, "receive_trial_result", None)
@@ -87,6 +94,10 @@ class TunerCalls:
         """Tell that the experiment is over."""
         if self._on_exit is not None:
             self._on_exit()
+
+    def remember(self, call: str, text: str) -> None:
+        """Keep the last line of a traceback."""
+        self.raised.append(f"{call} raised {text.rsplit(chr(10), 1)[-1]}")
 
     # ---- state ---------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import shorten, stack_of
 
 _OWNER = re.compile(r"<locked .*RLock object owner=(\d+)")
@@ -19,16 +20,19 @@ _OWNER = re.compile(r"<locked .*RLock object owner=(\d+)")
 _WAITING_FILES = ("threading.py", "queue.py", "selectors.py", "subprocess.py", "socket.py")
 
 
-def stacks(threads: Mapping[int, int], gate: Gate, tuner: Any) -> dict[int, str]:
+def stacks(threads: Mapping[int, int], gate: Gate, calls: TunerCalls) -> dict[int, str]:
     """One text per request: what it stands in, which lock of the tuner is held by whom, and
-    its Python stack without our frames.
+    its Python stack without our frames. If a lock is held that knows no owner, the last
+    exceptions as well: one that left the locked lines is what usually keeps it so.
 
     Args:
         threads: request → ident of its thread.
     """
     frames = sys._current_frames()
     names = {ident: f"request {trial}" for trial, ident in threads.items()}
-    locks = held_locks(tuner, names)
+    locks = held_locks(calls.tuner, names)
+    if any(line.endswith(_OWNERLESS) for line in locks):
+        locks.extend(f"before that, {line}" for line in calls.raised)
     return {trial: _one(trial, frames.get(ident), gate, locks) for trial, ident in threads.items()}
 
 
@@ -41,10 +45,11 @@ def held_locks(tuner: Any, names: Mapping[int, str]) -> list[str]:
             holder = _name_of(int(owner.group(1)), names)
             found.append(f"self.{attribute} is held by {holder}")
         elif isinstance(value, _LOCK) and value.locked():
-            found.append(f"self.{attribute} is held (a plain Lock does not know by whom)")
+            found.append(f"self.{attribute} is held{_OWNERLESS}")
     return found
 
 
+_OWNERLESS = " (a plain Lock does not know by whom)"
 _RLOCK: Any = type(threading.RLock())
 _LOCK: Any = type(threading.Lock())
 

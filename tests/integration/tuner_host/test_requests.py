@@ -367,3 +367,28 @@ def test_what_stacks_tell(make: Make) -> None:
     assert "the line to be named" in stacks[2].splitlines()[0]
     assert "self.lock is held by request 2" in stacks[1]
     assert "tuner_host" not in stacks[2]
+
+
+def test_a_lock_that_an_exception_left_locked_is_named(make: Make) -> None:
+    head = make(
+        source("""
+        class T(Tuner):
+            def __init__(self): self.guard = threading.Lock()
+            def generate_parameters(self, parameter_id, **kwargs):
+                self.guard.acquire()
+                if parameter_id == 1:
+                    raise KeyError("forgot to release")
+                return {}
+            def receive_trial_result(self, *args, **kwargs): self.guard.acquire()
+        """)
+    ).start()
+    head.open(1)
+    head.wait_for(e.RequestFailed, 1)
+    head.open(2)
+    head.wait_for(e.ForeignWaitSeen, 2)
+    head.deliver(3)
+    head.do(a.AskStacks((2, 3)))
+    stacks = head.wait_for(e.StacksReported).stacks
+    assert "self.guard is held" in stacks[2]
+    assert "generate_parameters(1) raised KeyError: 'forgot to release'" in stacks[2]
+    assert "receive_trial_result" in stacks[3]

@@ -92,13 +92,12 @@ def test_the_kernels_figures() -> None:
     thread.start()
     assert ready.wait(20)
     me = Request(2, print, threading.get_ident(), threading.get_native_id())
-    before = None
-    while (now := foreign_waits._ran_ns(sleeper)) != before:
-        before = now
-    mine = foreign_waits._ran_ns(me)
-    assert mine is not None
-    while foreign_waits._ran_ns(me) == mine:  # counted at the kernel's next tick
-        sum(range(10_000))
-    assert foreign_waits._ran_ns(sleeper) == before
+    moved = True
+    while moved:  # once it has reached its wait, it does not run at all
+        before, mine = foreign_waits._ran_ns(sleeper), foreign_waits._ran_ns(me)
+        assert mine is not None
+        while foreign_waits._ran_ns(me) == mine:  # counted at the kernel's next tick
+            sum(range(10_000))
+        moved = foreign_waits._ran_ns(sleeper) != before
     release.set()
     thread.join()
