@@ -245,6 +245,27 @@ def test_serial_mode_is_the_same_search_whatever_finishes_first():
     assert search(reverse=False) == search(reverse=True)
 
 
+def test_serial_mode_counts_those_who_still_wait_for_their_own_parents():
+    gate, answers, threads = TicketGate(), {}, {}
+    tuner = evolution(gate, asynchronous=False, population_size=1, sample_size=1)
+    founder = tuner.generate_parameters(0)
+    for n in (1, 2):
+        gate.blocked.clear()
+        threads[n] = threading.Thread(
+            target=lambda n=n: answers.update({n: tuner.generate_parameters(n)})
+        )
+        threads[n].start()
+        assert gate.blocked.wait(20)
+    finish(tuner, 0, founder, 1.0)
+    gate.open(0)
+    threads[1].join(20)
+    finish(tuner, 1, answers[1], 2.0)
+    gate.open(1)
+    threads[2].join(20)
+    assert answers[1]["restore_path"] == "trials/0"
+    assert answers[2]["restore_path"] == "trials/1"
+
+
 def test_imported_results_are_parents_without_weights():
     tuner = evolution(population_size=2, sample_size=2)
     tuner.import_data(
