@@ -80,18 +80,10 @@ class LogFile:
         return "\n".join(text.rstrip().splitlines()[-lines:])
 
     def _move(self, pipe: int, limit: int) -> int:
-        if self._descriptor < 0 or self.failed is not None:
-            # Nothing is opened before there is something to write.
-            content = os.read(pipe, min(limit, 1 << 16))
-            if content:
-                self._write(content)
-            return len(content)
         room = self._max_bytes - self._size
-        if room <= 0:
-            self._rotate()
-            room = self._max_bytes
-        if not _can_splice:
-            content = os.read(pipe, min(limit, room, 1 << 16))
+        if self._descriptor < 0 or room <= 0 or self.failed is not None or not _can_splice:
+            # Nothing is opened or rotated before there is something to write.
+            content = os.read(pipe, min(limit, self._max_bytes, 1 << 16))
             if content:
                 self._write(content)
             return len(content)
@@ -111,6 +103,8 @@ class LogFile:
         try:
             if self._descriptor < 0:
                 self._open()
+            if self._size and self._size + len(content) > self._max_bytes:
+                self._rotate()
             os.write(self._descriptor, content)
             self._size += len(content)
         except OSError as error:

@@ -90,6 +90,7 @@ class Outbox:
         while self._words and self.first <= number:
             self._sizes -= len(bytes(self._words.popleft())) + _PER_WORD_BYTES
             self.first += 1
+        self.sent = max(self.sent, self.first - 1)
         if self._spooled and number >= self._spooled:
             self._drop_spool()
 

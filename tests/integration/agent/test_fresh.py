@@ -24,8 +24,8 @@ def test_a_command_gets_parameters_and_reports(head_with):
     assert head.metrics(7, 2) == [0.0, 0.1, 0.2]
     assert head.finals(7, 2) == [{"default": 0.5, "loss": 1}]
     assert head.output(7, 2) == "trained 7 2\n"
-    assert [type(w) for w in head.words][0] is wire.Started
-    assert [type(w) for w in head.words][-1] is wire.Ended
+    assert type(head.words[0]) is wire.Started
+    assert type(head.words[-1]) is wire.Ended
 
 
 def test_a_function_returns_its_result(head_with):

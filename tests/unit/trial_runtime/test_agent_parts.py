@@ -1,0 +1,309 @@
+"""The agent's parts that need no process."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from trial_runtime import wire
+from trial_runtime.agent import oom, outbox
+from trial_runtime.agent.attempt import Exit
+from trial_runtime.agent.calling import attempt_call, invoke
+from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config, read_config
+from trial_runtime.agent.ending import ending_of
+from trial_runtime.agent.environment import resolve_references
+from trial_runtime.agent.logs import LogFile, make_pipe
+from trial_runtime.agent.preparing import Unpreparable, make_room, session_for
+from trial_runtime.agent.scripts import script_of
+from trial_runtime.agent.timers import Timers
+from trial_runtime.endpoint import Endpoint
+
+
+def metric(n):
+    return wire.MetricRelayed(1, 1, n, "1")
+
+
+class TestOutbox:
+    def test_words_leave_in_order_and_stay_until_acknowledged(self, tmp_path):
+        box = outbox.Outbox(str(tmp_path / "spool"))
+        for n in range(1, outbox.WORDS_PER_FRAME + 11):
+            box.add(metric(n), urgent=False)
+        first = box.next_frame()
+        assert (first.first, len(first.words)) == (1, outbox.WORDS_PER_FRAME)
+        assert box.next_frame() == first  # not marked as sent: offered again
+        box.mark_sent(first)
+        second = box.next_frame()
+        assert (second.first, len(second.words)) == (outbox.WORDS_PER_FRAME + 1, 10)
+        box.mark_sent(second)
+        assert box.next_frame() is None
+        box.acknowledge(5)
+        box.rewind()
+        assert wire.decode_word(box.next_frame().words[0]).seq == 6
+        box.acknowledge(box.newest)
+        assert box.next_frame() is None
+        assert box.attempts() == set()
+
+    def test_the_spool_holds_what_was_not_acknowledged(self, tmp_path):
+        path = str(tmp_path / "spool")
+        box = outbox.Outbox(path)
+        for n in range(1, 6):
+            box.add(metric(n), urgent=False)
+        box.acknowledge(2)
+        box.spool()
+        box.add(metric(6), urgent=False)
+        box.spool()
+        box.spool()
+        again = outbox.Outbox(path)
+        assert [wire.decode_word(w).seq for w in again.next_frame().words] == [3, 4, 5, 6]
+        assert again.attempts() == {(1, 1)}
+        again.acknowledge(again.newest)
+        assert not os.path.exists(path)
+
+    def test_a_torn_spool_keeps_what_is_whole(self, tmp_path):
+        path = tmp_path / "spool"
+        box = outbox.Outbox(str(path))
+        for n in (1, 2):
+            box.add(metric(n), urgent=False)
+        box.spool()
+        path.write_bytes(path.read_bytes()[:-1])
+        again = outbox.Outbox(str(path))
+        assert [wire.decode_word(w).seq for w in again.next_frame().words] == [1]
+
+    def test_it_is_full_at_its_bound_and_drops_nothing(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(outbox, "MAX_BYTES", 1000)
+        box = outbox.Outbox(str(tmp_path / "spool"))
+        while not box.full:
+            box.add(metric(1), urgent=False)
+        count = box.newest
+        box.acknowledge(count // 2)
+        assert not box.full
+        assert len(box.next_frame().words) == count - count // 2
+
+
+def judge(outcome, **changes):
+    told = {
+        "stop_reason": None,
+        "out_of_memory": False,
+        "by_bash": True,
+        "spoke": False,
+        "tail": "",
+        **changes,
+    }
+    return ending_of(outcome, **told).reason
+
+
+@pytest.mark.parametrize(
+    "outcome, changes, reason",
+    [
+        (Exit(code=0), {}, wire.FINISHED),
+        (Exit(code=1), {}, wire.FAILED),
+        (Exit(signal=11), {}, wire.SIGNALLED),
+        (Exit(signal=9), {}, wire.SIGNALLED),
+        (Exit(signal=9), {"out_of_memory": True}, wire.OUT_OF_MEMORY),
+        (Exit(code=137), {"out_of_memory": True}, wire.OUT_OF_MEMORY),
+        (Exit(code=137), {"out_of_memory": True, "by_bash": False}, wire.FAILED),
+        (Exit(code=1), {"out_of_memory": True}, wire.FAILED),
+        (Exit(code=1), {"tail": "x\nMemoryError"}, wire.OUT_OF_MEMORY),
+        (Exit(code=1), {"tail": "torch.OutOfMemoryError: 3 GiB"}, wire.OUT_OF_MEMORY),
+        (Exit(code=1, out_of_memory=True), {}, wire.OUT_OF_MEMORY),
+        (Exit(code=127), {}, wire.START_FAILED),
+        (Exit(code=127), {"spoke": True}, wire.FAILED),
+        (Exit(code=127), {"by_bash": False}, wire.FAILED),
+        (Exit(code=0), {"stop_reason": wire.TIMED_OUT}, wire.TIMED_OUT),
+        (Exit(signal=9), {"stop_reason": "stopped early"}, "stopped early"),
+        (Exit(signal=9), {"stop_reason": "stopped early", "out_of_memory": True}, "stopped early"),
+        (Exit(lost=True), {}, wire.LOST),
+    ],
+)
+def test_how_an_exit_is_judged(outcome, changes, reason):
+    assert judge(outcome, **changes) == reason
+
+
+def test_out_of_memory_is_seen_within_the_window(monkeypatch):
+    count = 5
+    monkeypatch.setattr(oom.OutOfMemoryWatch, "_count", lambda _self: count)
+    watch = oom.OutOfMemoryWatch()
+    for second in range(20):
+        watch.sample(float(second))
+    assert not watch.struck()
+    count = 6
+    assert watch.struck()
+    watch.sample(20.0)  # the counter was read before the exit was noticed
+    assert watch.struck()
+    for second in range(21, 40):
+        watch.sample(float(second))
+    assert not watch.struck()
+
+
+def test_timers_fire_in_order_and_not_after_cancel():
+    timers, fired = Timers(), []
+    for name, when in (("b", 2.0), ("a", 1.0), ("c", 2.0)):
+        timers.at(when, lambda n=name: fired.append(n))
+    timers.at(1.5, lambda: fired.append("x")).cancel()
+    assert timers.next() == 1.0
+    timers.fire(0.5)
+    assert fired == []
+    timers.fire(5.0)
+    assert fired == ["a", "b", "c"]
+    assert timers.next() is None
+
+
+class TestLogFile:
+    def test_nothing_printed_leaves_no_file(self, tmp_path):
+        read_end, write_end = make_pipe()
+        file = LogFile(str(tmp_path / "a" / "stdout"), max_bytes=10, max_files=2)
+        assert file.pump(read_end)
+        os.close(write_end)
+        assert not file.pump(read_end)
+        os.close(read_end)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_rotation_keeps_the_newest(self, tmp_path):
+        read_end, write_end = make_pipe()
+        path = tmp_path / "stdout"
+        file = LogFile(str(path), max_bytes=1000, max_files=3)
+        for n in range(100):
+            os.write(write_end, f"{n:099d}\n".encode())
+            assert file.pump(read_end)
+        sizes = {p.name: p.stat().st_size for p in tmp_path.iterdir()}
+        assert set(sizes) == {"stdout", "stdout.1", "stdout.2"}
+        assert max(sizes.values()) <= 1000
+        assert file.tail(1) == f"{99:099d}"
+        file.close()
+        os.close(write_end)
+        os.close(read_end)
+
+    def test_a_disk_that_refuses_does_not_stop_the_writer(self, tmp_path):
+        (tmp_path / "file").write_text("")
+        read_end, write_end = make_pipe()
+        file = LogFile(str(tmp_path / "file" / "below" / "stdout"), max_bytes=10, max_files=2)
+        for _ in range(50):
+            os.write(write_end, b"x" * 4096)
+            assert file.pump(read_end)
+        assert file.failed
+        os.close(write_end)
+        os.close(read_end)
+
+
+def test_scripts_are_told_from_commands_that_need_a_shell():
+    assert script_of("python train.py --lr 0.1 'a b'") == ("train.py", ("--lr", "0.1", "a b"))
+    for command in (
+        "python train.py > log",
+        "python -u train.py",
+        "python train.py; rm x",
+        "X=1 python train.py",
+        "bash train.sh",
+        "python",
+        "python train.py $HOME",
+        "python 'train.py",
+        "python -m train",
+    ):
+        assert script_of(command) is None, command
+
+
+def test_functions_get_parameters_if_they_take_any():
+    class Callable:
+        def method(self):
+            return "none"
+
+        def other(self, params):
+            return params
+
+        def __call__(self, params):
+            return params
+
+    assert invoke(lambda: 1, {}) == 1
+    assert invoke(lambda params: params, 2) == 2
+    assert invoke(lambda *a: a, 2) == (2,)
+    assert invoke(Callable().method, 3) == "none"
+    assert invoke(Callable().other, 3) == 3
+    assert invoke(Callable(), 4) == 4
+
+
+def test_what_is_raised_becomes_an_exit():
+    def leave(code):
+        raise SystemExit(code)
+
+    assert attempt_call(lambda: leave(None)).code == 0
+    assert attempt_call(lambda: leave(3)).code == 3
+    told = attempt_call(lambda: leave("sorry"))
+    assert (told.code, told.text) == (1, "sorry")
+    out = attempt_call(lambda: [][0])
+    assert out.code == 1
+    assert out.text.endswith("IndexError: list index out of range")
+
+    def exhaust():
+        raise MemoryError
+
+    assert attempt_call(exhaust).out_of_memory
+
+
+def test_references(monkeypatch, tmp_path):
+    monkeypatch.setenv("SECRET_X", "s")
+    (tmp_path / "token").write_text("t\n")
+    told = {"A": "env:SECRET_X", "B": f"file:{tmp_path}/token", "C": "plain"}
+    assert resolve_references(told) == {"A": "s", "B": "t"}
+    with pytest.raises(LookupError, match=r"A: .*NOT_SET"):
+        resolve_references({"A": "env:NOT_SET"})
+    with pytest.raises(LookupError, match="B: cannot read"):
+        resolve_references({"B": "file:/nowhere"})
+
+
+@pytest.fixture
+def config(tmp_path):
+    return AgentConfig(
+        worker="local",
+        slots=2,
+        head=Endpoint("ipc://x"),
+        epoch=1,
+        run_folder=str(tmp_path),
+        experiment_folder=str(tmp_path),
+        trial=TrialSpec(code_directory="/code", command="true"),
+        weights_root=str(tmp_path / "w"),
+        read_roots=(str(tmp_path / "pretrained"),),
+    )
+
+
+def test_configuration_there_and_back(config, tmp_path):
+    (tmp_path / "c").write_bytes(encode_config(config))
+    assert read_config(str(tmp_path / "c")) == config
+
+
+def test_paths_in_parameters_are_made_absolute(config, tmp_path):
+    start = wire.Start(
+        1,
+        2,
+        '{"save_path":"a/b","restore_path":"x","lr":0.1}',
+        "a/b",
+        str(tmp_path / "pretrained/m"),
+    )
+    session = session_for(config, start, "ipc://a")
+    assert session.save_path == str(tmp_path / "w/a/b")
+    assert session.restore_path == str(tmp_path / "pretrained/m")
+    assert session.parameters == (
+        f'{{"save_path":"{tmp_path}/w/a/b","restore_path":"{tmp_path}/pretrained/m","lr":0.1}}'
+    )
+    other = session_for(config, start, "ipc://a")
+    assert other.routing != session.routing  # a secret per attempt
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc", "."])
+def test_paths_that_lead_out_are_refused(config, path):
+    with pytest.raises(Unpreparable):
+        session_for(config, wire.Start(1, 1, "{}", path), "ipc://a")
+
+
+def test_room_is_made_without_deleting(tmp_path):
+    save = tmp_path / "gen" / "t1"
+    make_room(str(save), 1)
+    assert save.parent.is_dir()
+    for content in ("first", "second"):
+        save.write_text(content)
+        make_room(str(save), 2)
+    assert not save.exists()
+    kept = {p.name: p.read_text() for p in save.parent.iterdir()}
+    assert kept == {"t1.superseded.1": "first", "t1.superseded.1-2": "second"}
+    save.mkdir()
+    make_room(str(save), 3)  # an empty folder is nobody's work
+    assert save.is_dir()

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from trial_runtime import wire
+from trial_runtime.session_file import SessionFile
+
+SESSION = SessionFile(1, "ipc://x", "t1.1:s", 1, 1, "/f", '{"x":1}', save_path="/w/1")
+
+
+def test_trial_messages_there_and_back():
+    said = [
+        wire.Attach(12),
+        wire.Heeding(),
+        wire.Metric("0.5"),
+        wire.Final('{"default":1}'),
+        wire.Published("d", "bequeath", 7),
+        wire.Done((3, 1), 1, "text", 0.5, True, True),
+        wire.Bye(),
+    ]
+    assert wire.from_trial(wire.frame(said)) == said
+    answers = [
+        wire.Receipt(3),
+        wire.StopAsked("killed by the user"),
+        wire.Refused("no"),
+        wire.Run(SESSION, "/r/s1.1.json"),
+        wire.Leave(),
+    ]
+    assert wire.to_trial(wire.frame(answers)) == answers
+
+
+def test_agent_and_head_there_and_back():
+    words = [
+        wire.Started(1, 1, 5),
+        wire.MetricRelayed(1, 1, 1, "0.5"),
+        wire.FinalRelayed(1, 1, 2, "1"),
+        wire.PublishedRelayed(1, 1, 3, "d", "bequeath", 9),
+        wire.Ended(1, 1, wire.FAILED, 3, None, "text", 0.1, 0.2, "d", "files", 4),
+    ]
+    frame = wire.AgentFrame(
+        4,
+        [
+            wire.AgentHello("life", "local", 2, 7, [(1, 1)], 1),
+            wire.Heartbeat("life", 1, 5),
+            wire.Words(1, [wire.encode_word(w) for w in words]),
+            wire.Fenced(4),
+        ],
+    )
+    back = wire.from_agent(wire.frame(frame))
+    assert [wire.decode_word(raw) for raw in back.messages[2].words] == words
+    orders = wire.HeadFrame(
+        3,
+        [
+            wire.Welcome(),
+            wire.Ack(5),
+            wire.Start(1, 2, "{}", "a", "b", "c", "files"),
+            wire.Stop(1, 2, "timed out", 1.5),
+            wire.Ping(),
+            wire.Shutdown(2.0),
+        ],
+    )
+    assert wire.from_head(wire.frame(orders)) == orders
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"\x02\x90", b"\x01", b"\x01\xff", b"\x01" + b"\x91\x92\xa1?\x01"]
+)
+def test_nonsense_is_refused(payload):
+    for decode in (wire.from_trial, wire.to_trial, wire.from_agent, wire.from_head):
+        with pytest.raises(wire.WireError):
+            decode(payload)
+
+
+def test_a_frame_of_a_trial_is_bounded():
+    with pytest.raises(wire.WireError, match="are allowed"):
+        wire.from_trial(b"\x01" + bytes(wire.MAX_TRIAL_FRAME_BYTES))
+
+
+def test_reasons_are_those_of_the_core():
+    from dispatcher.core.model import EndReason
+
+    assert {reason.value for reason in EndReason} == wire.END_REASONS
