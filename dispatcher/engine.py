@@ -7,9 +7,9 @@ waits for nothing but the poll.
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -19,7 +19,7 @@ from dispatcher.core import State, apply, check, next_deadline
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER
-from dispatcher.errors import InvalidTransition, ProtocolError
+from dispatcher.errors import InvalidTransition, PassingBackendError, ProtocolError
 from dispatcher.ports import Backend, Entry, Journal, Snapshot, TunerPort
 
 #: Facts applied in one transaction: larger batches would delay the acknowledgement of their
@@ -28,6 +28,9 @@ BATCH = 256
 
 #: Seconds between looks at the peers' processes and leases.
 CHECK_EVERY_S = 0.5
+
+#: Facts of users, signals and the weight keeper that may wait.
+INBOX = 10_000
 
 #: Facts whose loss in a power cut loses nothing: they are asked or reported again.
 _TRANSIENT = (
@@ -96,14 +99,21 @@ class Engine(threading.Thread):
         self._row = row  # number of the newest journal row
         self._debug = debug
         self._clock = clock
-        self._inbox: deque[e.Event] = deque(maxlen=10_000)
+        # A SimpleQueue may be used in a signal handler; a Queue's lock may not.
+        self._inbox: queue.SimpleQueue[e.Event] = queue.SimpleQueue()
         self._replies: list[tuple[bytes, Handled]] = []
         self._heard: set[str] = set()
         self._abandon = False
 
     def post(self, event: e.Event) -> None:
-        """Hand in a fact. From any thread."""
-        self._inbox.append(event)
+        """Hand in a fact. From any thread, and from signal handlers.
+
+        Raises:
+            PassingBackendError: more are waiting than any user could mean.
+        """
+        if self._inbox.qsize() >= INBOX:
+            raise PassingBackendError("the engine is behind; try again")
+        self._inbox.put(event)
         self._router.wake()
 
     def abandon(self) -> None:
@@ -148,8 +158,8 @@ class Engine(threading.Thread):
 
     def _collect(self, said: list[Said]) -> list[_Fact]:
         facts: list[_Fact] = []
-        while self._inbox:
-            facts.append(_Fact("", self._inbox.popleft()))
+        for _ in range(self._inbox.qsize()):
+            facts.append(_Fact("", self._inbox.get()))
         for owner, peer, payload in said:
             try:
                 if owner == "":
