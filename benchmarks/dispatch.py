@@ -20,9 +20,9 @@ def run(*, quick: bool = False) -> list[Row]:
     few = 4 if quick else 1
     return [
         *fresh_alone(rounds=3 if quick else 6),
-        *fresh_two(60 // few),
-        *forked(400 // few),
-        *in_process(3_000 // few),
+        *fresh_two(60 // few, quick=quick),
+        *forked(400 // few, quick=quick),
+        *in_process(3_000 // few, quick=quick),
         *cost(quick=quick),
     ]
 
@@ -95,9 +95,9 @@ def floors_two(count: int) -> float:
     return count / (time.perf_counter() - started)
 
 
-def fresh_two(count: int) -> list[Row]:
+def fresh_two(count: int, *, quick: bool) -> list[Row]:
     """Two at once."""
-    peer = measure("syne_tune_local")
+    peer = measure("syne_tune_local", quick=quick)
     floor = floors_two(count)
     ours = per_second(experiment(trials=count, concurrency=2, marks=[1, count]))
     floor = (floor + floors_two(count)) / 2
@@ -112,9 +112,12 @@ def fresh_two(count: int) -> list[Row]:
     ]
 
 
-def forked(count: int) -> list[Row]:
+def forked(count: int, *, quick: bool) -> list[Row]:
     """Forked from a server that has imported the heavy modules."""
-    reuse, function = measure("ray_tune_reuse"), measure("ray_tune_function")
+    reuse, function = (
+        measure("ray_tune_reuse", quick=quick),
+        measure("ray_tune_function", quick=quick),
+    )
     rows = []
     for module, by_reuse, by_function in (("torch", 5, 150), ("numpy", 7, 200)):
         result = experiment(
@@ -127,16 +130,16 @@ def forked(count: int) -> list[Row]:
     return rows
 
 
-def in_process(count: int) -> list[Row]:
+def in_process(count: int, *, quick: bool) -> list[Row]:
     """Functions one after another inside a worker."""
     ours = per_second(
         experiment(trials=count, concurrency=2, reuse="inProcess", marks=[100, count])
     )
     what = "empty trials a second, in-process workers, concurrency 2"
     return [
-        against(what, ours, measure("ray_tune_reuse"), 30),
-        against(what, ours, measure("optuna_sqlite"), 10),
-        against(what, ours, measure("neps_folder"), 12),
+        against(what, ours, measure("ray_tune_reuse", quick=quick), 30),
+        against(what, ours, measure("optuna_sqlite", quick=quick), 10),
+        against(what, ours, measure("neps_folder", quick=quick), 12),
     ]
 
 
@@ -147,7 +150,7 @@ def against(what: str, ours: float, peer: PeerResult, times: float) -> Row:
         return row(what, target, f"{ours:.1f} a second", None, f"peer not measured: {peer.reason}")
     ratio = ours / peer.per_second
     measured = f"{ratio:.1f} × ({ours:.1f} against {peer.per_second:.2f} a second)"
-    return row(what, target, measured, ratio >= times)
+    return row(what, target, measured, ratio >= times, str(peer))
 
 
 def cost(*, quick: bool) -> list[Row]:
