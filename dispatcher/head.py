@@ -267,7 +267,12 @@ class Head:
     def _tuner_driver(self, router: Router, endpoint: Endpoint, epoch: int) -> TunerHostDriver:
         link = _admit(router, "tuner", "tuner")
         config = tuner_host_config(self._config, self._folder, endpoint, epoch)
-        return TunerHostDriver(link, config, self._folder.path)
+        return TunerHostDriver(
+            link,
+            config,
+            self._folder.path,
+            on_note=lambda text: self._notify(Notice(NoticeKind.TUNER_NOTE, text)),
+        )
 
     def _local_backend(
         self, router: Router, endpoint: Endpoint, epoch: int, sockets: Path

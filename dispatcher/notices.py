@@ -12,6 +12,7 @@ class NoticeKind(StrEnum):
     STARTED = "started"
     TRIAL_OVER = "trial_over"
     TUNER_ERROR = "tuner_error"
+    TUNER_NOTE = "tuner_note"
     STALL = "stall"
     STACKS = "stacks"
     PEER_FAULT = "peer_fault"

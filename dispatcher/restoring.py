@@ -30,7 +30,10 @@ class RestoringTuner:
         snapshot = self._journal.latest_snapshot()
         calls = tuner_calls(self._journal.rows(), snapshot.number if snapshot else 0)
         past = {"state": snapshot.state if snapshot else None, "calls": calls}
-        self._path.write_bytes(msgspec.msgpack.encode(past))
+        draft = self._path.with_suffix(".new")
+        draft.touch(mode=0o600)
+        draft.write_bytes(msgspec.msgpack.encode(past))
+        draft.replace(self._path)
 
     def flush(self) -> None:
         """See the port."""
