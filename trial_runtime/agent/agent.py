@@ -45,6 +45,9 @@ ENOUGH_WORDS = 512
 #: After a shutdown the head may take this long to acknowledge the last words.
 FAREWELL_S = 2.0
 
+#: As plain numbers: arithmetic with pyzmq's enumerations shows in a turn of the loop.
+_IN, _OUT = int(zmq.POLLIN), int(zmq.POLLOUT)
+
 _log = logging.getLogger("bequeath.agent")
 
 
@@ -101,11 +104,11 @@ class Agent:
     def _turn(self) -> None:
         ready = dict(self._poller.poll(self._timeout_ms()))
         head = ready.get(self._head.socket, 0)
-        if head & zmq.POLLOUT:
+        if head & _OUT:
             if not self._head.greeted:
                 self._head.greet()
             self._poller.modify(self._head.socket, zmq.POLLIN)
-        if head & zmq.POLLIN:
+        if head & _IN:
             self._obey(self._head.receive())
         # Trials before exits: what a process said counts before that it is gone.
         if self._door.socket in ready:

@@ -22,6 +22,10 @@ FRAMES_PER_TURN = 512
 #: Processes of one attempt that may speak at the same time (or have left without a bye).
 MAX_CONNECTIONS = 4096
 
+#: As plain numbers: arithmetic with pyzmq's enumerations shows in a turn of the loop.
+_NOBLOCK = int(zmq.NOBLOCK)
+_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
+
 _log = logging.getLogger("bequeath.agent")
 
 
@@ -78,7 +82,7 @@ class Door:
 
     def receive(self) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
         """What has arrived, in order, up to :data:`FRAMES_PER_TURN` frames."""
-        receive, noblock, more = self.socket.recv, zmq.NOBLOCK, zmq.RCVMORE
+        receive, noblock, more = self.socket.recv, _NOBLOCK, zmq.RCVMORE
         for _ in range(FRAMES_PER_TURN):
             try:
                 routing_id = receive(noblock)
@@ -104,9 +108,8 @@ class Door:
     def send(self, connection: Connection, messages: Sequence[wire.ToTrial]) -> bool:
         """Say something; false if nobody is there any more (or does not listen)."""
         try:
-            self.socket.send_multipart(
-                (connection.routing_id, wire.frame(messages)), flags=zmq.NOBLOCK
-            )
+            self.socket.send(connection.routing_id, _MORE)
+            self.socket.send(wire.frame(messages), _NOBLOCK)
         except zmq.ZMQError:
             return False
         return True

@@ -18,6 +18,8 @@ from trial_runtime.endpoint import connect
 #: Silence after which words are spooled: longer than a busy head ever is between two pings.
 QUIET_S = 3.0
 
+_NOBLOCK = int(zmq.NOBLOCK)  # a plain number is cheaper to pass on than the enumeration
+
 _log = logging.getLogger("bequeath.agent")
 
 
@@ -66,7 +68,7 @@ class HeadLink:
         welcomed = False
         while True:
             try:
-                payload = self.socket.recv(zmq.NOBLOCK)
+                payload = self.socket.recv(_NOBLOCK)
             except zmq.Again:
                 if welcomed:
                     self.greet()
@@ -129,7 +131,7 @@ class HeadLink:
 
     def _send_to(self, epoch: int, messages: list[wire.FromAgent]) -> bool:
         try:
-            self.socket.send(wire.frame(wire.AgentFrame(epoch, messages)), zmq.NOBLOCK)
+            self.socket.send(wire.frame(wire.AgentFrame(epoch, messages)), _NOBLOCK)
         except zmq.Again:
             return False
         return True
