@@ -141,6 +141,8 @@ class _Reading:
         attempt = self._spoke(row, trial, number)
         if attempt.ended is not None or number < max(known.attempts):
             return
+        if any(attempt.since <= n for n in self.losses):
+            return  # it may have been given up, and its slot with it, before this word came
         self._running[trial] = number
         if len(self._running) > self.slots:
             self.found.append(

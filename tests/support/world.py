@@ -31,7 +31,7 @@ from tests.support.replaying import differences
 from tests.support.tuner_model import TunerModel
 
 #: Turns after which a run is taken for one that will never end.
-TURNS = 60_000
+TURNS = 10_000
 
 
 class HeadCrash(BaseException):
