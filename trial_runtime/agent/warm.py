@@ -21,6 +21,7 @@ from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
 from trial_runtime.agent.sweep import kill_group, signal_group
 from trial_runtime.agent.watch import Watch
 from trial_runtime.agent.worker import WORKER_VARIABLE, WorkerFile
+from trial_runtime.session_file import remove_session
 
 _SERVE = "from trial_runtime.agent.worker import main; main()"
 _log = logging.getLogger("bequeath.agent")
@@ -95,6 +96,7 @@ class WarmRunner:
         if type(message) is wire.Attach:
             if worker.connection is None and message.pid == worker.pid:
                 worker.connection = connection
+                remove_session(self._told_path(worker.number))  # read, and secret
                 if worker.attempt is not None:
                     self._push(worker, connection)
             return
@@ -167,7 +169,7 @@ class WarmRunner:
             self._spec.code_directory,
             self._spec.preload,
         )
-        path = os.path.join(self._run_folder, f"worker-{number}.json")
+        path = self._told_path(number)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             file.write(msgspec.json.encode(told))
@@ -198,6 +200,9 @@ class WarmRunner:
             self._watch.add(read_end, lambda i=index: self._pump_one(worker, i))  # type: ignore[misc]
         self._children.add(process.pid, lambda outcome: self._died(worker, outcome))
         return worker
+
+    def _told_path(self, number: int) -> str:
+        return os.path.join(self._run_folder, f"worker-{number}.json")
 
     def _pump(self, worker: _Worker) -> None:
         for index in range(len(STREAMS)):

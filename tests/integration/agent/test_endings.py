@@ -363,3 +363,30 @@ def test_a_sigterm_to_the_agent_ends_everything(head_with):
     os.kill(head.process.pid, signal.SIGTERM)
     assert head.end_of(1).reason == wire.SHUT_DOWN
     assert head.process.wait(20) == 0
+
+
+def test_leftovers_of_a_function_go_while_others_run(head_with):
+    head = head_with(function="train:main", reuse="inProcess")
+    head.script(
+        "import subprocess, sys, time, trial_runtime as t\n"
+        "CODE = 'import os,time\\nif os.fork(): os._exit(0)\\nos.setsid(); time.sleep(600)'\n"
+        "def main(p):\n"
+        "    if t.trial_id() == 1: subprocess.run([sys.executable, '-c', CODE], check=True)\n"
+        "    else: time.sleep(600)\n"
+    )
+    head.start(2)
+    head.until(lambda: head.of(wire.Started, 2))
+    assert head.run(1).reason == wire.FINISHED
+    workers = 2
+    head.until(lambda: len(head.ours()) == workers, "the daemon is gone")
+    assert not head.of(wire.Ended, 2)
+
+
+def test_private_files_go_with_those_they_were_for(head_with):
+    head = head_with(function="train:main", reuse="inProcess")
+    head.script("def main(p): return p['x']\n")
+    for trial in (1, 2, 3):
+        head.run(trial, parameters={"x": trial})
+    assert [head.finals(t) for t in (1, 2, 3)] == [[1], [2], [3]]
+    assert not list(head.run_folder.glob("worker-*.json"))
+    assert not list(head.run_folder.glob("s*.json"))
