@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from dispatcher import queries
-from dispatcher.control.client import RunFile
 from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.known_folders import known_folders
-from dispatcher.queries.status import is_led
+from dispatcher.queries.status import LOCK_NAME, is_led, leader_of
 
 _SHOWN = 5
 
@@ -148,21 +148,24 @@ def completions(incomplete: str) -> list[str]:
 def kill_head(folder: Path) -> list[int]:
     """SIGKILL the process that leads the experiment, in whatever terminal it runs.
 
-    The process must have been there when it wrote its run file: a number that was given to
-    another process since is left alone.
+    It must hold the experiment's lock file open: a number that was given to another process
+    since is left alone.
     """
-    run = RunFile.read(folder)
-    if run is None or not is_led(folder):
+    leader = leader_of(folder).get("pid")
+    if not isinstance(leader, int) or leader == os.getpid() or not is_led(folder):
         return []
     try:
-        process = psutil.Process(run.pid)
-        if process.create_time() > run.started_at + 1.0 or process.pid == os.getpid():
+        process = psutil.Process(leader)
+        lock = str((folder / LOCK_NAME).resolve())
+        if lock not in [file.path for file in process.open_files()]:
             return []
         process.kill()
-        process.wait(timeout=10)
     except psutil.Error:
         return []
-    return [run.pid]
+    # Its end is seen by the lock: a process may stay a zombie for as long as its parent likes.
+    while is_led(folder):
+        time.sleep(0.01)
+    return [leader]
 
 
 def _named(word: str, base: Path | None) -> Path:

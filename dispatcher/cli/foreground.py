@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 #: Notices worth a line; the others are in the log, or in the picture.
 _SHOWN = {
     NoticeKind.TUNER_ERROR: "tuner error",
+    NoticeKind.TUNER_NOTE: "tuner",
     NoticeKind.STALL: "stall",
     NoticeKind.STACKS: "stacks of the blocked threads",
     NoticeKind.PEER_FAULT: "refused",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import json
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -98,13 +100,9 @@ def test_a_folder_is_remembered_once_and_the_newest_first(home: Path, tmp_path: 
     assert known == [home, other]
 
 
-def test_a_head_that_is_not_ours_is_not_killed(three: list[Path]) -> None:
-    """The run file of a dead head may name a process that is somebody else's by now."""
-    import os
-
-    from dispatcher.control.client import RunFile
-
-    RunFile(os.getppid(), "ipc://x", "t", 1, started_at=0.0).write(three[0])
+def test_a_number_that_another_process_has_by_now_is_left_alone(three: list[Path]) -> None:
+    """What a dead head wrote of itself may name a process that is somebody else's."""
+    (three[0] / "leader.json").write_text(json.dumps({"pid": os.getppid(), "epoch": 1}))
     with led(three[0]):
         assert find.kill_head(three[0]) == []
 
