@@ -153,7 +153,7 @@ class TunerModel:
                 self._serve(process)
             case a.OpenGate(trial=trial, verdict=verdict):
                 process.verdicts[trial] = verdict
-                self._wake(process)
+                self._wake(process, trial)
             case _:
                 pass
 
@@ -178,17 +178,21 @@ class TunerModel:
             self._say(process, e.EndDelivered(work.trial, error()))
             process.verdicts[work.trial] = work.verdict
             process.busy = False
-            self._wake(process)
+            self._wake(process, work.trial)
             self._serve(process)
 
         self._later(process, 0.02, result)
 
-    def _wake(self, process: _Process) -> None:
+    def _wake(self, process: _Process, opened: int) -> None:
         for trial, (_, parents, mode) in list(process.waits.items()):
             answer = resolve(parents, mode, process.verdicts.get)  # type: ignore[arg-type]
             if answer.kind != "pending":
                 del process.waits[trial]
                 self._go_on(process, trial, answer.kind)
+            elif opened in parents:  # the rest may have ended before this process was there
+                ticket = process.tickets[trial] = process.tickets[trial] + 1
+                process.waits[trial] = (ticket, parents, mode)
+                self._say(process, e.WaitStarted(trial, ticket, parents, mode))  # type: ignore[arg-type]
 
     def _go_on(self, process: _Process, trial: int, answer: str) -> None:
         script = process.scripts.get(trial)
