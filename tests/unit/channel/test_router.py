@@ -1,0 +1,145 @@
+"""The head's ROUTER over real sockets: who may speak, how much, and what waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+
+from dispatcher.channel import CurveKeys, Router, Said
+from dispatcher.errors import PermanentBackendError
+from trial_runtime.endpoint import MAX_MESSAGE_BYTES, Endpoint, connect
+
+Context = zmq.Context[zmq.Socket[bytes]]
+
+
+@pytest.fixture
+def context() -> Iterator[Context]:
+    with zmq.Context() as made:
+        yield made
+
+
+@pytest.fixture
+def router(context: Context) -> Iterator[Router]:
+    made = Router(context)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def address(router: Router, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return router.bind_ipc(tmp_path_factory.mktemp("r") / "head")
+
+
+def hear(router: Router, count: int = 1) -> list[Said]:
+    """Exactly so many messages; fails if they do not come in ten seconds."""
+    said: list[Said] = []
+    for _ in range(100):
+        said.extend(router.poll(0.1))
+        if len(said) >= count:
+            return said
+    raise AssertionError(f"heard {said}")
+
+
+def test_a_known_peer_is_heard_and_a_stranger_counted(
+    context: Context, router: Router, address: str
+) -> None:
+    router.admit("tuner", "tuner:secret")
+    with (
+        connect(context, Endpoint(address, "tuner:guess")) as stranger,
+        connect(context, Endpoint(address, "tuner:secret")) as known,
+    ):
+        stranger.send(b"let me in")
+        while not router.refused:
+            assert router.poll(10.0) == []
+        known.send(b"hello")
+        assert hear(router) == [Said("tuner", b"tuner:secret", b"hello")]
+    assert router.refused == 1
+
+
+def test_what_is_sent_before_the_peer_is_there_waits_in_order(
+    context: Context, router: Router, address: str
+) -> None:
+    link = router.admit("agent", "agent:x")
+    for number in range(3):
+        assert link.send(b"%d" % number)
+    with connect(context, Endpoint(address, "agent:x")) as peer:
+        peer.send(b"hello")
+        hear(router)
+        link.send(b"3")
+        assert [peer.recv() for _ in range(4)] == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_renewed_link_hears_its_successor_only(
+    context: Context, router: Router, address: str
+) -> None:
+    link = router.admit("tuner", "tuner:old")
+    link.send(b"for the old one")
+    link.renew("tuner:new")
+    with (
+        connect(context, Endpoint(address, "tuner:old")) as old,
+        connect(context, Endpoint(address, "tuner:new")) as new,
+    ):
+        old.send(b"I am still here")
+        while not router.refused:
+            assert router.poll(10.0) == []
+        new.send(b"hello")
+        assert hear(router)[0].peer == b"tuner:new"
+        link.send(b"welcome")
+        assert new.recv() == b"welcome"
+
+
+def test_too_large_a_message_closes_its_peer_only(
+    context: Context, router: Router, address: str
+) -> None:
+    router.admit("one", "agent:one")
+    router.admit("two", "agent:two")
+    with (
+        connect(context, Endpoint(address, "agent:one")) as one,
+        connect(context, Endpoint(address, "agent:two")) as two,
+    ):
+        one.send(bytes(MAX_MESSAGE_BYTES + 1))
+        two.send(b"fine")
+        assert [s.payload for s in hear(router)] == [b"fine"]
+
+
+def test_guests_need_the_token(context: Context, router: Router, address: str) -> None:
+    router.admit_guests("token")
+    with connect(context, Endpoint(address, "control:token:1")) as guest:
+        guest.send(b"ping")
+        (said,) = hear(router)
+        assert said.owner == ""
+        assert router.send(said.peer, b"pong")
+        assert guest.recv() == b"pong"
+
+
+def test_curve_lets_the_allowed_key_through_and_no_other(
+    context: Context, router: Router, tmp_path: Path
+) -> None:
+    head, good, bad = CurveKeys.kept(tmp_path / "head"), CurveKeys.fresh(), CurveKeys.fresh()
+    assert (tmp_path / "head").stat().st_mode & 0o777 == 0o600
+    assert CurveKeys.kept(tmp_path / "head") == head
+    address = router.bind_tcp("127.0.0.1", 0, head, [good.public])
+    router.admit("agent", "agent:x")
+    with (
+        connect(context, Endpoint(address, "agent:x", head.public, bad.public, bad.secret)) as liar,
+        connect(context, Endpoint(address, "agent:x")) as plain,
+        connect(context, Endpoint(address, "agent:x", head.public, good.public, good.secret)) as ok,
+    ):
+        liar.send(b"lie")
+        plain.send(b"plain")
+        ok.send(b"truth")
+        assert [s.payload for s in hear(router)] == [b"truth"]
+    assert router.refused == 0  # the others did not even get as far
+
+
+def test_addresses_that_cannot_be_had(router: Router, context: Context, tmp_path: Path) -> None:
+    with pytest.raises(PermanentBackendError, match="longer than"):
+        router.bind_ipc(tmp_path / ("x" * 120))
+    with context.socket(zmq.REP) as other:
+        port = other.bind_to_random_port("tcp://127.0.0.1")
+        with pytest.raises(PermanentBackendError, match="cannot listen") as raised:
+            router.bind_tcp("127.0.0.1", port, CurveKeys.fresh(), [])
+    assert "another program" in raised.value.hint
