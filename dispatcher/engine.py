@@ -145,8 +145,7 @@ class Engine(threading.Thread):
             if due is not None and due <= self._clock():
                 facts.append(_Fact("", e.Tick()))
             for start in range(0, len(facts), BATCH):
-                self._turn(facts[start : start + BATCH])
-            self._acknowledge()
+                self._turn(facts[start : start + BATCH], last=start + BATCH >= len(facts))
             self._send_replies()
 
     def _timeout(self, next_check: float) -> float:
@@ -180,8 +179,9 @@ class Engine(threading.Thread):
             events.extend(backend.check())
         return events
 
-    def _turn(self, facts: list[_Fact]) -> None:
-        """Apply a batch, commit it, then act."""
+    def _turn(self, facts: list[_Fact], *, last: bool) -> None:
+        """Apply a batch, commit it, then act. With the ``last`` one all that was heard is on
+        disk: acknowledgements travel with the actions."""
         state = self.state
         entries: list[Entry] = []
         actions: list[a.Action] = []
@@ -217,15 +217,11 @@ class Engine(threading.Thread):
         for position, text in snapshots:
             kept = sum(not isinstance(x.event, e.NOT_JOURNALLED) for x in entries[:position])
             self._journal.save_snapshot(Snapshot(before + kept, text))
-        self._perform(actions)
-
-    def _acknowledge(self) -> None:
-        """All that was heard in this turn is on disk."""
-        for name in self._heard:
-            if name != "tuner":
+        if last:
+            for name in self._heard - {"tuner"}:
                 self._backends[name].acknowledge()
-                self._backends[name].flush()
-        self._heard.clear()
+            self._heard.clear()
+        self._perform(actions)
 
     def _perform(self, actions: list[a.Action]) -> None:
         for action in actions:

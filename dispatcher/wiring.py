@@ -103,11 +103,14 @@ def agent_config(
         ExperimentFileError: a reference in ``trialEnvironment`` leads nowhere.
     """
     service = config.training_service
+    # A reference that leads nowhere is said now; values are looked up at each trial's start
+    # by the agent, so that no secret is written down.
+    resolve_environment(config.trial_environment, os.environ)
     trial = TrialSpec(
         code_directory=str(config.trial_code_directory),
         command=config.trial_command,
         function=config.trial_function,
-        environment=resolve_environment(config.trial_environment, os.environ),
+        environment=config.trial_environment,
         timeout_s=config.max_trial_duration,
         stop_grace_s=config.trial_stop_grace,
         max_log_bytes=config.max_log_size,
