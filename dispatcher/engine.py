@@ -146,6 +146,8 @@ class Engine(threading.Thread):
                 facts.append(_Fact("", e.Tick()))
             for start in range(0, len(facts), BATCH):
                 self._turn(facts[start : start + BATCH], last=start + BATCH >= len(facts))
+            if self._heard:  # repetitions only: known, and to be acknowledged all the same
+                self._turn([], last=True)
             self._send_replies()
 
     def _timeout(self, next_check: float) -> float:

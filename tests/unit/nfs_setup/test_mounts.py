@@ -36,7 +36,7 @@ def test_a_plain_hard_nfs_mount_needs_no_advice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "level", "word"),
+    "options, level, word",
     [
         (("rw", "soft"), "trouble", "'soft'"),
         (("ro", "hard"), "trouble", "read-only"),
