@@ -3,7 +3,8 @@ answered below. A first line ``settings: name=value …`` sets the stage.
 
 Words: ``propose 1 from 0``, ``wait 2 for 0 1``, ``not now 1``, ``run 0``, ``start 0.1``,
 ``final 0.1 0.5``, ``exit 0.1 failed``, ``took result 0``, ``took end 0``, ``kill 1``,
-``host lost``, ``host ready``, ``head 2``, ``worker joined [0.1 …]``, ``tick``. Several on a line: ``;``.
+``host lost``, ``host ready``, ``head 2``, ``worker joined [0.1 …]``, ``tick``.
+Several on a line: ``;``.
 """
 
 from __future__ import annotations
