@@ -111,9 +111,9 @@ class Experiment:
                     f"{extra[0]!r} cannot be given beside a whole experiment file",
                     hint="give the settings as a mapping or as keywords, or change the file",
                 )
-            self.config = (
-                config if isinstance(config, ExperimentConfig) else load_experiment(config)
-            )
+            if not isinstance(config, ExperimentConfig):
+                config = known_folders.housed(load_experiment(config))
+            self.config = config
             return
         values: dict[str, Any] = {**(config or {}), **settings}
         with tempfile.TemporaryDirectory(prefix="bequeath-") as stage:
@@ -123,7 +123,7 @@ class Experiment:
                 values["tuner"] = self._tuner_settings(tuner, tuner_args or {}, Path(stage))
             for name, text in self._staged.items():
                 (Path(stage) / name).write_text(text, encoding="utf-8")
-            self.config = build_experiment(values)
+            self.config = known_folders.housed(build_experiment(values))
 
     @classmethod
     def open(cls, experiment: str | Path) -> Experiment:

@@ -17,10 +17,21 @@ from dispatcher.experiment.config import ExperimentConfig
 _MOST = 100  # beyond that the oldest are forgotten
 
 
+#: Names the folder of experiments whose file names none.
+HOME_VARIABLE = "BEQUEATH_HOME"
+
+
 def default_folder() -> Path:
-    """Where experiments lie whose file says nothing."""
+    """Where experiments lie whose file says nothing: BEQUEATH_HOME, or the key's default."""
     folder = ExperimentConfig.model_fields["experiment_working_directory"].default
-    return Path(folder).expanduser()
+    return Path(os.environ.get(HOME_VARIABLE) or folder).expanduser().absolute()
+
+
+def housed(config: ExperimentConfig) -> ExperimentConfig:
+    """The configuration with its folder filled in by :func:`default_folder`, if it names none."""
+    if "experiment_working_directory" in config.model_fields_set:
+        return config
+    return config.model_copy(update={"experiment_working_directory": default_folder()})
 
 
 def known_folders() -> list[Path]:

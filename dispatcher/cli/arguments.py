@@ -8,9 +8,6 @@ from typing import Annotated
 
 import typer
 
-#: Where experiments are looked for besides the folders that are known already.
-FOLDER_VARIABLE = "BEQUEATH_HOME"
-
 
 def _complete_experiment(incomplete: str) -> list[str]:
     """Ids and names that begin so; nothing rather than an error while somebody types."""
@@ -50,7 +47,6 @@ Folder = Annotated[
     typer.Option(
         "--folder",
         metavar="DIR",
-        envvar=FOLDER_VARIABLE,
         help="Look for experiments in this folder only.",
         show_default=False,
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +19,9 @@ from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.safe_text import safe_text
 
 _MARKS = {Level.OK: ("✓", "green"), Level.NOTE: ("•", "yellow"), Level.PROBLEM: ("✗", "red")}
+
+#: Modules that run as processes below a head.
+_OURS = {"dispatcher.tuner_host", "trial_runtime.agent"}
 
 
 def doctor(
@@ -44,7 +49,7 @@ def doctor(
 
 
 def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
-    from dispatcher.known_folders import default_folder
+    from dispatcher.known_folders import default_folder, housed
 
     yield from checkup.check_python()
     yield from checkup.check_packages()
@@ -54,7 +59,7 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
     if file is not None:
         from dispatcher.experiment import load_experiment
 
-        config = load_experiment(file)
+        config = housed(load_experiment(file))
         experiments, weights = config.experiment_working_directory, config.weights_root
     yield from checkup.check_folder("experiments", experiments, journal=True)
     if weights is not None:
@@ -63,6 +68,7 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
     yield from checkup.check_shared_memory()
     yield from checkup.check_clock()
     yield from _left_behind(folder)
+    yield from _left_over_processes()
 
 
 def _left_behind(folder: Path | None) -> Iterator[Finding]:
@@ -79,6 +85,31 @@ def _left_behind(folder: Path | None) -> Iterator[Finding]:
         yield Finding("experiments", Level.OK, f"{len(found)} kept, {running} running")
 
 
+def _left_over_processes() -> Iterator[Finding]:
+    """Agents and tuner hosts whose head is gone: they end by themselves after headGrace."""
+    import psutil
+
+    from dispatcher.queries.status import is_led
+
+    for process in psutil.process_iter(["cmdline"]):
+        command = process.info["cmdline"] or []
+        if not _OURS & set(command):
+            continue
+        folder = Path(command[-1]).parent
+        if folder.is_dir() and not is_led(folder):
+            text = f"process {process.pid} of {folder.name} waits for a head"
+            yield Finding("processes", Level.NOTE, text, f"bequeath resume {folder.name}, or kill")
+
+
+def _wrapped(text: str, indent: int) -> str:
+    """Long texts below their own beginning, on a terminal."""
+    text = safe_text(text)
+    if not is_terminal():
+        return text
+    room = max(20, shutil.get_terminal_size().columns - indent)
+    return f"\n{' ' * indent}".join(textwrap.wrap(text, room) or [""])
+
+
 def _show(findings: list[Finding]) -> None:
     width = max(len(finding.topic) for finding in findings)
     for finding in findings:
@@ -87,6 +118,6 @@ def _show(findings: list[Finding]) -> None:
             mark = typer.style(mark, fg=colour)
         elif finding.level is not Level.OK:
             mark = f"{mark} {finding.level}:"
-        say(f"{mark} {finding.topic.ljust(width)}  {safe_text(finding.text)}")
+        say(f"{mark} {finding.topic.ljust(width)}  {_wrapped(finding.text, width + 4)}")
         if finding.hint:
             say(f"  {' ' * width}  {typer.style(finding.hint, dim=is_terminal())}")

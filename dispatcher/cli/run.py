@@ -54,10 +54,11 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
     Raises:
         ExperimentFileErrors: the file or a change is wrong.
     """
+    from dispatcher import known_folders
     from dispatcher.experiment import load_experiment
     from dispatcher.experiment.updates import apply_update
 
-    config = load_experiment(file)
+    config = known_folders.housed(load_experiment(file))
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals:

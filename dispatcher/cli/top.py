@@ -41,5 +41,8 @@ def top(
         screen = console()
         screen.print(picture(scene, screen.width, max(screen.height, 40)))
         return
-    Watching(observer, until=lambda scene: scene.snapshot is None).show()
+    try:
+        Watching(observer, until=lambda scene: scene.snapshot is None).show()
+    except KeyboardInterrupt:
+        return  # how one leaves a view
     note(f"no head of {found.id} answers any more; see: bequeath status {found.id}")

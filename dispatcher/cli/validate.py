@@ -23,9 +23,10 @@ def validate(file: ExperimentFile, as_json: Json = False) -> None:
     import typer
 
     from dispatcher.experiment import ExperimentFileErrors, load_experiment
+    from dispatcher.known_folders import housed
 
     try:
-        config = load_experiment(file)
+        config = housed(load_experiment(file))
     except ExperimentFileErrors as error:
         if as_json:
             print_json(

@@ -14,6 +14,7 @@ import pytest
 from dispatcher import known_folders
 from dispatcher.cli import find
 from dispatcher.errors import ExperimentNotFound, PassingBackendError, UserError
+from dispatcher.experiment import build_experiment
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -82,8 +83,7 @@ def test_what_runs_is_not_resumed_unasked(three: list[Path], home: Path) -> None
 def test_folders_used_before_are_searched(
     three: list[Path], home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.delenv("BEQUEATH_HOME")
-    monkeypatch.setattr(known_folders, "default_folder", lambda: tmp_path / "nowhere")
+    monkeypatch.setenv("BEQUEATH_HOME", str(tmp_path / "nowhere"))
     with pytest.raises(ExperimentNotFound):
         find.find_one("hello", None)
     known_folders.remember(home)
@@ -105,6 +105,20 @@ def test_a_number_that_another_process_has_by_now_is_left_alone(three: list[Path
     (three[0] / "leader.json").write_text(json.dumps({"pid": os.getppid(), "epoch": 1}))
     with led(three[0]):
         assert find.kill_head(three[0]) == []
+
+
+def test_experiments_live_at_home_unless_their_file_says_otherwise(home: Path) -> None:
+    values = {
+        "tuner": {"name": "Random"},
+        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "trialCommand": "true",
+        "trialConcurrency": 1,
+    }
+    housed = known_folders.housed(build_experiment(values, base_folder=home))
+    assert housed.experiment_working_directory == home
+    values["experimentWorkingDirectory"] = "elsewhere"
+    housed = known_folders.housed(build_experiment(values, base_folder=home))
+    assert housed.experiment_working_directory == home / "elsewhere"
 
 
 def test_delete(three: list[Path], bequeath: Shell) -> None:
