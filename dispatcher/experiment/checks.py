@@ -7,6 +7,7 @@ folders that may not be entered.
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -126,7 +127,10 @@ def _check_name(path: JsonPath, module: str, name: str, folder: Path | None) -> 
     found = find_module(module, folder)
     if found is None:
         place = f"neither in {folder} nor installed" if folder else "not installed"
-        yield Finding(path, f"names the module {module!r}, which is {place}")
+        here = [file.stem for file in folder.glob("*.py")] if folder else []
+        near = difflib.get_close_matches(module, here, 1)
+        guess = f"; did you mean {near[0]!r}?" if near else ""
+        yield Finding(path, f"names the module {module!r}, which is {place}{guess}")
     elif found.source is not None:
         missing = missing_name(found.source, name)
         if missing is not None:

@@ -276,6 +276,9 @@ class Attempts:
             spoke=attempt.attached,
             tail=attempt.stderr.tail() if failed and attempt.stderr is not None else "",
         )
+        if ending.reason == wire.TIMED_OUT:
+            limit = f"ran longer than its maxTrialDuration of {self._config.trial.timeout_s:g} s"
+            ending = Ending(ending.reason, f"{limit}\n{ending.text}".rstrip())
         save_path = attempt.session.save_path
         if ending.reason != wire.FINISHED or attempt.published or save_path is None:
             self._end(attempt, ending)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-_OURS = __file__.rpartition("/")[0]
+_OURS = __file__.removesuffix("agent/calling.py")
 
 
 class Result:
@@ -89,14 +89,20 @@ def attempt_call(work: Callable[[], Any]) -> Result:
 
 
 def _trimmed() -> str:
-    """The traceback of what is being handled, without our frames at its top."""
+    """The traceback of what is being handled, without our frames around the author's."""
     import traceback
 
     kind, error, trace = sys.exc_info()
     assert kind is not None
     while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
-    return "".join(traceback.format_exception(kind, error, trace)).rstrip()
+    shown = traceback.TracebackException(kind, error, trace)
+    if kind.__module__.startswith("trial_runtime."):
+        # We refused something on purpose: what matters is where the author asked for it.
+        while shown.stack and _is_ours(shown.stack[-1].filename):
+            shown.stack.pop()
+    lines = shown.format() if shown.stack else shown.format_exception_only()
+    return "".join(lines).rstrip()
 
 
 def _is_ours(filename: str) -> bool:
