@@ -72,6 +72,18 @@ def count(many: int, noun: str) -> str:
     return f"{many} {noun}{'' if many == 1 else 's'}"
 
 
+def outcomes(counts: Mapping[str, int]) -> str:
+    """How many trials ended how; a request that never became a trial is none of them.
+
+    >>> outcomes({"succeeded": 3, "no trial": 1})
+    '3 succeeded, 1 request without a trial'
+    """
+    parts = [f"{many} {word}" for word, many in counts.items() if many and word != "no trial"]
+    if counts.get("no trial"):
+        parts.append(f"{count(counts['no trial'], 'request')} without a trial")
+    return ", ".join(parts)
+
+
 def value(anything: Any) -> str:
     """A parameter or metric on one line."""
     if isinstance(anything, float):
