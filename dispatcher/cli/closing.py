@@ -37,11 +37,9 @@ def _because(summary: queries.ExperimentSummary) -> str:
 
 
 def _counts(summary: queries.ExperimentSummary, took_s: float) -> str:
-    parts = [f"{many} {word}" for word, many in summary.outcomes.items() if many]
-    trials = words.count(summary.ended, "trial")
-    return (
-        f"{trials}{': ' if parts else ''}{', '.join(parts)}; {words.duration(took_s)} in this run"
-    )
+    outcomes = words.outcomes(summary.outcomes)
+    trials = words.count(summary.ended, "trial") + (f": {outcomes}" if outcomes else "")
+    return f"{trials}; {words.duration(took_s)} in this run"
 
 
 def _next(summary: queries.ExperimentSummary, phase: Phase, *, inherited: bool) -> list[str]:

@@ -71,5 +71,5 @@ def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str
 
 
 def _outcomes(summary: Any) -> str:
-    parts = [f"{many} {word}" for word, many in summary.outcomes.items()]
-    return f": {', '.join(parts)}" if parts else ""
+    outcomes = words.outcomes(summary.outcomes)
+    return f": {outcomes}" if outcomes else ""
