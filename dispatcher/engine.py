@@ -165,7 +165,7 @@ class Engine(threading.Thread):
             try:
                 if owner == "":
                     handled = self._desk.receive(payload, self.state)
-                    facts.extend(_Fact("", event) for event in handled.events)
+                    self._turn([_Fact("", event) for event in handled.events], last=False)
                     self._replies.append((peer, handled))
                     continue
                 port = self._tuner if owner == "tuner" else self._backends[owner]

@@ -16,7 +16,7 @@ from dispatcher.control.messages import Reply, Request, encoder, request_decoder
 from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import AttemptState, EndReason
+from dispatcher.core.model import AttemptState, EndReason, Outcome
 from dispatcher.core.why import why
 from dispatcher.errors import UserError
 
@@ -93,8 +93,16 @@ class Desk:
 
     def _submit(self, request: Request, state: State, parameters: dict[str, Any]) -> Handled:
         event = self._admit(parameters)
-        expected = state.next_id
-        return _answer(request, [event], lambda s: {"trial": expected})
+        number = state.next_id  # the engine applies the event before anything else
+
+        def reply(after: State) -> bytes:
+            if after.trials[number].outcome is Outcome.NO_TRIAL:
+                error = "these parameters were refused: their paths are taken or lead nowhere"
+                hint = "each trial needs a save path of its own; restore from a trial's save path"
+                return encoder.encode(Reply(request.number, None, error, hint))
+            return encoder.encode(Reply(request.number, {"trial": number}))
+
+        return Handled([event], reply)
 
     def _change(self, request: Request, state: State, key: str, value: Any) -> Handled:
         return _answer(request, self._update(key, value), lambda s: {"key": key})

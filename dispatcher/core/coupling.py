@@ -131,8 +131,10 @@ def _finish(state: State, out: list[Action]) -> None:
             return
         state.phase, state.phase_reason = Phase.COMPLETED, reason
     else:
-        if state.running or (state.delivering and state.host_ready):
+        if state.running:
             return
+        if state.delivering and state.host_ready and state.phase is Phase.DRAINING:
+            return  # a stop does not wait for the tuner: what is untold is told after a resume
         state.phase = state.over_phase
     out.append(Finish(state.phase, state.phase_reason))
 

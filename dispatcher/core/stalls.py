@@ -1,8 +1,9 @@
 """When nothing can move any more: recognised, named, and decided by ``onStall``.
 
 A *deadlock* is certain (every open request waits through us, and nothing is under way)
-and named at once. A *suspected stall* contains waits that are not ours, or a tuner that
-thinks for long, and is named after ``stallTimeout``.
+and named at once. A *suspected stall* contains waits that are not ours, and is named after
+``stallTimeout``. A tuner that thinks (its thread uses the processor) is no stall, however
+long it takes; ``why`` says so.
 """
 
 from dispatcher.core.actions import Action, AskStacks, ReportStall
@@ -26,7 +27,7 @@ def watch(state: State, out: list[Action]) -> bool:
         return False
     if state.quiet_since is None:
         state.quiet_since = state.now
-    certain = not state.open and not foreign(state)
+    certain = not foreign(state)
     due = state.now >= state.quiet_since + state.settings.stall_timeout_s
     if due or (certain and not state.deadlock_named):
         state.deadlock_named = certain
@@ -35,10 +36,11 @@ def watch(state: State, out: list[Action]) -> bool:
 
 
 def _quiet(state: State) -> bool:
-    """Only requests are left: no trial is under way, waiting for a slot or being delivered."""
-    if state.running or state.queued or state.backoff or state.delivering:
+    """Only requests that stand still are left: no trial is under way, waiting for a slot or
+    being delivered, and no request's thread is at work."""
+    if state.running or state.queued or state.backoff or state.delivering or state.open:
         return False
-    return bool(state.open or state.blocked or state.held)
+    return bool(state.blocked or state.held)
 
 
 def foreign(state: State) -> bool:
@@ -47,7 +49,7 @@ def foreign(state: State) -> bool:
 
 
 def _name(state: State, certain: bool, out: list[Action]) -> bool:
-    stuck = (*state.open, *state.blocked)[:64]
+    stuck = tuple(state.blocked)[:64]
     text = who_waits(state)
     policy = state.settings.on_stall
     crowded = len(state.blocked) + len(state.held) >= state.lookahead
