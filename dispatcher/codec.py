@@ -15,6 +15,10 @@ from dispatcher.errors import ProtocolError
 
 _encoder = msgspec.msgpack.Encoder()
 
+#: What decoding bytes of a peer can raise: msgspec's own errors and that of text which is not
+#: UTF-8 are ValueErrors; deep nesting ends in a RecursionError.
+UNREADABLE = (ValueError, RecursionError)
+
 EVENT_CLASSES: dict[str, type] = {cls.__name__: cls for cls in get_args(events.Event)}
 ACTION_CLASSES: dict[str, type] = {
     cls.__name__: cls for cls in (*actions.TUNER_ACTIONS, *actions.WORKER_ACTIONS)
@@ -40,7 +44,7 @@ def decode(name: str, payload: bytes) -> Any:
         raise ProtocolError(f"unknown message {name!r}", hint="the peer may be a newer bequeath")
     try:
         return decoder.decode(payload)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"malformed {name}: {error}") from error
 
 
@@ -56,6 +60,6 @@ def decode_batch(payload: bytes) -> list[Any]:
     """The inverse of :func:`encode_batch`; raises ``ProtocolError`` as :func:`decode` does."""
     try:
         pairs = _batch_decoder.decode(payload)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise ProtocolError(f"malformed message: {error}") from error
     return [decode(name, bytes(raw)) for name, raw in pairs]

@@ -119,6 +119,10 @@ ToTrial: TypeAlias = Receipt | StopAsked | Refused | Run | Leave
 
 
 _encoder = msgspec.msgpack.Encoder()
+
+#: What decoding bytes of a peer can raise: msgspec's own errors and that of text which is not
+#: UTF-8 are ValueErrors; deep nesting ends in a RecursionError.
+UNREADABLE = (ValueError, RecursionError)
 _to_trial: msgspec.msgpack.Decoder[list[ToTrial]] = msgspec.msgpack.Decoder(list[ToTrial])
 
 
@@ -134,7 +138,7 @@ def body(payload: bytes, decoder: msgspec.msgpack.Decoder[T]) -> T:
         raise WireError(f"wire version {theirs}, where {VERSION} is spoken")
     try:
         return decoder.decode(memoryview(payload)[1:])
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise WireError(f"malformed message: {error}") from error
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from trial_runtime.trial_wire import (
     MAX_TRIAL_FRAME_BYTES,
+    UNREADABLE,
     VERSION,
     Attach,
     Bye,
@@ -288,7 +289,7 @@ def decode_word(raw: msgspec.Raw | bytes) -> Word:
     """The inverse of :func:`encode_word`; raises :class:`WireError`."""
     try:
         return _word.decode(raw)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise WireError(f"malformed word: {error}") from error
 
 

@@ -12,7 +12,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from dispatcher.control.messages import Reply, Request, encoder, request_decoder
+from dispatcher.codec import UNREADABLE
+from dispatcher.control.messages import (
+    NoArguments,
+    Reply,
+    Request,
+    StopArguments,
+    StopTrialArguments,
+    SubmitArguments,
+    UpdateArguments,
+    encoder,
+    request_decoder,
+)
 from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
@@ -32,7 +43,8 @@ class Handled(NamedTuple):
 
 
 class Desk:
-    """Verbs are public methods that take the state and the request's arguments.
+    """Verbs are methods that take the request, the state and arguments of the verb's own type.
+    What does not fit the type is refused here: it would not fit the journal either.
 
     ``admit`` turns parameters by hand into a ``TrialSubmitted`` (canonical paths), ``update``
     a key and value into events; both raise :class:`UserError`. They are the head's, since
@@ -48,51 +60,53 @@ class Desk:
         self._admit = admit
         self._update = update
         self._clock = clock
-        self._verbs: dict[str, Callable[..., Handled]] = {
-            "ping": self._ping,
-            "snapshot": self._snapshot,
-            "stop": self._stop,
-            "stop_trial": self._stop_trial,
-            "submit": self._submit,
-            "update": self._change,
+        self._verbs: dict[str, tuple[type, Callable[[Request, State, Any], Handled]]] = {
+            "ping": (NoArguments, self._ping),
+            "snapshot": (NoArguments, self._snapshot),
+            "stop": (StopArguments, self._stop),
+            "stop_trial": (StopTrialArguments, self._stop_trial),
+            "submit": (SubmitArguments, self._submit),
+            "update": (UpdateArguments, self._change),
         }
 
     def receive(self, payload: bytes, state: State) -> Handled:
         """Decode and carry out one request."""
         try:
             request = request_decoder.decode(payload)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             return _refused(0, UserError(f"malformed request: {error}"))
-        verb = self._verbs.get(request.verb)
-        if verb is None:
+        found = self._verbs.get(request.verb)
+        if found is None:
             return _refused(request.number, UserError(f"unknown request {request.verb!r}"))
+        kind, verb = found
         try:
-            return verb(request, state, **request.arguments)
+            return verb(request, state, msgspec.convert(request.arguments, kind))
         except UserError as error:
             return _refused(request.number, error)
-        except TypeError as error:
+        except msgspec.ValidationError as error:
             return _refused(request.number, UserError(f"malformed {request.verb!r}: {error}"))
+        except RecursionError:
+            return _refused(request.number, UserError("the arguments are nested too deeply"))
 
-    def _ping(self, request: Request, state: State) -> Handled:
+    def _ping(self, request: Request, state: State, told: NoArguments) -> Handled:
         return _answer(request, [], lambda s: {"epoch": s.epoch, "phase": s.phase.value})
 
-    def _snapshot(self, request: Request, state: State) -> Handled:
+    def _snapshot(self, request: Request, state: State, told: NoArguments) -> Handled:
         return _answer(request, [], lambda s: snapshot(s, self._clock()))
 
-    def _stop(
-        self, request: Request, state: State, kind: str, reason: str, grace_s: float | None = None
-    ) -> Handled:
-        event = e.StopRequested(e.StopKind(kind), reason, grace_s)
+    def _stop(self, request: Request, state: State, told: StopArguments) -> Handled:
+        event = e.StopRequested(told.kind, told.reason, told.grace_s)
         return _answer(request, [event], lambda s: {"phase": s.phase.value})
 
-    def _stop_trial(self, request: Request, state: State, trial: int) -> Handled:
+    def _stop_trial(self, request: Request, state: State, told: StopTrialArguments) -> Handled:
+        trial = TrialId(told.trial)
         if trial not in state.trials:
             raise UserError(f"there is no trial {trial}")
-        event = e.TrialStopRequested(TrialId(trial), EndReason.KILLED)
-        return _answer(request, [event], lambda s: {"state": s.trials[TrialId(trial)].state.value})
+        event = e.TrialStopRequested(trial, EndReason.KILLED)
+        return _answer(request, [event], lambda s: {"state": s.trials[trial].state.value})
 
-    def _submit(self, request: Request, state: State, parameters: dict[str, Any]) -> Handled:
-        event = self._admit(parameters)
+    def _submit(self, request: Request, state: State, told: SubmitArguments) -> Handled:
+        event = self._admit(told.parameters)
         number = state.next_id  # the engine applies the event before anything else
 
         def reply(after: State) -> bytes:
@@ -104,8 +118,9 @@ class Desk:
 
         return Handled([event], reply)
 
-    def _change(self, request: Request, state: State, key: str, value: Any) -> Handled:
-        return _answer(request, self._update(key, value), lambda s: {"key": key})
+    def _change(self, request: Request, state: State, told: UpdateArguments) -> Handled:
+        events = self._update(told.key, told.value)
+        return _answer(request, events, lambda s: {"key": told.key})
 
 
 def _answer(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+from dispatcher.core.events import StopKind
+
+#: Longest grace that may be asked for (seconds): a day. Infinity would be no stop at all.
+MAX_GRACE_S = 86_400.0
 
 
 class Request(msgspec.Struct, array_like=True):
@@ -22,6 +27,37 @@ class Reply(msgspec.Struct, array_like=True):
     data: Any = None
     error: str = ""
     hint: str = ""
+
+
+class NoArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """Of ``ping`` and ``snapshot``."""
+
+
+class StopArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """Of ``stop``; ``grace_s`` replaces the file's."""
+
+    kind: StopKind
+    reason: str
+    grace_s: Annotated[float, msgspec.Meta(ge=0, le=MAX_GRACE_S)] | None = None
+
+
+class StopTrialArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """Of ``stop_trial``."""
+
+    trial: int
+
+
+class SubmitArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """Of ``submit``: the parameters of one trial."""
+
+    parameters: dict[str, Any]
+
+
+class UpdateArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """Of ``update``: a key of the experiment file and its new value."""
+
+    key: str
+    value: Any
 
 
 encoder = msgspec.msgpack.Encoder()

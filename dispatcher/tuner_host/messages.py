@@ -111,7 +111,7 @@ def decode_from_head(payload: bytes) -> list[Any]:
 def _decode(payload: bytes, legal: set[str]) -> list[Any]:
     try:
         pairs = _pairs.decode(payload)
-    except msgspec.MsgspecError as error:
+    except codec.UNREADABLE as error:
         raise ProtocolError(f"malformed message: {error}") from error
     values = []
     for name, raw in pairs:
@@ -124,5 +124,5 @@ def _decode(payload: bytes, legal: set[str]) -> list[Any]:
 def _decode_own(name: str, raw: msgspec.Raw) -> object:
     try:
         return _own[name].decode(raw)
-    except msgspec.MsgspecError as error:
+    except codec.UNREADABLE as error:
         raise ProtocolError(f"malformed {name}: {error}") from error

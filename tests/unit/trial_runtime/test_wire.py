@@ -63,7 +63,16 @@ def test_agent_and_head_there_and_back():
 
 
 @pytest.mark.parametrize(
-    "payload", [b"", b"\x02\x90", b"\x01", b"\x01\xff", b"\x01" + b"\x91\x92\xa1?\x01"]
+    "payload",
+    [
+        b"",
+        b"\x02\x90",
+        b"\x01",
+        b"\x01\xff",
+        b"\x01" + b"\x91\x92\xa1?\x01",
+        b"\x01" + b"\x91\x92\xa1\xff\x01",  # text that is not UTF-8
+        b"\x01" + b"\x91" * 5000,  # deeper than the interpreter goes
+    ],
 )
 def test_nonsense_is_refused(payload):
     for decode in (wire.from_trial, wire.to_trial, wire.from_agent, wire.from_head):

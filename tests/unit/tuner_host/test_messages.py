@@ -54,6 +54,9 @@ def test_large_batches_are_cut_into_frames() -> None:
     "payload",
     [
         b"\xff not msgpack",
+        b"\x91\x92\xa1\xff\x80",  # a name that is not UTF-8
+        b"\x91\x92\xa4Note" + b"\x91" * 5000,  # deeper than the interpreter goes
+        b"\x91\x92\xa4Note\x81\xa4text\xa1\xff",
         m.encode([e.TrialSubmitted("{}")])[0],  # a user's word, not the host's
         m.encode([a.OpenRequest(T)])[0],  # the head's word
         m.encode([m.Shutdown(1.0)])[0],

@@ -1,0 +1,253 @@
+"""The client against an engine that runs: answers, refusals, and nobody at the other end."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from dispatcher.backends.testing import ScriptedBackend
+from dispatcher.channel import Router
+from dispatcher.control.client import HeadClient, RunFile
+from dispatcher.control.desk import Desk
+from dispatcher.control.messages import Reply, Request, encoder, request_decoder
+from dispatcher.core import actions as a
+from dispatcher.core import events as e
+from dispatcher.core import new_state, outstanding
+from dispatcher.core.apply import apply
+from dispatcher.core.settings import Settings
+from dispatcher.engine import Engine
+from dispatcher.errors import PassingBackendError, UserError
+from tests.support.memory_journal import MemoryJournal
+from trial_runtime.endpoint import Endpoint, connect
+
+TOKEN = "a-token"
+PATIENCE_S = 10.0
+Context = zmq.Context[zmq.Socket[bytes]]
+
+
+class SilentTuner:
+    """A tuner port that is never ready: trials come by hand only."""
+
+    def perform(self, action: a.TunerAction) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def receive(self, payload: bytes) -> list[e.Event]:
+        return []
+
+    def check(self) -> list[e.Event]:
+        return []
+
+    def close(self, deadline_s: float) -> None: ...
+
+
+class Deaf:
+    """Takes no notice."""
+
+    def act(self, action: a.HeadAction) -> None: ...
+
+    def stacks(self, stacks: dict[int, str]) -> None: ...
+
+    def peer_fault(self, owner: str, error: Exception) -> None: ...
+
+
+def admit(parameters: dict[str, Any]) -> e.TrialSubmitted:
+    if "refuse" in parameters:
+        raise UserError("not these", hint="others")
+    return e.TrialSubmitted("{}", parameters.get("save"))
+
+
+def update(key: str, value: Any) -> list[e.Event]:
+    raise UserError(f"unknown key {key!r}")
+
+
+def write_run_file(folder: Path, address: str, token: str = TOKEN) -> None:
+    RunFile(os.getpid(), address, token, 1, 0.0).write(folder)
+
+
+@pytest.fixture
+def context() -> Iterator[Context]:
+    with zmq.Context() as made:
+        yield made
+
+
+@pytest.fixture
+def router(context: Context) -> Iterator[Router]:
+    made = Router(context)
+    made.admit_guests(TOKEN)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def address(router: Router, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return router.bind_ipc(tmp_path_factory.mktemp("c") / "head")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, address: str) -> Path:
+    """An experiment's folder whose head listens (and answers only where a test makes it)."""
+    write_run_file(tmp_path, address)
+    return tmp_path
+
+
+@pytest.fixture
+def engine(router: Router, folder: Path) -> Iterator[Engine]:
+    """One slot, and attempts that run until they are stopped."""
+    journal = MemoryJournal()
+    settings = Settings(slots=1, lookahead=1, stall_timeout_s=1e9)
+    state = new_state(settings)
+    apply(state, e.HeadStarted(1), 1.0)
+    backend = ScriptedBackend(slots=1)
+    made = Engine(
+        state,
+        journal,
+        router,
+        SilentTuner(),
+        {"local": backend},
+        Desk(admit, update),
+        Deaf(),
+        debug=True,
+    )
+    made.begin(outstanding(state))
+    made.start()
+    yield made
+    made.abandon()
+    made.join(PATIENCE_S)
+    assert not made.is_alive()
+    assert made.error is None
+
+
+def test_several_questions_one_after_the_other(engine: Engine, folder: Path) -> None:
+    with HeadClient(folder, timeout_s=PATIENCE_S) as client:
+        assert client.ask("ping") == {"epoch": 1, "phase": "running"}
+        trials = [client.ask("submit", parameters={"save": f"t/{n}"})["trial"] for n in range(3)]
+        assert trials == [0, 1, 2]
+        counts = client.ask("snapshot")["counts"]
+        assert counts["running"] + counts["queued"] == 3
+        assert client.ask("stop_trial", trial=2)["state"] in {"ended", "delivering"}
+
+
+def test_several_clients_at_once_get_each_their_own(engine: Engine, folder: Path) -> None:
+    answers: dict[int, list[int]] = {}
+
+    def submit(who: int) -> None:
+        with HeadClient(folder, timeout_s=PATIENCE_S) as client:
+            answers[who] = [
+                client.ask("submit", parameters={"save": f"{who}/{n}"})["trial"] for n in range(5)
+            ]
+
+    threads = [threading.Thread(target=submit, args=(who,)) for who in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert sorted(trial for trials in answers.values() for trial in trials) == list(range(20))
+    for who, trials in answers.items():
+        assert [engine.state.claims[f"{who}/{n}"] for n in range(5)] == trials
+
+
+def test_refusals_come_back_as_the_heads_own_words(engine: Engine, folder: Path) -> None:
+    with HeadClient(folder, timeout_s=PATIENCE_S) as client:
+        with pytest.raises(UserError, match="not these") as raised:
+            client.ask("submit", parameters={"refuse": True})
+        assert raised.value.hint == "others"
+        with pytest.raises(UserError, match="unknown key"):
+            client.ask("update", key="x", value=1)
+        with pytest.raises(UserError, match="unknown request"):
+            client.ask("format_disk")
+        with pytest.raises(UserError, match="malformed 'stop'"):
+            client.ask("stop", kind="never", reason="")
+        assert client.ask("ping")["phase"] == "running"
+
+
+def test_a_stop_is_answered_before_the_engine_ends(engine: Engine, folder: Path) -> None:
+    with HeadClient(folder, timeout_s=PATIENCE_S) as client:
+        assert client.ask("stop", kind="now", reason="done") == {"phase": "stopped"}
+    assert engine.finished.wait(PATIENCE_S)
+
+
+def test_bytes_of_a_stranger_with_the_token_end_nothing(
+    engine: Engine, folder: Path, context: Context, address: str
+) -> None:
+    with connect(context, Endpoint(address, f"control:{TOKEN}:noise")) as noise:
+        for payload in (b"", b"\xc1", b"\x93\x01\xa1\xff\x80", b"\x91" * 5000):
+            noise.send(payload)
+            assert noise.poll(int(PATIENCE_S * 1000))
+            noise.recv()
+    with HeadClient(folder, timeout_s=PATIENCE_S) as client:
+        assert client.ask("ping")
+
+
+# -- nobody answers ------------------------------------------------------------------------
+
+
+def test_no_run_file(tmp_path: Path) -> None:
+    with pytest.raises(PassingBackendError, match="is not running") as raised:
+        HeadClient(tmp_path)
+    assert f"bequeath resume {tmp_path.name}" in raised.value.hint
+
+
+def test_half_a_run_file_counts_as_none(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"pid": 1')
+    with pytest.raises(PassingBackendError, match="is not running"):
+        HeadClient(tmp_path)
+
+
+def test_a_wrong_token_gets_no_answer(engine: Engine, router: Router, folder: Path) -> None:
+    with HeadClient(folder, timeout_s=PATIENCE_S) as client:
+        client.ask("ping")
+    run = RunFile.read(folder)
+    assert run is not None
+    write_run_file(folder, run.address, token="another")
+    with (
+        HeadClient(folder, timeout_s=0.3) as client,
+        pytest.raises(PassingBackendError, match="does not answer"),
+    ):
+        client.ask("stop", kind="now", reason="let me")
+    assert not engine.finished.is_set()
+    assert router.refused == 1
+
+
+def test_a_head_that_is_stuck(folder: Path) -> None:
+    with (
+        HeadClient(folder, timeout_s=0.1) as client,
+        pytest.raises(PassingBackendError, match="does not answer") as raised,
+    ):
+        client.ask("ping")
+    assert "log" in raised.value.hint
+
+
+def test_a_late_answer_is_not_taken_for_the_next_one(router: Router, folder: Path) -> None:
+    with HeadClient(folder, timeout_s=0.1) as client:
+        with pytest.raises(PassingBackendError):
+            client.ask("first")
+
+        def answer() -> None:
+            answered = 0
+            while answered < 2:
+                for _, peer, payload in router.poll(PATIENCE_S):
+                    request: Request = request_decoder.decode(payload)
+                    router.send(peer, encoder.encode(Reply(request.number, request.verb)))
+                    answered += 1
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        client._timeout_s = PATIENCE_S
+        assert client.ask("second") == "second"
+        thread.join(PATIENCE_S)
+
+
+def test_the_run_file_is_the_owners_alone(folder: Path) -> None:
+    path = folder / "run.json"
+    assert path.stat().st_mode & 0o777 == 0o600
+    run = RunFile.read(folder)
+    assert run is not None
+    assert run.token == TOKEN
+    assert list(folder.iterdir()) == [path]

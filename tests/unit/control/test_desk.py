@@ -1,0 +1,265 @@
+"""The desk without a socket: what each verb does, and that no request can do more than fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from dispatcher.control.desk import LISTED, Desk, Handled, snapshot
+from dispatcher.control.messages import MAX_GRACE_S, Reply, Request, encoder, reply_decoder
+from dispatcher.core import State
+from dispatcher.core import events as e
+from dispatcher.core.model import EndReason, TrialState
+from dispatcher.errors import UserError
+from tests.support.scene import Scene
+
+VERBS: dict[str, dict[str, Any]] = {
+    "ping": {},
+    "snapshot": {},
+    "stop": {"kind": "now", "reason": "enough"},
+    "stop_trial": {"trial": 0},
+    "submit": {"parameters": {"x": 1}},
+    "update": {"key": "lookahead", "value": 3},
+}
+
+
+class Counter:
+    """A desk over a scene; an event it lets through is applied, as the engine does."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.admitted: list[dict[str, Any]] = []
+        self.updated: list[tuple[str, Any]] = []
+        self.desk = Desk(self._admit, self._update, clock=lambda: scene.now)
+
+    def _admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
+        self.admitted.append(parameters)
+        if "refuse" in parameters:
+            raise UserError("not these", hint="others")
+        return e.TrialSubmitted("{}", parameters.get("save"), parameters.get("restore"))
+
+    def _update(self, key: str, value: Any) -> list[e.Event]:
+        self.updated.append((key, value))
+        return [e.SearchSpaceUpdated("{}")]
+
+    def receive(self, payload: bytes) -> Handled:
+        return self.desk.receive(payload, self.scene.state)
+
+    def ask(self, verb: str, **arguments: Any) -> Reply:
+        handled = self.receive(encoder.encode(Request(7, verb, arguments)))
+        self.scene.say(*handled.events)
+        reply = reply_decoder.decode(handled.reply(self.scene.state))
+        assert reply.number == 7
+        return reply
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Trial 0 runs, 1 waits for it in the tuner, 2 is open."""
+    scene = Scene(slots=2, lookahead=8, max_trials=9)
+    scene.propose(0)
+    scene.started(0)
+    scene.wait(1, 0)
+    return scene
+
+
+@pytest.fixture
+def counter(scene: Scene) -> Counter:
+    return Counter(scene)
+
+
+def refusal(handled: Handled, state: State) -> Reply:
+    """Its reply, which must be an error and change nothing."""
+    assert handled.events == []
+    reply = reply_decoder.decode(handled.reply(state))
+    assert reply.error
+    assert reply.data is None
+    return reply
+
+
+# -- what the verbs do ---------------------------------------------------------------------
+
+
+def test_ping(counter: Counter) -> None:
+    assert counter.ask("ping").data == {"epoch": 1, "phase": "running"}
+
+
+def test_stop_now_goes_further_than_a_drain(counter: Counter) -> None:
+    assert counter.ask("stop", kind="drain", reason="tired").data == {"phase": "draining"}
+    reply = counter.ask("stop", kind="now", reason="very tired", grace_s=2)
+    assert reply.data == {"phase": "stopping"}
+    assert counter.scene.state.phase_reason == "tired"  # the first reason is the reason
+
+
+def test_stop_trial_answers_with_the_state_after_it(counter: Counter) -> None:
+    assert counter.ask("stop_trial", trial=0).data == {"state": "running"}  # until it has ended
+    assert counter.scene.trial(0).kill_reason is EndReason.KILLED
+    assert counter.ask("stop_trial", trial=1).data == {"state": "ended"}  # it only waited
+
+
+def test_a_trial_that_is_over_may_be_stopped_again(counter: Counter) -> None:
+    counter.ask("stop_trial", trial=1)
+    assert counter.ask("stop_trial", trial=1).data == {"state": "ended"}
+
+
+def test_submit_answers_with_the_new_trials_number(counter: Counter) -> None:
+    expected = int(counter.scene.state.next_id)
+    assert counter.ask("submit", parameters={"save": "hand/1"}).data == {"trial": expected}
+    assert counter.scene.trial(expected).state is not TrialState.ENDED
+    assert counter.admitted == [{"save": "hand/1"}]
+
+
+def test_a_taken_save_path_is_an_error_and_not_a_trial(counter: Counter) -> None:
+    reply = counter.ask("submit", parameters={"save": "t/0"})
+    assert "refused" in reply.error
+    assert "save path" in reply.hint
+    assert reply.data is None
+
+
+def test_what_the_head_does_not_admit_changes_nothing(counter: Counter, scene: Scene) -> None:
+    reply = refusal(
+        counter.receive(encoder.encode(Request(7, "submit", {"parameters": {"refuse": 1}}))),
+        scene.state,
+    )
+    assert (reply.number, reply.error, reply.hint) == (7, "not these", "others")
+
+
+def test_update_hands_on_key_and_value_as_they_are(counter: Counter) -> None:
+    assert counter.ask("update", key="lookahead", value=[1, None]).data == {"key": "lookahead"}
+    assert counter.updated == [("lookahead", [1, None])]
+    assert counter.scene.state.search_space == "{}"
+
+
+# -- what is refused -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\xc1",
+        b"\xff not msgpack",
+        encoder.encode({"verb": "ping"}),
+        encoder.encode([1]),
+        encoder.encode(["one", "ping", {}]),
+        encoder.encode([1, "ping", []]),
+        encoder.encode([1, "ping", {1: 2}]),
+        b"\x93\x01\xa1\xff\x80",  # a verb that is not UTF-8
+        b"\x93\x01\xa4ping\x81\xa1x" + b"\x91" * 5000,  # deeper than the interpreter goes
+    ],
+)
+def test_a_malformed_request_is_answered(counter: Counter, scene: Scene, payload: bytes) -> None:
+    reply = refusal(counter.receive(payload), scene.state)
+    assert reply.number == 0  # nobody can tell whose it was
+    assert "malformed request" in reply.error
+
+
+@pytest.mark.parametrize("verb", ["", "Ping", "_ping", "receive", "__class__"])
+def test_an_unknown_verb(counter: Counter, scene: Scene, verb: str) -> None:
+    reply = refusal(counter.receive(encoder.encode(Request(3, verb))), scene.state)
+    assert reply.number == 3
+    assert repr(verb) in reply.error
+
+
+@pytest.mark.parametrize(
+    "verb,changes",
+    [
+        ("stop", {"kind": "never"}),
+        ("stop", {"kind": 1}),
+        ("stop", {"reason": None}),
+        ("stop", {"grace_s": "2"}),
+        ("stop", {"grace_s": -1}),
+        ("stop", {"grace_s": float("nan")}),
+        ("stop", {"grace_s": float("inf")}),
+        ("stop", {"grace_s": MAX_GRACE_S + 1}),
+        ("stop_trial", {"trial": "0"}),
+        ("stop_trial", {"trial": 0.0}),
+        ("stop_trial", {"trial": True}),
+        ("stop_trial", {"trial": [0]}),
+        ("submit", {"parameters": [1]}),
+        ("submit", {"parameters": None}),
+        ("submit", {"parameters": {1: 2}}),
+        ("update", {"key": 5}),
+        *((verb, {"surplus": 1}) for verb in VERBS),
+        *((verb, {"state": 1, "request": 2, "self": 3}) for verb in VERBS),
+    ],
+)
+def test_arguments_of_the_wrong_type(
+    counter: Counter, scene: Scene, verb: str, changes: dict[str, Any]
+) -> None:
+    arguments = VERBS[verb] | changes
+    payload = encoder.encode(Request(5, verb, arguments))
+    reply = refusal(counter.receive(payload), scene.state)
+    assert reply.number == 5
+    assert reply.error.startswith(("malformed", "there is no trial"))
+    assert counter.admitted == counter.updated == []
+
+
+@pytest.mark.parametrize("verb", [verb for verb, arguments in VERBS.items() if arguments])
+def test_missing_arguments(counter: Counter, scene: Scene, verb: str) -> None:
+    reply = refusal(counter.receive(encoder.encode(Request(5, verb))), scene.state)
+    assert f"malformed '{verb}'" in reply.error
+
+
+@pytest.mark.parametrize("trial", [-1, 999, 1 << 62])
+def test_no_such_trial(counter: Counter, scene: Scene, trial: int) -> None:
+    payload = encoder.encode(Request(5, "stop_trial", {"trial": trial}))
+    assert refusal(counter.receive(payload), scene.state).error == f"there is no trial {trial}"
+
+
+def test_depth_that_only_the_rooms_behind_notice(scene: Scene) -> None:
+    def deep(parameters: dict[str, Any]) -> e.TrialSubmitted:
+        raise RecursionError
+
+    desk = Desk(deep, lambda key, value: [])
+    payload = encoder.encode(Request(5, "submit", {"parameters": {}}))
+    assert "too deeply" in refusal(desk.receive(payload, scene.state), scene.state).error
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_works_as_these_tests_call_it(counter: Counter, verb: str) -> None:
+    """Else the refusals above could be refusals of something else."""
+    assert counter.ask(verb, **VERBS[verb]).error == ""
+
+
+# -- the snapshot --------------------------------------------------------------------------
+
+
+def test_a_snapshot_says_who_runs_who_waits_and_why(counter: Counter, scene: Scene) -> None:
+    scene.metric(0, 1, "0.25")
+    data = counter.ask("snapshot").data
+    assert (data["phase"], data["epoch"], data["slots"]) == ("running", 1, 2)
+    assert (data["max_trials"], data["submitted"], data["ended"]) == (9, 1, 0)
+    assert data["counts"]["running"] == data["counts"]["blocked"] == 1
+    (running,) = data["running"]
+    assert (running["trial"], running["attempt"], running["state"]) == (0, 1, "running")
+    assert (running["worker"], running["parent"], running["last"]) == ("local", None, "0.25")
+    assert running["for_s"] > 0
+    (waiting,) = data["waiting"]
+    assert (waiting["trial"], waiting["mode"], waiting["for"]) == (1, "all", [0])
+    assert data["workers"] == [{"name": "local", "slots": 2, "busy": 1, "alive": True}]
+    assert set(data["why"]) == {"cause", "text"}
+    assert data["active_s"] == scene.now - 1001.0  # since HeadStarted
+
+
+def test_each_collection_of_trials_is_counted(scene: Scene) -> None:
+    states = {state.value for state in TrialState} - {"ended"}
+    assert set(snapshot(scene.state, scene.now)["counts"]) == states
+
+
+def test_a_snapshot_of_many_lists_some_and_counts_all() -> None:
+    scene = Scene(slots=2, lookahead=LISTED + 50)
+    scene.propose(0)
+    for trial in range(1, LISTED + 21):
+        scene.wait(trial, 0)
+    data = snapshot(scene.state, scene.now)
+    assert data["counts"]["blocked"] == LISTED + 20
+    assert len(data["waiting"]) == LISTED
+    assert len(encoder.encode(data)) < 100_000
+
+
+def test_a_snapshot_is_plain_data(scene: Scene) -> None:
+    data = snapshot(scene.state, scene.now)
+    assert msgspec.json.decode(msgspec.json.encode(data)) == data
