@@ -14,6 +14,7 @@ import psutil
 
 from dispatcher.control.client import RunFile
 from dispatcher.errors import BequeathError, PassingBackendError
+from dispatcher.queries.status import LOCK_NAME, is_led, leader_of
 
 #: Seconds a head may take until it answers: it replays its journal first.
 START_S = 60.0
@@ -58,10 +59,10 @@ def start_in_background(folder: Path) -> int:
 def kill_experiment(folder: Path) -> list[int]:
     """SIGKILL the head and all below it; return the ids of the processes that were ended.
 
-    What the journal holds can be resumed. Only processes that belong to this experiment by
-    their command line are touched, by process id.
+    What the journal holds can be resumed. Only processes that lead this experiment, or belong
+    to it by their command line, are touched, by process id.
     """
-    ended: list[int] = []
+    ended = _kill_leader(folder)
     ours = [p for p in psutil.process_iter(["pid"]) if _belongs(p, folder)]
     for process in sorted(ours, key=lambda p: p.pid):
         try:
@@ -73,6 +74,29 @@ def kill_experiment(folder: Path) -> list[int]:
             continue
     (folder / "run.json").unlink(missing_ok=True)
     return ended
+
+
+def _kill_leader(folder: Path) -> list[int]:
+    """SIGKILL the process that leads the experiment, in whatever terminal it runs.
+
+    It must hold the experiment's lock file open: a number that was given to another process
+    since is left alone.
+    """
+    leader = leader_of(folder).get("pid")
+    if not isinstance(leader, int) or leader == os.getpid() or not is_led(folder):
+        return []
+    try:
+        process = psutil.Process(leader)
+        lock = str((folder / LOCK_NAME).resolve())
+        if lock not in [file.path for file in process.open_files()]:
+            return []
+        process.kill()
+    except psutil.Error:
+        return []
+    # Its end is seen by the lock: a process may stay a zombie for as long as its parent likes.
+    while is_led(folder):
+        time.sleep(0.01)
+    return [leader]
 
 
 def _belongs(process: psutil.Process, folder: Path) -> bool:

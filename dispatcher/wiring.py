@@ -15,6 +15,10 @@ from dispatcher.weight_keeper import Policy
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
 
+#: Whatever one host writes it sees itself at once, also on a network file system: what is not
+#: there now will not come, and a child that waits for it would hold its slot for nothing.
+SAME_HOST_STALE_S = 1.0
+
 
 def settings_of(config: ExperimentConfig) -> Settings:
     """What the core needs of the file."""
@@ -138,4 +142,5 @@ def agent_config(
         heartbeat_s=min(1.0, config.leases.alive),
         seed=config.seed or 0,
         experiment=folder.id,
+        stale_timeout_s=SAME_HOST_STALE_S,
     )

@@ -129,6 +129,7 @@ def load_weights(
 
     if source == told.restore_path and told.restore_kind == "bequeath":
         options.setdefault("digest", told.restore_digest)
+        options.setdefault("stale_timeout_s", told.stale_timeout_s)
     options.setdefault("root", told.weights_root)
     if told.read_roots:
         options.setdefault("read_roots", told.read_roots)

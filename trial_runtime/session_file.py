@@ -44,6 +44,7 @@ class SessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     code_directory: str = ""
     max_metric_bytes: int = 64 << 10
     experiment: str = ""
+    stale_timeout_s: float = 75.0
 
 
 SESSION_VERSION = 1

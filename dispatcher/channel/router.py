@@ -218,11 +218,11 @@ class Router:
         self._home.pop(routing_id, None)
 
     def wake(self) -> None:
-        """Let :meth:`poll` return now. From any thread."""
+        """Let :meth:`poll` return now. From any thread; says nothing once it is closed."""
         try:
             self._wake_out.send(b"w")
-        except BlockingIOError:
-            pass  # awake already
+        except OSError:
+            pass  # awake already, or closed
 
     def _drain_wake(self) -> None:
         try:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import time
 from dataclasses import dataclass
 from pathlib import Path
-
-import psutil
 
 from dispatcher import queries
 from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.known_folders import known_folders
-from dispatcher.queries.status import LOCK_NAME, is_led, leader_of
+from dispatcher.queries.status import is_led
 
 _SHOWN = 5
 
@@ -143,29 +139,6 @@ def completions(incomplete: str) -> list[str]:
         with contextlib.suppress(OSError):
             names += [one.name for one in sorted(folder.iterdir()) if one.is_dir()]
     return [name for name in names if name.startswith(incomplete)]
-
-
-def kill_head(folder: Path) -> list[int]:
-    """SIGKILL the process that leads the experiment, in whatever terminal it runs.
-
-    It must hold the experiment's lock file open: a number that was given to another process
-    since is left alone.
-    """
-    leader = leader_of(folder).get("pid")
-    if not isinstance(leader, int) or leader == os.getpid() or not is_led(folder):
-        return []
-    try:
-        process = psutil.Process(leader)
-        lock = str((folder / LOCK_NAME).resolve())
-        if lock not in [file.path for file in process.open_files()]:
-            return []
-        process.kill()
-    except psutil.Error:
-        return []
-    # Its end is seen by the lock: a process may stay a zombie for as long as its parent likes.
-    while is_led(folder):
-        time.sleep(0.01)
-    return [leader]
 
 
 def _named(word: str, base: Path | None) -> Path:

@@ -71,11 +71,11 @@ def kill(
     `bequeath resume` goes on from there.
     """
     from dispatcher.background import kill_experiment
-    from dispatcher.cli.find import find_one, kill_head
+    from dispatcher.cli.find import find_one
 
     found = find_one(experiment, folder, change=True)
     confirmed(f"End all processes of {found.id}?", yes)
-    ended = kill_head(found.folder) + kill_experiment(found.folder)
+    ended = kill_experiment(found.folder)
     if as_json:
         print_json({"experiment": found.id, "processes": ended})
     else:

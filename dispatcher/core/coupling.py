@@ -11,7 +11,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.model import OVER, Phase, State, TrialState
 from dispatcher.core.moves import asks, move, new_trial
 from dispatcher.core.placement import free_worker
-from dispatcher.core.settings import DELIVERY_BACKLOG
+from dispatcher.core.settings import ABANDONED_IN_A_ROW, DELIVERY_BACKLOG
 from dispatcher.core.transitions.attempt import start_attempt
 
 
@@ -93,6 +93,8 @@ def _parked_to_ask(state: State) -> TrialId | None:
 
 
 def _may_open_another(state: State) -> bool:
+    if state.abandoned_in_a_row >= ABANDONED_IN_A_ROW:
+        return False  # the next result may change the tuner's mind
     if len(state.blocked) + len(state.held) >= state.lookahead:
         return False
     limit = state.settings.max_trials
@@ -126,10 +128,10 @@ def _finish(state: State, out: list[Action]) -> None:
     if state.phase in OVER:
         return
     if state.phase is Phase.RUNNING:
-        reason = _nothing_left(state)
-        if reason is None:
+        end = _nothing_left(state)
+        if end is None:
             return
-        state.phase, state.phase_reason = Phase.COMPLETED, reason
+        state.phase, state.phase_reason = end
     else:
         if state.running:
             return
@@ -139,7 +141,7 @@ def _finish(state: State, out: list[Action]) -> None:
     out.append(Finish(state.phase, state.phase_reason))
 
 
-def _nothing_left(state: State) -> str | None:
+def _nothing_left(state: State) -> tuple[Phase, str] | None:
     if (
         state.open
         or state.blocked
@@ -153,7 +155,10 @@ def _nothing_left(state: State) -> str | None:
         return None
     limit = state.settings.max_trials
     if limit is not None and state.submitted >= limit:
-        return f"all {state.submitted} trials are over"
+        return Phase.COMPLETED, f"all {state.submitted} trials are over"
     if state.tuner_done:
-        return "the tuner has no more trials"
+        return Phase.COMPLETED, "the tuner has no more trials"
+    if state.abandoned_in_a_row >= ABANDONED_IN_A_ROW:
+        reason = f"the last {state.abandoned_in_a_row} requests failed with their parents"
+        return Phase.FAILED, f"{reason}, and nothing runs that could change that"
     return None

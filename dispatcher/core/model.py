@@ -204,6 +204,7 @@ class State:
     host_ready: bool = False
     host_restarts: int = 0
     tuner_errors_in_a_row: int = 0
+    abandoned_in_a_row: int = 0  # requests that failed with their parents, nothing in between
     tuner_done: bool = False
     results_seen: int = 0  # ends delivered so far; a parked request is asked again after one
     search_space: str | None = None  # newest one, if it was changed while we ran

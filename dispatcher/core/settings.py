@@ -53,6 +53,11 @@ LOOKAHEAD_CEILING = 10_000
 #: always raises would otherwise be asked for ever.
 TUNER_ERRORS_IN_A_ROW = 10
 
+#: Requests that may end with their parents' failure one after another, with neither a trial
+#: nor a result in between, before no further one is opened until the next result: a tuner
+#: that waits for a dead parent in every request would otherwise be asked for ever.
+ABANDONED_IN_A_ROW = 32
+
 #: Times a request is asked again under ``onTunerError: retry``.
 REQUEST_RETRIES = 3
 

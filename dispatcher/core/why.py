@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dispatcher.core.model import OVER, Phase, State
+from dispatcher.core.settings import ABANDONED_IN_A_ROW
 from dispatcher.core.stalls import who_waits
 
 
@@ -18,6 +19,7 @@ class Cause(StrEnum):
     WORKER_LOST = "no worker is there"
     BACKOFF = "waiting before another attempt"
     ALL_PROPOSED = "every trial has been proposed"
+    ABANDONED = "requests failed with their parents"
     NOT_NOW = "the tuner has nothing to propose now"
     BLOCKED = "requests wait for parents"
     LOOKAHEAD_FULL = "as many requests wait as lookahead allows"
@@ -78,6 +80,9 @@ def _idle(state: State) -> Explanation:
     if len(state.delivering) > state.settings.slots:
         text = f"the tuner has {len(state.delivering)} results to take before more is asked of it"
         return _because(Cause.TUNER_BEHIND, text)
+    if state.abandoned_in_a_row >= ABANDONED_IN_A_ROW:
+        text = f"the last {state.abandoned_in_a_row} requests failed with their parents"
+        return _because(Cause.ABANDONED, text + "; the tuner is asked again after the next result")
     if state.parked:
         text = f"the tuner said 'not now' to request {next(iter(state.parked))}; it is asked again"
         return _because(Cause.NOT_NOW, text + " after the next result")

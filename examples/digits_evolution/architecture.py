@@ -15,7 +15,7 @@ import numpy as np
 WIDTHS = (2, 4, 8, 16)
 KERNELS = (1, 3, 5)
 MOST_BLOCKS = 6
-RATES = (0.005, 0.3)
+RATES = (0.001, 1.0)
 
 Architecture = dict[str, Any]
 
@@ -42,10 +42,9 @@ def mutate(parent: Architecture, rng: np.random.Generator) -> Architecture:
         case "rate":
             changed = parent["rate"] * math.exp(rng.normal(0, 0.7))
             child["rate"] = min(max(changed, RATES[0]), RATES[1])
-        case "width":  # to a neighbouring one
-            place = WIDTHS.index(blocks[at]["width"])
-            near = [p for p in (place - 1, place + 1) if 0 <= p < len(WIDTHS)]
-            blocks[at]["width"] = WIDTHS[near[int(rng.integers(len(near)))]]
+        case "width":
+            others = [width for width in WIDTHS if width != blocks[at]["width"]]
+            blocks[at]["width"] = others[int(rng.integers(len(others)))]
         case "kernel":
             others = [kernel for kernel in KERNELS if kernel != blocks[at]["kernel"]]
             blocks[at]["kernel"] = others[int(rng.integers(len(others)))]

@@ -109,40 +109,34 @@ def search(runner: Any, tuner_class: type[Tuner], **arguments: Any) -> report.Se
 
 
 def study(options: argparse.Namespace) -> dict[str, Any]:
+    """Runs all searches; seed by seed, so that a machine that slows down slows all kinds alike."""
     runner = dispatched if options.dispatch else in_process
-    budget = {"budget_s": options.budget_s}
-    seeds = range(options.seeds)
+    sweep: dict[int, list[report.Search]] = {epochs: [] for epochs in options.epochs}
+    inheriting, from_scratch = [], []
 
-    def searches(name: str, tuner_class: type[Tuner], **arguments: Any) -> list[report.Search]:
-        found = []
-        for seed in seeds:
-            found.append(search(runner, tuner_class, seed=seed, **budget, **arguments))
-            print(f"{name}, seed {seed}: {report.brief(found[-1])}", flush=True)
-        return found
+    def found(name: str, seed: int, tuner_class: type[Tuner], **arguments: Any) -> report.Search:
+        result = search(runner, tuner_class, seed=seed, budget_s=options.budget_s, **arguments)
+        print(f"{name}, seed {seed}: {report.brief(result)}", flush=True)
+        return result
 
-    sweep = {
-        epochs: searches(f"random, {epochs} epochs", tuners_here.DigitsRandom, epochs=epochs)
-        for epochs in options.epochs
-    }
-    best = report.best_epochs(sweep, options.budget_s)
     evolve = tuners_here.DigitsEvolution
-    with_it = searches("evolution, inheriting", evolve, inherit=True, **EVOLUTION)
-    without = searches(
-        "evolution, from scratch",
-        evolve,
-        inherit=False,
-        founder_epochs=best,
-        child_epochs=best,
-        **EVOLUTION,
-    )
+    for seed in range(options.seeds):
+        for epochs, searches in sweep.items():
+            name = f"random, {epochs} epochs"
+            searches.append(found(name, seed, tuners_here.DigitsRandom, epochs=epochs))
+        inheriting.append(found("evolution, inheriting", seed, evolve, **EVOLUTION))
+    best = report.best_epochs(sweep, options.budget_s)
+    scratch = {"inherit": False, "founder_epochs": best, "child_epochs": best, **EVOLUTION}
+    for seed in range(options.seeds):
+        from_scratch.append(found("evolution, from scratch", seed, evolve, **scratch))
     return {
         "budget_s": options.budget_s,
         "runner": runner.__name__,
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
-        "sweep": {str(epochs): [one.path for one in found] for epochs, found in sweep.items()},
+        "sweep": {str(epochs): [one.path for one in all_] for epochs, all_ in sweep.items()},
         "best_epochs": best,
-        "inheriting": [one.path for one in with_it],
-        "from_scratch": [one.path for one in without],
+        "inheriting": [one.path for one in inheriting],
+        "from_scratch": [one.path for one in from_scratch],
     }
 
 

@@ -208,8 +208,9 @@ class Attempts:
             from trial_runtime.weights.plain import verify_tree
 
             path, digest = session.restore_path, session.restore_digest or ""
+            patience_s = session.stale_timeout_s
             self._helper.submit(
-                lambda: verify_tree(path, digest),
+                lambda: verify_tree(path, digest, stale_timeout_s=patience_s),
                 lambda _found, error: self._verified(attempt, error),
             )
         else:

@@ -94,6 +94,7 @@ def _trimmed() -> str:
 
     kind, error, trace = sys.exc_info()
     assert kind is not None
+    assert error is not None
     while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     shown = traceback.TracebackException(kind, error, trace)

@@ -32,7 +32,9 @@ class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One agent. Folders are absolute; ``run_folder`` is short, since socket paths are."""
+    """One agent. Folders are absolute; ``run_folder`` is short, since socket paths are.
+    ``stale_timeout_s``: how long weights that were announced may take to appear, where
+    parents are trained on other hosts than this one."""
 
     worker: str
     slots: int
@@ -49,6 +51,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     heartbeat_s: float = 1.0
     seed: int = 0
     experiment: str = ""
+    stale_timeout_s: float = 75.0
 
     @property
     def trials_folder(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from trial_runtime.agent.config import AgentConfig
 
@@ -44,11 +45,23 @@ def base_environment(config: AgentConfig) -> dict[str, str]:
     plain = {k: v for k, v in spec.environment.items() if not is_reference(v)}
     environment.update({k: v.removeprefix("literal:") for k, v in plain.items()})
     environment["PYTHONPATH"] = os.pathsep.join(part for part in (paths, folder) if part)
+    _find_our_python(environment)
     environment["BEQUEATH_WEIGHTS_ROOT"] = config.weights_root
     environment["BEQUEATH_EXPERIMENT"] = config.experiment
     if config.read_roots:
         environment["BEQUEATH_WEIGHTS_READ_ROOTS"] = os.pathsep.join(config.read_roots)
     return environment
+
+
+def _find_our_python(environment: dict[str, str]) -> None:
+    """Let ``python`` in a command be the one that bequeath runs with, where the user has
+    chosen none: no virtual environment is active, and ours is on no path."""
+    if "VIRTUAL_ENV" in environment or "CONDA_PREFIX" in environment:
+        return
+    folder = os.path.dirname(sys.executable)
+    paths = environment.get("PATH", os.defpath)
+    if folder not in paths.split(os.pathsep):
+        environment["PATH"] = os.pathsep.join((folder, paths))
 
 
 def is_reference(value: str) -> bool:

@@ -52,6 +52,7 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         spec.code_directory,
         spec.max_metric_bytes,
         config.experiment,
+        config.stale_timeout_s,
     )
 
 

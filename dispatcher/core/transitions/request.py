@@ -85,6 +85,7 @@ def proposed(state: State, event: e.Proposed, out: list[Action]) -> None:
     if refusal is None:
         state.submitted += 1
         state.tuner_errors_in_a_row = 0
+        state.abandoned_in_a_row = 0
         return
     out.append(ReportTunerError(trial.id, "generate_parameters", refusal))
     _request_error(state, trial, refusal, out)
@@ -152,6 +153,7 @@ def request_failed(state: State, event: e.RequestFailed, out: list[Action]) -> N
         case e.RequestEnd.NOT_NOW:
             move(state, trial, TrialState.PARKED)
         case e.RequestEnd.ABANDONED | e.RequestEnd.CANCELLED:
+            state.abandoned_in_a_row += event.kind is e.RequestEnd.ABANDONED
             end_without_trial(state, trial, out, event.parent)
         case e.RequestEnd.ERROR | e.RequestEnd.NONSENSE:
             out.append(ReportTunerError(trial.id, "generate_parameters", event.text))
@@ -203,6 +205,7 @@ def end_delivered(state: State, event: e.EndDelivered, out: list[Action]) -> Non
     trial = state.trials[event.trial]
     assert trial.verdict_due is not None
     state.results_seen += 1
+    state.abandoned_in_a_row = 0
     state.host_restarts = 0
     if event.error:
         _delivery_error(state, trial, "trial_end", event.error, out)

@@ -88,6 +88,7 @@ def head_started(state: State, event: e.HeadStarted) -> None:
     state.phase_reason = ""
     state.tuner_done = False
     state.tuner_errors_in_a_row = 0
+    state.abandoned_in_a_row = 0
     state.host_restarts = 0
     state.quiet_since = state.fail_at = None
     state.deadlock_named = False

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dispatcher import known_folders
+from dispatcher.background import kill_experiment
 from dispatcher.cli import find
 from dispatcher.errors import ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.experiment import build_experiment
@@ -104,7 +105,7 @@ def test_a_number_that_another_process_has_by_now_is_left_alone(three: list[Path
     """What a dead head wrote of itself may name a process that is somebody else's."""
     (three[0] / "leader.json").write_text(json.dumps({"pid": os.getppid(), "epoch": 1}))
     with led(three[0]):
-        assert find.kill_head(three[0]) == []
+        assert kill_experiment(three[0]) == []
 
 
 def test_experiments_live_at_home_unless_their_file_says_otherwise(home: Path) -> None:

@@ -216,3 +216,20 @@ def test_the_time_of_a_head_that_is_gone_counts() -> None:
     assert scene.state.phase is Phase.RUNNING
     scene.wait_until(due)
     assert scene.state.phase is Phase.DRAINING
+
+
+def test_requests_that_keep_failing_with_their_parents_are_not_asked_for_without_end() -> None:
+    """They begin again after the next result; with nothing left to end, the experiment fails."""
+    scene = Scene(slots=2)
+    scene.propose(0)
+    while scene.state.open:
+        (number,) = scene.state.open
+        scene.refuse(number, e.RequestEnd.ABANDONED)
+    assert len(scene.state.trials) == 33
+    scene.run(0)
+    scene.deliver(0)
+    assert scene.state.open, "a result may have changed the tuner's mind"
+    while scene.state.open:
+        scene.refuse(next(iter(scene.state.open)), e.RequestEnd.ABANDONED)
+    assert scene.state.phase is Phase.FAILED
+    assert "requests failed with their parents" in scene.state.phase_reason

@@ -71,6 +71,15 @@ def _not_now() -> Scene:
     return scene
 
 
+def _abandoned() -> Scene:
+    scene = Scene(slots=2)
+    scene.propose(0)
+    while scene.state.open:
+        (number,) = scene.state.open
+        scene.refuse(number, e.RequestEnd.ABANDONED)
+    return scene
+
+
 def _blocked() -> Scene:
     scene = Scene(slots=2, max_trials=2)
     scene.propose(0)
@@ -111,6 +120,7 @@ SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.BACKOFF: (_backoff, "trial 0 starts its next attempt in 1 s"),
     Cause.ALL_PROPOSED: (_all_proposed, "all 1 trials were proposed"),
     Cause.NOT_NOW: (_not_now, "the tuner said 'not now' to request 1"),
+    Cause.ABANDONED: (_abandoned, "the last 32 requests failed with their parents"),
     Cause.BLOCKED: (_blocked, r"the last of 2 trials wait: request 1 waits for 0 \(running\)"),
     Cause.LOOKAHEAD_FULL: (_lookahead, "1 requests wait, as many as lookahead allows"),
     Cause.TUNER_BUSY: (Scene, "request 0 has been in generate_parameters for 0 s"),
