@@ -13,6 +13,9 @@ from collections.abc import Iterable
 
 from trial_runtime.errors import CorruptWeights, PathOutsideRoot, PathThroughLink, WeightsError
 
+#: Longest name of a file or folder, in bytes, on every file system in use.
+NAME_MAX = 255
+
 
 def resolve_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()) -> str:
     """The canonical path of weights.
@@ -67,6 +70,12 @@ def resolve_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()
 def _check_spelling(candidate: str) -> None:
     if not candidate or "\0" in candidate:
         raise PathOutsideRoot("is not a path", where=repr(candidate))
+    longest = max(len(os.fsencode(part)) for part in candidate.split("/"))
+    if longest > NAME_MAX:
+        raise PathOutsideRoot(
+            f"has a name of {longest:,} bytes in it; file systems take {NAME_MAX}",
+            where=f"{candidate[:60]}...",
+        )
 
 
 def relative_to(root: str, path: str) -> str | None:
