@@ -1,0 +1,68 @@
+"""What an import costs: what a process of its own has loaded after it."""
+
+from __future__ import annotations
+
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import trial_runtime
+
+ROOT = Path(__file__).parents[2]
+
+#: Imports what is allowed first, with whatever that brings, then what is looked at.
+_PROGRAM = """
+import importlib, sys
+allowed, names = sys.argv[1].split(), sys.argv[2].split()
+for name in allowed:
+    importlib.import_module(name)
+before = set(sys.modules)
+for name in names:
+    importlib.import_module(name)
+ours = {name.partition(".")[0] for name in names}
+new = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(*sorted(new - ours - sys.stdlib_module_names))
+"""
+
+
+def surplus(allowed: str, names: str) -> list[str]:
+    """What importing ``names`` loads beyond themselves, the standard library and ``allowed``."""
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, allowed, names],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def modules_of_trials() -> str:
+    found = pkgutil.walk_packages(trial_runtime.__path__, "trial_runtime.")
+    return " ".join(module.name for module in found if not module.name.endswith("__main__"))
+
+
+def test_every_module_of_the_trial_runtime_is_cheap() -> None:
+    assert "trial_runtime.agent.worker" in modules_of_trials()
+    assert surplus("msgspec zmq", modules_of_trials()) == []
+
+
+@pytest.mark.parametrize("name", ["trial_runtime", "trial_runtime.weights", "nfs_setup"])
+def test_packages_that_load_nothing_before_they_are_used(name: str) -> None:
+    assert surplus("", name) == []
+
+
+def test_a_tuners_base_class_brings_no_library() -> None:
+    assert surplus("", "tuners tuners.base tuners.errors") == []
+
+
+def test_the_dispatcher_is_empty_before_it_is_used() -> None:
+    assert surplus("", "dispatcher dispatcher.errors dispatcher.core") == []
+
+
+def test_the_look_bites() -> None:
+    assert "msgspec" in surplus("", "dispatcher.codec")
