@@ -44,14 +44,15 @@ def per_second(result: dict[str, Any]) -> float:
     """Trials a second between the first and the last mark."""
     marks = sorted(result["samples"])
     first, last = marks[0], marks[-1]
-    wall = result["samples"][last]["wall"] - result["samples"][first]["wall"]
-    return float((last - first) / wall)
+    start, end = result["samples"][first], result["samples"][last]
+    return float((end["over"] - start["over"]) / (end["wall"] - start["wall"]))
 
 
 def cpu_ms(result: dict[str, Any], start: int, end: int, who: str = "cpu") -> float:
     """Milliseconds of CPU a trial between two marks."""
     samples = result["samples"]
-    return float((samples[end][who] - samples[start][who]) / (end - start) * MS)
+    trials = samples[end]["over"] - samples[start]["over"]
+    return float((samples[end][who] - samples[start][who]) / trials * MS)
 
 
 def floor_s() -> float:

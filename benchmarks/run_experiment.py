@@ -21,7 +21,6 @@ import psutil
 
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head, create
-from dispatcher.notices import Notice, NoticeKind
 
 TRIALS = Path(__file__).parent / "trials"
 
@@ -51,33 +50,41 @@ def experiment(options: dict[str, Any], base: str) -> dict[str, Any]:
     }
 
 
-class Marks:
-    """Samples CPU time and wall time when a number of trials is over."""
+class Marks(threading.Thread):
+    """Samples CPU time and wall time when a number of trials is over.
 
-    def __init__(self, at: list[int]) -> None:
-        self.at = set(at)
-        self.over = 0
+    Looks every two milliseconds, which is in the head's CPU time as well.
+    """
+
+    def __init__(self, head: Head, at: list[int]) -> None:
+        super().__init__(name="marks", daemon=True)
+        self.head = head
+        self.at = sorted(at)
         self.samples: dict[int, dict[str, float]] = {}
-        self.below: list[psutil.Process] = []
         self.last = 0  # the trial after which `at_end` is called
         self.at_end: Callable[[], None] = lambda: None
 
-    def __call__(self, notice: Notice) -> None:
-        if notice.kind is not NoticeKind.TRIAL_OVER:
-            return
-        self.over += 1
-        if self.over == 1:
-            self.below = _tuner_host_and_agent()
-        if self.over in self.at:
-            self.samples[self.over] = self.sample()
-        if self.over == self.last:
-            self.at_end()
+    def run(self) -> None:
+        below: list[psutil.Process] = []
+        waiting = list(self.at)
+        while waiting or self.last:
+            over = self.head.trials_over
+            if over and not below:
+                below = _tuner_host_and_agent()
+            if waiting and over >= waiting[0]:
+                self.samples[waiting.pop(0)] = sample(over, below)
+            elif self.last and over >= self.last:
+                self.at_end()
+                return
+            else:
+                time.sleep(0.002)
 
-    def sample(self) -> dict[str, float]:
-        """Wall seconds, and CPU seconds of head, tuner host and agent."""
-        cpu = [sum(p.cpu_times()[:2]) for p in [psutil.Process(), *self.below]]
-        return {"wall": time.perf_counter(), "cpu": sum(cpu), "head": cpu[0], "tuner": cpu[1],
-                "agent": cpu[2]}  # fmt: skip
+
+def sample(over: int, below: list[psutil.Process]) -> dict[str, float]:
+    """Wall seconds, and CPU seconds of head, tuner host and agent, after ``over`` trials."""
+    cpu = [sum(p.cpu_times()[:2]) for p in [psutil.Process(), *below]]
+    return {"over": over, "wall": time.perf_counter(), "cpu": sum(cpu), "head": cpu[0],
+            "tuner": cpu[1], "agent": cpu[2]}  # fmt: skip
 
 
 class Idle:
@@ -89,7 +96,7 @@ class Idle:
         self.grown = 0
 
     def watch(self) -> None:
-        """Called in the head's main thread: the engine goes on idling meanwhile."""
+        """Called while the last trial idles, and the head with it."""
         process = psutil.Process(os.getpid())
         self.before = process.memory_info().rss
         time.sleep(self._seconds)
@@ -112,12 +119,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bq-bench-") as base:
         config = build_experiment(experiment(options, base), base_folder=Path(base))
         folder = create(config)
-        marks = Marks(options["marks"])
-        head = Head(folder, on_notice=marks)
+        head = Head(folder)
+        marks = Marks(head, options["marks"])
         idle = Idle(options["idle_s"]) if "idle_s" in options else None
         if idle is not None:
             marks.at_end, marks.last = idle.watch, options["trials"] - 1
+        marks.start()
         phase = head.run()
+        marks.join(30)
         result = {
             "phase": phase.value,
             "samples": marks.samples,

@@ -32,15 +32,14 @@ CHECK_EVERY_S = 0.5
 #: Facts of users, signals and the weight keeper that may wait.
 INBOX = 10_000
 
-#: Facts whose loss in a power cut loses nothing: they are asked or reported again.
+#: Facts whose loss in a power cut loses nothing: they are asked or reported again. A batch of
+#: nothing else is committed without waiting for the disk.
 _TRANSIENT = (
     e.WaitStarted,
     e.WaitGivenUp,
     e.ForeignWaitSeen,
     e.ForeignWaitOver,
     e.AttemptStarted,
-    e.Tick,
-    e.StacksReported,
     e.TunerHostReady,
 )
 
@@ -209,13 +208,8 @@ class Engine(threading.Thread):
             durable = durable or not isinstance(event, _TRANSIENT)
             if self._debug:
                 check(state)
-        if entries:
-            touched = [state.trials[t] for t in state.dirty]
-            before = self._row
-            self._row = self._journal.append(entries, touched, durable=durable)
-            state.dirty.clear()
-        else:
-            before = self._row
+        before = self._row
+        self._commit(entries, durable=durable)
         for position, text in snapshots:
             kept = sum(not isinstance(x.event, e.NOT_JOURNALLED) for x in entries[:position])
             self._journal.save_snapshot(Snapshot(before + kept, text))
@@ -224,6 +218,12 @@ class Engine(threading.Thread):
                 self._backends[name].acknowledge()
             self._heard.clear()
         self._perform(actions)
+
+    def _commit(self, entries: list[Entry], *, durable: bool) -> None:
+        if entries:
+            touched = [self.state.trials[t] for t in self.state.dirty]
+            self._row = self._journal.append(entries, touched, durable=durable)
+            self.state.dirty.clear()
 
     def _perform(self, actions: list[a.Action]) -> None:
         for action in actions:

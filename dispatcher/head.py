@@ -125,6 +125,11 @@ class Head:
         else:
             self._engine.post(event)
 
+    @property
+    def trials_over(self) -> int:
+        """How many trials have ended and were told to the tuner, in all. From any thread."""
+        return self._engine.state.results_seen if self._engine is not None else 0
+
     def run(self) -> Phase:
         """Lead until the experiment is over, for good or to be resumed. Blocks.
 
@@ -336,8 +341,7 @@ class Head:
                 return
 
     def _tell(self, notice: Notice) -> None:
-        if notice.kind is not NoticeKind.TRIAL_OVER:  # the journal has them; logs stay small
-            self._log.info(notice.kind.value, text=notice.text, trial=notice.trial)
+        self._log.info(notice.kind.value, text=notice.text, trial=notice.trial)
         self._on_notice(notice)
 
     def _pass_on_the_rest(self) -> None:
@@ -369,9 +373,8 @@ class _Watcher:
 
     def act(self, action: a.HeadAction) -> None:
         match action:
-            case a.TrialIsOver(trial=trial):
+            case a.TrialIsOver():
                 self._retention.trial_over()
-                self._head._notify(Notice(NoticeKind.TRIAL_OVER, "", trial))
             case a.ReportTunerError(trial=which, method=method, text=text):
                 self._head._notify(Notice(NoticeKind.TUNER_ERROR, f"{method}: {text}", which))
             case a.ReportStall(certain=certain, text=text):

@@ -10,7 +10,6 @@ class NoticeKind(StrEnum):
     """What a notice is about."""
 
     STARTED = "started"
-    TRIAL_OVER = "trial_over"
     TUNER_ERROR = "tuner_error"
     TUNER_NOTE = "tuner_note"
     STALL = "stall"
