@@ -146,6 +146,20 @@ def check_folder(topic: str, folder: Path, *, journal: bool) -> Iterator[Finding
         yield Finding(topic, Level.OK, text)
 
 
+def check_mount(topic: str, folder: Path) -> Iterator[Finding]:
+    """What the mount below a folder of weights means for them; silent if all is well."""
+    from nfs_setup import advice_on, mount_of
+
+    mount = mount_of(folder)
+    if mount is None:
+        return
+    for advice in advice_on(mount):
+        # Weights in memory may be meant to be there: no reason to exit with 1.
+        bad = advice.level == "trouble" and mount.is_nfs
+        text = f"{mount.kind} at {mount.point}: {advice.text}"
+        yield Finding(topic, Level.PROBLEM if bad else Level.NOTE, text)
+
+
 def check_limits() -> Iterator[Finding]:
     """Open files, and threads: each blocked request of a tuner is one."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

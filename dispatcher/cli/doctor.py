@@ -64,6 +64,7 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
     yield from checkup.check_folder("experiments", experiments, journal=True)
     if weights is not None:
         yield from checkup.check_folder("weights", weights, journal=False)
+    yield from checkup.check_mount("weights", weights or experiments)
     yield from checkup.check_limits()
     yield from checkup.check_shared_memory()
     yield from checkup.check_clock()
