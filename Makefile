@@ -1,7 +1,7 @@
 # Everything a newcomer needs: `make demo` and `make test`. Both make their own virtual
 # environment in .venv and install what they need into it; nothing else is touched.
 
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3,11) <= sys.version_info[:2] < (3,14))' 2>/dev/null \
 	&& { echo $$p; break; }; done)
 VENV   ?= .venv

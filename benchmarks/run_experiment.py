@@ -22,6 +22,9 @@ import psutil
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head, create
 
+#: Trials after the last mark: when that is taken, all processes are still there.
+MARGIN = 5
+
 TRIALS = Path(__file__).parent / "trials"
 
 
@@ -53,13 +56,14 @@ def experiment(options: dict[str, Any], base: str) -> dict[str, Any]:
 class Marks(threading.Thread):
     """Samples CPU time and wall time when a number of trials is over.
 
-    Looks every two milliseconds, which is in the head's CPU time as well.
+    Looks every ``look_s`` seconds, which is in the head's CPU time as well.
     """
 
-    def __init__(self, head: Head, at: list[int]) -> None:
+    def __init__(self, head: Head, at: list[int], look_s: float) -> None:
         super().__init__(name="marks", daemon=True)
         self.head = head
         self.at = sorted(at)
+        self.look_s = look_s
         self.samples: dict[int, dict[str, float]] = {}
         self.last = 0  # the trial after which `at_end` is called
         self.at_end: Callable[[], None] = lambda: None
@@ -77,7 +81,7 @@ class Marks(threading.Thread):
                 self.at_end()
                 return
             else:
-                time.sleep(0.002)
+                time.sleep(self.look_s)
 
 
 def sample(over: int, below: list[psutil.Process]) -> dict[str, float]:
@@ -116,11 +120,13 @@ def _tuner_host_and_agent() -> list[psutil.Process]:
 def main() -> None:
     """Run it."""
     options = json.loads(sys.argv[1])
+    options["trials"] += MARGIN
     with tempfile.TemporaryDirectory(prefix="bq-bench-") as base:
         config = build_experiment(experiment(options, base), base_folder=Path(base))
         folder = create(config)
         head = Head(folder)
-        marks = Marks(head, options["marks"])
+        look_s = 0.02 if options.get("reuse", "none") == "none" else 0.002
+        marks = Marks(head, options["marks"], look_s)
         idle = Idle(options["idle_s"]) if "idle_s" in options else None
         if idle is not None:
             marks.at_end, marks.last = idle.watch, options["trials"] - 1
