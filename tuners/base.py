@@ -31,6 +31,9 @@ class Gate(Protocol):
 class _Raise:
     """Marks a ``fallback`` that was not given, since None is a useful one."""
 
+    def __repr__(self) -> str:
+        return "<raise ParentFailed>"  # what ``help`` shows as the default
+
 
 _RAISE = _Raise()
 

@@ -1,0 +1,98 @@
+"""What users may import, with signatures, as text: ``public_names.txt``.
+
+``python -m tests.arch.public_names`` writes it; ``test_public_names`` compares. What is in the
+file is a promise: a line that changes is a line of ``CHANGELOG.md``.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("dispatcher", "tuners", "trial_runtime", "trial_runtime.weights", "nfs_setup")
+PAGE = Path(__file__).with_name("public_names.txt")
+
+_OURS = {name.partition(".")[0] for name in PACKAGES}
+
+
+def page() -> str:
+    """The whole file."""
+    lines = ["# What may be imported from where. Written by: python -m tests.arch.public_names"]
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        lines += ["", f"[{package}]"]
+        values = {name: getattr(module, name) for name in sorted(module.__all__)}
+        for name, value in values.items():
+            lines += _describe(name, value, list(values.values()))
+    return "\n".join(lines) + "\n"
+
+
+def _describe(name: str, value: Any, beside: list[Any]) -> Iterator[str]:
+    if inspect.isclass(value):
+        yield from _describe_class(name, value, beside)
+    elif callable(value):
+        yield f"def {name}{_signature(value)}"
+    else:
+        yield f"{name}: {type(value).__name__}"
+
+
+def _describe_class(name: str, owner: type, beside: list[Any]) -> Iterator[str]:
+    """With what it inherits, unless from a class that is listed itself."""
+    bases = ", ".join(base.__name__ for base in owner.__bases__ if base is not object)
+    yield f"class {name}({bases})" if bases else f"class {name}"
+    if issubclass(owner, enum.Enum):
+        yield f"    {', '.join(member.name for member in owner)}"
+        return
+    yield f"    def __init__{_signature(owner)}"
+    members: dict[str, Any] = {}
+    for each in reversed(owner.__mro__):
+        listed = each is not owner and each in beside
+        if not listed and each.__module__.partition(".")[0] in _OURS:
+            members.update(vars(each))
+    for member in sorted(members):
+        if not member.startswith("_"):
+            yield from _describe_member(member, members[member])
+
+
+def _describe_member(name: str, value: Any) -> Iterator[str]:
+    if isinstance(value, property):
+        yield f"    {name}: property{_signature(value.fget).partition(')')[2]}"
+    elif isinstance(value, classmethod | staticmethod):
+        kind = type(value).__name__
+        yield f"    {kind} {name}{_signature(value.__func__)}"
+    elif inspect.isfunction(value):
+        yield f"    def {name}{_signature(value)}"
+    elif not inspect.ismemberdescriptor(value):  # fields: in the signature of __init__
+        yield f"    {name}"
+
+
+class _Plain(str):
+    """An annotation that is shown without the quotes of a text."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _signature(value: Any) -> str:
+    try:
+        signature = inspect.signature(value)
+    except ValueError:  # written in C, as the constructors of exceptions are
+        return "(...)"
+    parameters = [
+        parameter.replace(annotation=_plain(parameter.annotation))
+        for parameter in signature.parameters.values()
+    ]
+    returned = _plain(signature.return_annotation)
+    return str(signature.replace(parameters=parameters, return_annotation=returned))
+
+
+def _plain(annotation: Any) -> Any:
+    return _Plain(annotation) if isinstance(annotation, str) else annotation
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
