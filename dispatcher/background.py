@@ -29,7 +29,9 @@ def start_in_background(folder: Path) -> int:
     errors = folder / "logs" / "head.stderr"
     with errors.open("wb") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dispatcher.background", str(folder)],
+            # -P: a user's own dispatcher.py in the folder they are in must not be ours.
+            [sys.executable, "-P", "-m", "dispatcher.background", str(folder)],
+            env=_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
@@ -54,6 +56,13 @@ def start_in_background(folder: Path) -> int:
     process.kill()
     process.wait()
     raise PassingBackendError(f"the head did not answer within {START_S:.0f} s", where=str(errors))
+
+
+def _environment() -> dict[str, str]:
+    """Ours, in which we are found as well where nothing is installed."""
+    root = str(Path(__file__).resolve().parents[1])
+    before = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (before, root)))}
 
 
 def kill_experiment(folder: Path) -> list[int]:

@@ -117,7 +117,9 @@ class User:
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start a command that goes on; ``python`` as the first word starts a script."""
-        module = words[1:] if words[0] == "python" else ("-m", "dispatcher.cli", *words)
+        # As the installed command does it: without the user's own folder on its path.
+        ours = ("-P", "-m", "dispatcher.cli", *words)
+        module = words[1:] if words[0] == "python" else ours
         process = subprocess.Popen(
             [sys.executable, *module],
             cwd=self.folder,

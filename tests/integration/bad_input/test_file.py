@@ -38,7 +38,7 @@ def test_a_folder_and_a_binary_file(user: User) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "line", "words"),
+    "keys, line, words",
     [
         ({"maxTrialNumer": 3}, "14:1", ["unknown key 'maxTrialNumer'", "maxTrialNumber"]),
         ({"maxTrialDuration": "5 parsecs"}, "14:", ["maxTrialDuration", "parsecs"]),

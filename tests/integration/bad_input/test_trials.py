@@ -67,7 +67,7 @@ SILENT = "def main(parameters):\n    return None\n"
 
 
 @pytest.mark.parametrize(
-    ("policy", "heard"),
+    "policy, heard",
     [
         ("ignore", ["end 0 True"]),
         ("fail", ["end 0 False"]),

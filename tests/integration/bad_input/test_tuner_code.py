@@ -54,7 +54,7 @@ def test_arguments_that_do_not_fit(user: User) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "word"),
+    "answer, word",
     [
         ("{'n': object()}", "object"),
         ("{'n': float('nan')}", "nan"),

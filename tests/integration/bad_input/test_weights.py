@@ -25,7 +25,7 @@ def _saving(expression: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("path", "words"),
+    "path, words",
     [
         ("'../../elsewhere'", ["elsewhere", "weights root"]),
         ("'/etc/weights'", ["/etc/weights", "weights root"]),
@@ -60,7 +60,7 @@ def test_a_save_path_through_a_symbolic_link(user: User) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "word"),
+    "path, word",
     [("'shared'", "trial 0"), ("'a/' * parameter_id + 'b'", ""), ("'s' + '/x' * parameter_id", "")],
     ids=["same", "beside", "nested"],
 )

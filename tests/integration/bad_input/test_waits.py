@@ -1,0 +1,187 @@
+"""Parents that cannot bequeath, and waits that cannot end."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dispatcher.core import events as e
+from tests.integration.bad_input.conftest import User
+from tests.integration.experiment.conftest import wait_until
+
+WAITS = """\
+import threading
+
+from tuners import Tuner
+
+
+class Plain(Tuner):
+    def generate_parameters(self, parameter_id, **kwargs):
+        if parameter_id in {waiting}:
+            try:
+                self.wait_for({parent})
+            except Exception as error:
+                note("raised", parameter_id, type(error).__name__, error)
+                {then}
+        return {{"n": parameter_id}}
+
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        note("result", parameter_id, value)
+
+    def trial_end(self, parameter_id, success, **kwargs):
+        note("end", parameter_id, success)
+
+
+def note(*words):
+    with open("heard.txt", "a") as file:
+        print(*(" ".join(str(word).split()) for word in words), file=file)
+"""
+
+FIRST_IS_BAD = """\
+import os
+import time
+
+
+def main(parameters):
+    if parameters["n"] == 0:
+        {deed}
+    return 1.0
+"""
+
+
+def _raised(user: User) -> list[str]:
+    return sorted(line for line in user.heard() if line.startswith("raised"))
+
+
+@pytest.mark.parametrize(
+    "deed, keys, word",
+    [
+        ("raise ValueError('as planned')", {}, "failed"),
+        ("time.sleep(600)", {"maxTrialDuration": "1s", "trialStopGrace": 0}, "timed out"),
+        ("os._exit(0)", {"onTrialWithoutResult": "fail"}, "failed"),
+    ],
+    ids=["raises", "times-out", "leaves"],
+)
+def test_children_of_a_parent_that_fails(
+    user: User, deed: str, keys: dict[str, object], word: str
+) -> None:
+    user.write("tuner.py", WAITS.format(waiting="(1, 2)", parent=0, then="pass"))
+    user.write("trial.py", FIRST_IS_BAD.format(deed=deed))
+    answer = user.run(maxTrialNumber=3, **keys)
+    assert answer.code == 0, answer
+    first, second = _raised(user)
+    assert first.startswith("raised 1 ParentFailed")
+    assert second.startswith("raised 2 ParentFailed")
+    assert "trial 0" in first
+    assert word in first
+    assert "end 0 False" in user.heard()
+    assert "result 1 1.0" in user.heard()
+
+
+def test_children_of_a_parent_that_a_user_kills(user: User) -> None:
+    user.write("tuner.py", WAITS.format(waiting="(1, 2)", parent=0, then="pass"))
+    user.write("trial.py", FIRST_IS_BAD.format(deed="time.sleep(600)"))
+    running = user.start("run", user.experiment(maxTrialNumber=3))
+    wait_until(lambda: len(user.snapshot().get("running", ())) == 1, "the parent runs")
+    killed = user.type("trial", "kill", "0", "--folder", str(user.kept))
+    assert killed.code == 0, killed
+    answer = user.finish(running)
+    assert answer.code == 0, answer
+    user.assert_intact()
+    assert [line.split()[2] for line in _raised(user)] == ["ParentFailed"] * 2
+    assert "killed" in _raised(user)[0]
+
+
+@pytest.mark.parametrize(
+    "waiting, parent, error, words",
+    [
+        ("(1,)", "parameter_id", "SelfWait", ["1"]),
+        ("(1,)", "999", "UnknownParent", ["999"]),
+        ("(0, 1, 2)", "(parameter_id + 1) % 3", "CycleRefused", ["0", "1", "2"]),
+    ],
+    ids=["self", "unknown", "cycle"],
+)
+def test_waits_that_are_refused(
+    user: User, waiting: str, parent: str, error: str, words: list[str]
+) -> None:
+    user.write("tuner.py", WAITS.format(waiting=waiting, parent=parent, then="pass"))
+    answer = user.run(maxTrialNumber=4, trialConcurrency=4)
+    assert answer.code == 0, answer
+    raised = _raised(user)
+    assert raised, "the wait was refused"
+    assert raised[0].split()[2] == error
+    for word in words:
+        assert word in raised[0]
+    if error == "CycleRefused":
+        assert len([line for line in raised if error in line]) == 1
+        assert re.search(r"(\d) .*(\d) .*(\d) .*\1", raised[0]), "the cycle closes"
+
+
+def test_a_parent_that_fails_and_is_not_caught(user: User) -> None:
+    """The request is abandoned: no tuner error, its place is given back."""
+    user.write("tuner.py", WAITS.format(waiting="(1,)", parent=0, then="raise"))
+    user.write("trial.py", FIRST_IS_BAD.format(deed="raise ValueError('as planned')"))
+    answer = user.run(maxTrialNumber=3)
+    assert answer.code == 0, answer
+    assert "tuner error" not in answer.said
+    proposed = {row.trial for row in user.rows() if isinstance(row, e.Proposed)}
+    assert proposed == {0, 2, 3}
+
+
+def test_single_threaded_tuners_cannot_wait(user: User) -> None:
+    user.write("tuner.py", WAITS.format(waiting="(1,)", parent=0, then="raise"))
+    answer = user.run(multiThread=False)
+    assert answer.code == 3, answer
+    assert "multiThread" in answer.said
+    assert "WaitNotAllowed" in answer.said
+    assert "dispatcher/" not in answer.said
+
+
+DEADLOCK = """\
+from tuners import Tuner
+
+
+class Plain(Tuner):
+    def generate_parameters(self, parameter_id, **kwargs):
+        self.wait_for(parameter_id + 1) if parameter_id < 7 else self.wait_for_nothing()
+        return {}
+
+    def wait_for_nothing(self):
+        import threading
+
+        threading.Event().wait()
+
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        pass
+"""
+
+
+def test_a_stall_is_named_with_its_stacks(user: User) -> None:
+    """Seven wait for one another through us, the last on an Event of its own."""
+    user.write("tuner.py", DEADLOCK)
+    answer = user.run(stallTimeout="1s", trialConcurrency=2, lookahead=8, maxTrialNumber=20)
+    assert answer.code == 3, answer
+    assert "stall" in answer.said
+    report = (user.lab / "reports" / "stall.txt").read_text()
+    assert "request 7" in report
+    assert "wait_for_nothing" in report
+    assert "threading.Event().wait()" in report
+    again = user.type("resume", str(user.lab))
+    assert again.code == 3, again
+    user.assert_intact()
+
+
+def test_a_deadlock_is_named_at_once(user: User) -> None:
+    """Every request waits for one that the lookahead does not let open."""
+    user.write(
+        "tuner.py",
+        DEADLOCK.replace(
+            "self.wait_for(parameter_id + 1) if parameter_id < 7 else self.wait_for_nothing()",
+            "self.wait_for(parameter_id + 1)",
+        ),
+    )
+    answer = user.run(lookahead=3, maxTrialNumber=20)
+    assert answer.code == 3, answer
+    assert "UnknownParent" in answer.said or "deadlock" in answer.said, answer
+    assert "0" in answer.said
