@@ -56,7 +56,7 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
     """
     from dispatcher import known_folders
     from dispatcher.experiment import load_experiment
-    from dispatcher.experiment.updates import apply_update
+    from dispatcher.experiment.updates import apply_update, renamed
 
     config = known_folders.housed(load_experiment(file))
     for change in changes:
@@ -65,7 +65,7 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
             raise typer.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="'--set'")
         config = apply_update(config, key.strip(), value)
     if name is not None:
-        config = config.model_copy(update={"experiment_name": name})
+        config = renamed(config, name)
     return config
 
 

@@ -55,7 +55,13 @@ def log(
     stream = "stderr" if stderr else "stdout"
     path = found.folder / "trials" / str(trial) / str(number) / stream
     if not follow and not path.exists():
-        note(f"attempt {trial}.{number} has printed nothing to {stream}")
+        other = "stdout" if stderr else "stderr"
+        where = f", but to {other}" if path.with_name(other).exists() else ""
+        flag = "" if stderr else " (--stderr shows it)"
+        note(
+            f"attempt {trial}.{number} has printed nothing to {stream}"
+            + (where + flag if where else "")
+        )
         return
     chunks = _growing(path, found, trial, number) if follow else _whole(path)
     if raw:

@@ -6,6 +6,7 @@ stage goes on with what the one before could read, so that one run names all tha
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -244,7 +245,9 @@ def _near(file: Path) -> str:
     for ending in (".yml", ".yaml", ".json"):
         if os.path.isfile(file.with_suffix(ending)):
             return f"; did you mean {file.with_suffix(ending).name!r}?"
-    return ""
+    beside = {f.stem: f.name for f in file.parent.glob("*.y*ml")} if file.parent.is_dir() else {}
+    near = difflib.get_close_matches(file.stem, beside, 1, cutoff=0.75)
+    return f"; did you mean {beside[near[0]]!r}?" if near else ""
 
 
 def _unreadable(origin: str, message: str) -> ExperimentFileErrors:

@@ -42,11 +42,24 @@ def apply_update(config: ExperimentConfig, key: str, value: Any) -> ExperimentCo
     values = config.model_dump(by_alias=True) | {name: value}
     if name == "searchSpace":
         values["searchSpaceFile"] = None
+    return _checked(values, f"update of {name}")
+
+
+def renamed(config: ExperimentConfig, name: str) -> ExperimentConfig:
+    """Return the configuration under another name.
+
+    Raises:
+        ExperimentFileErrors: a name that the file could not have either.
+    """
+    return _checked(config.model_dump(by_alias=True) | {"experimentName": name}, "--name")
+
+
+def _checked(values: dict[str, Any], where: str) -> ExperimentConfig:
     try:
         return ExperimentConfig.model_validate(values)
     except ValidationError as error:
         found = [
-            ExperimentFileError(text, hint=hint, where=f"update of {name}")
+            ExperimentFileError(text, hint=hint, where=where)
             for detail in error.errors(include_url=False)
             for _, text, hint in explain(detail)
         ]

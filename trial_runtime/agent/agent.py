@@ -45,6 +45,10 @@ ENOUGH_WORDS = 512
 #: After a shutdown the head may take this long to acknowledge the last words.
 FAREWELL_S = 2.0
 
+#: A head that is silent for fewer heartbeats than this is not gone, whatever the file says:
+#: with ``headGrace: 0`` an agent would leave before its head has said a first word.
+LEAST_GRACE_BEATS = 3
+
 #: As plain numbers: arithmetic with pyzmq's enumerations shows in a turn of the loop.
 _IN, _OUT = int(zmq.POLLIN), int(zmq.POLLOUT)
 
@@ -179,7 +183,8 @@ class Agent:
         self._attempts.sweep_strays()
         if self._head.quiet:
             self._spool()
-        if self._head.silence_s > self._config.head_grace_s and self._leave_at is None:
+        grace_s = max(self._config.head_grace_s, LEAST_GRACE_BEATS * self._config.heartbeat_s)
+        if self._head.silence_s > grace_s and self._leave_at is None:
             self._shut_down("the grace time without a head", self._config.trial.stop_grace_s)
 
     def _spool(self) -> None:

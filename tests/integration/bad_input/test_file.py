@@ -25,9 +25,10 @@ def test_broken_yaml(user: User) -> None:
 
 def test_a_file_that_is_not_there(user: User) -> None:
     answer = user.type("run", "experimet.yml")
-    assert answer.code in (2, 3)
-    assert "experimet.yml" in answer.err
-    assert "Traceback" not in answer.err
+    assert answer.code == 3
+    assert "experimet.yml: does not exist" in answer.err
+    user.experiment()
+    assert "did you mean 'experiment.yml'?" in user.type("run", "experimet.yml").err
 
 
 def test_a_folder_and_a_binary_file(user: User) -> None:
@@ -74,3 +75,13 @@ def test_a_wrong_type(user: User) -> None:
 def test_validate_says_the_same(user: User) -> None:
     file = user.experiment(maxTrialNumer=3)
     assert user.type("validate", file).code == 3
+
+
+def test_a_name_that_cannot_be_one(user: User) -> None:
+    file = user.experiment()
+    for name in ("", "two\nlines", "x" * 300):
+        answer = user.type("run", file, "--name", name)
+        assert answer.code in (2, 3), answer
+        assert "name" in answer.err
+        assert "pydantic" not in answer.err
+        assert not user.kept.exists()
