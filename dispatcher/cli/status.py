@@ -48,7 +48,7 @@ def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str
     limit = f" of {summary.max_trials}" if summary.max_trials is not None else ""
     facts = [("id", summary.id), ("folder", summary.folder)]
     if summary.phase_reason:
-        facts.append(("reason", summary.phase_reason))
+        facts.append(("reason", words.in_one_line(summary.phase_reason)))
     facts.append(("began", f"{words.moment(summary.created_at)} UTC"))
     facts.append(("trials", f"{summary.ended}{limit} over{_outcomes(summary)}"))
     if snapshot is not None:

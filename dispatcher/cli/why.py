@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dispatcher.cli import words
 from dispatcher.cli.arguments import Experiment, Folder, Json
 from dispatcher.cli.console import print_json, say
 from dispatcher.cli.safe_text import safe_text
@@ -51,6 +52,7 @@ def explain(folder: Path) -> tuple[str, str]:
         return NO_HEAD, f"the head ended without winding up (a crash, or kill -9); {resume}"
     if status is queries.ExperimentStatus.CREATED:
         return NO_HEAD, f"no head has led this experiment yet; {resume}"
-    reason = f": {summary.phase_reason}" if summary.phase_reason else ""
+    reason = f": {words.in_one_line(summary.phase_reason)}" if summary.phase_reason else ""
     rest = "" if status is queries.ExperimentStatus.COMPLETED else f"; {resume}"
-    return OVER, f"the experiment is {status.value}{reason}{rest}"
+    verb = "" if status is queries.ExperimentStatus.FAILED else "is "
+    return OVER, f"the experiment {verb}{status.value}{reason}{rest}"

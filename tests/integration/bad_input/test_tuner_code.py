@@ -42,6 +42,9 @@ def test_a_constructor_that_raises(user: User) -> None:
     assert answer.code == 3, answer
     assert "ZeroDivisionError" in answer.said
     assert 'tuner.py", line 6' in answer.said
+    why = user.type("why", "--folder", str(user.kept)).out
+    assert "cannot be built: ZeroDivisionError" in why, "one line, with what was raised"
+    assert "\u240a" not in why
     _only_the_authors_lines(answer.said)
 
 
