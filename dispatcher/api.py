@@ -45,7 +45,7 @@ class PlotFile:
     """A picture on disk, which a notebook shows by itself."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path  #: where the PNG file lies
 
     def __repr__(self) -> str:
         return f"<picture {self.path}>"
@@ -67,7 +67,8 @@ class Experiment:
         tuner: a built-in tuner's name, or a tuner class; its arguments go into
             ``tuner_args``.
         tuner_args: keyword arguments of the tuner's constructor, any JSON values.
-        settings: keys of an experiment file in snake_case; they win over ``config``.
+        **settings: keys of an experiment file in snake_case, such as ``max_trial_number``;
+            they win over ``config``. ``bequeath config reference`` prints them all.
 
     Raises:
         ExperimentFileErrors: what is wrong with the settings, all of it.
@@ -84,12 +85,16 @@ class Experiment:
         ...     trial_concurrency=2,
         ...     max_trial_number=20,
         ...     optimize_mode="minimize",
-        ... )  # doctest: +SKIP
+        ... )
+        >>> experiment
+        <Experiment 'experiment', not started>
         >>> experiment.run()  # doctest: +SKIP
         >>> experiment.best().parameters  # doctest: +SKIP
         {'x': 0.2987}
 
-    Methods may be called from any thread, one at a time.
+    Methods may be called from any thread, one at a time. Those that look need no running head;
+    they raise ``UserError`` before the experiment was started. Those that change something while
+    it runs raise ``PassingBackendError`` if it does not.
     """
 
     def __init__(
@@ -334,7 +339,12 @@ class Experiment:
         return explain(self.folder)[1]
 
     def trials(self, wanted: queries.TrialFilter | None = None) -> list[TrialSummary]:
-        """Its trials, in the order of their numbers."""
+        """Its trials, in the order of their numbers.
+
+        Args:
+            wanted: which; a :class:`dispatcher.queries.TrialFilter`, such as
+                ``TrialFilter(live=True)``. All if not given.
+        """
         with queries.ExperimentReader.open(self.folder) as reader:
             return queries.list_trials(reader, wanted or queries.TrialFilter())
 
@@ -344,7 +354,7 @@ class Experiment:
             return queries.trial(reader, number)
 
     def best(self) -> TrialSummary | None:
-        """The best trial; None while there is no result."""
+        """The best trial by ``optimize_mode``; None while there is no result."""
         found = self.leaders(1)
         return found[0] if found else None
 
@@ -354,7 +364,11 @@ class Experiment:
             return queries.best(reader, many)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat dict a trial, as ``pandas.DataFrame`` takes them."""
+        """One flat dict a trial, as ``pandas.DataFrame`` takes them.
+
+        Keys such as ``trial``, ``outcome``, ``value`` and ``parent``; parameters under
+        ``parameters.<name>``.
+        """
         with queries.ExperimentReader.open(self.folder) as reader:
             return queries.export_rows(reader)
 
@@ -394,15 +408,40 @@ class Experiment:
     # -- changing it while it runs --------------------------------------------------------
 
     def submit(self, parameters: Mapping[str, Any]) -> int:
-        """Run a trial with parameters of your own; returns its number."""
+        """Run a trial with parameters of your own; returns its number.
+
+        Returns when the head has recorded it, before it runs. It is queued behind those that
+        wait for a slot, may name save and restore paths, and is told to the tuner when it ends.
+
+        Raises:
+            UserError: they are no JSON, or their paths are taken or lead nowhere.
+            PassingBackendError: the experiment does not run.
+        """
         return int(self._ask("submit", parameters=dict(parameters))["trial"])
 
     def stop_trial(self, number: int) -> None:
-        """End one trial; it counts as failed and is not retried."""
+        """End one trial; it counts as failed and is not retried.
+
+        Returns when the head has recorded the wish; the trial still has its grace.
+
+        Raises:
+            UserError: there is no such trial.
+            PassingBackendError: the experiment does not run.
+        """
         self._ask("stop_trial", trial=number)
 
     def update(self, key: str, value: Any) -> None:
-        """Change a limit or the search space; ``key`` as in the experiment file."""
+        """Change a limit or the search space of the running experiment.
+
+        Args:
+            key: ``trial_concurrency``, ``max_trial_number``, ``max_experiment_duration``,
+                ``lookahead`` or ``search_space``, in either spelling.
+            value: as in the experiment file.
+
+        Raises:
+            UserError: another key, or a value that the file could not have either.
+            PassingBackendError: the experiment does not run.
+        """
         self._ask("update", key=key, value=value)
 
     def _ask(self, verb: str, **arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The functions of a trial. All may be called from any thread, and before one another."""
+"""The functions of a trial. All may be called from any thread, and in any order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def get_parameters() -> Any:
     """The parameters of this trial, as the tuner proposed them: usually a dict.
 
     Paths of weights in them are absolute and ready to use. Does not wait. Each call gives
-    a copy of its own. By hand: the file that ``BEQUEATH_PARAMETERS`` names, or ``{}``.
+    a copy of its own. By hand: what is in the JSON file that ``BEQUEATH_PARAMETERS`` names, or
+    ``{}``. Under NNI's name, too: ``get_next_parameter``.
     """
     return msgspec.json.decode(_session.current().file.parameters)
 
@@ -30,16 +31,18 @@ get_next_parameter = get_parameters
 
 
 def report_intermediate(value: Any) -> None:
-    """Report a metric of a trial that goes on.
+    """Report a metric of a trial that goes on, for people to watch and assessors to judge.
 
-    Does not wait, unless a thousand reports are under way.
+    The tuner sees final results only. Does not wait, unless a thousand reports are under way.
+    Under NNI's name, too: ``report_intermediate_result``.
 
     Args:
         value: a finite number, or a mapping with a finite number under ``default``.
 
     Raises:
         InvalidMetric: the value is something else, NaN or infinite.
-        ReportRefused: more metrics than the experiment allows.
+        ReportRefused: more metrics than the experiment allows (``maxMetricsPerTrial``).
+        AgentGone: the agent does not answer.
     """
     _session.current().report_intermediate(value)
 
@@ -50,13 +53,15 @@ report_intermediate_result = report_intermediate
 def report_final(value: Any) -> None:
     """Report the result of this trial; returns when the agent has it.
 
-    A second final result is recorded and does not count.
+    The tuner is given it when the trial has ended. A second final result is recorded and does
+    not count. Under NNI's name, too: ``report_final_result``.
 
     Args:
         value: a finite number, or a mapping with a finite number under ``default``.
 
     Raises:
         InvalidMetric: the value is something else, NaN or infinite.
+        AgentGone: the agent does not answer.
     """
     _session.current().report_final(value)
 
@@ -65,10 +70,11 @@ report_final_result = report_final
 
 
 def save_weights(state: Any, path: str | os.PathLike[str] | None = None) -> str:
-    """Publish weights (and training state) that children may inherit.
+    """Publish weights (and training state) that children may inherit when this trial has ended.
 
     Tensors that equal the parent's are referred to and not written again. Returns when the
     disk has them and the agent knows their digest. May be called again; the newest counts.
+    By hand and without a path: a folder below ``bequeath-by-hand``.
 
     Args:
         state: a module, or nested dicts and lists of tensors, modules, optimisers, numbers.
@@ -111,12 +117,14 @@ def load_weights(
     still shows an older state is waited for, within a bound.
 
     Args:
-        into: a module (or state) to copy into; without it the state itself is returned.
+        into: a module, or nested dicts of tensors and modules, to copy into; without it the
+            state itself is returned, as it was saved.
         path: where from; this trial's restore path if not given.
         **options: as in :func:`trial_runtime.weights.load`.
 
     Returns:
-        What :func:`trial_runtime.weights.load` returns, or None if this trial has no parent.
+        With ``into`` a report of what was loaded and what was missing or had another shape,
+        which is no error unless ``strict=True``. None if this trial has no parent.
 
     Raises:
         WeightsError: they are missing, torn, changed, or do not fit.
@@ -158,13 +166,14 @@ def save_artefact(name: str, content: str | bytes | os.PathLike[str]) -> str:
 
     Args:
         name: a relative path below the attempt's ``artefacts`` folder.
-        content: bytes, or the path of a file to copy.
+        content: bytes, or the path of a file to copy. A ``str`` is such a path: encode texts.
 
     Returns:
         Where it lies.
 
     Raises:
         ArtefactRefused: it is larger than :data:`MAX_ARTEFACT_BYTES`, or the name leads out.
+        OSError: the file cannot be read, or the disk is full.
     """
     folder = os.path.join(os.path.realpath(_session.current().file.folder), "artefacts")
     target = os.path.realpath(os.path.join(folder, name))
@@ -206,7 +215,10 @@ def attempt() -> int:
 
 
 def checkpoint_dir() -> str:
-    """A folder of this trial that its later attempts find again: for resuming, not for children."""
+    """A folder of this trial that its later attempts find again: for resuming, not for children.
+
+    It exists. What is in it is yours: nothing checks, announces or removes it.
+    """
     told = _session.current().file
     trial_folder = os.path.dirname(told.folder) if told.attempt else told.folder
     path = os.path.join(trial_folder, "checkpoint")
@@ -215,7 +227,10 @@ def checkpoint_dir() -> str:
 
 
 def seed() -> int:
-    """A seed (below 2**32) that is this trial's own and the same in all of its attempts."""
+    """A seed (below 2**32) that is this trial's own and the same in all of its attempts.
+
+    Nothing is seeded by itself: hand it to ``random``, numpy or torch.
+    """
     import hashlib
 
     told = _session.current().file

@@ -34,4 +34,4 @@ class Assessor:
         """Called when the experiment is over."""
 
     def _on_error(self) -> None:
-        """Called when the assessor is given up after an error."""
+        """Of NNI; bequeath does not call it."""

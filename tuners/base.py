@@ -58,6 +58,34 @@ class Tuner:
     With ``multiThread: true`` (the default) ``generate_parameters`` overlaps with itself and with
     everything else, each request in a thread of its own; results are delivered one at a time, by
     a thread of their own. Guard what they share by ``with self.lock:``, and never wait inside.
+
+    Attributes:
+        lock: an RLock of this tuner, made at first use.
+        seed: what :meth:`rng` starts from; the experiment's seed where the author sets none.
+
+    Example:
+        Every second trial starts from the weights of the one before it.
+
+        >>> class Pairs(Tuner):
+        ...     def generate_parameters(self, parameter_id, **kwargs):
+        ...         parameters = {"lr": 0.1, "save_path": self.save_path(parameter_id)}
+        ...         if parameter_id % 2:
+        ...             self.wait_for(parameter_id - 1)
+        ...             parameters["restore_path"] = self.save_path(parameter_id - 1)
+        ...         return parameters
+        ...
+        ...     def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        ...         pass
+
+        Without a dispatcher, a gate of one's own stands in for the waiting:
+
+        >>> class OpenGate:
+        ...     def wait(self, parents, mode, timeout):
+        ...         return list(parents)
+        >>> tuner = Pairs()
+        >>> tuner._bequeath_gate = OpenGate()
+        >>> tuner.generate_parameters(1)["restore_path"]
+        'trials/0'
     """
 
     _bequeath_gate: Gate | None = None
@@ -72,11 +100,16 @@ class Tuner:
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
         """Returns the parameters of one trial, JSON-serialisable, usually a dict. May block.
 
+        Two keys mean something (``weightKeys`` renames them): ``save_path``, where the trial
+        publishes its weights, and ``restore_path``, the save path of the trial it starts from.
+
         Args:
             parameter_id: unique in the experiment, counting from 0 in order of requests.
+            **kwargs: for what NNI may add; nothing today.
 
         Raises:
-            NoMoreTrialError: nothing for now; asked again after the next result.
+            NoMoreTrialError: nothing for now; asked again, under the same id, after the next
+                result.
         """
         raise NotImplementedError(f"{type(self).__name__} must define generate_parameters")
 
@@ -85,22 +118,38 @@ class Tuner:
     ) -> None:
         """Takes a final result: a number, or a mapping whose ``default`` is one.
 
-        Called once per trial, before its ``trial_end``, and before any child that waits for it
-        goes on.
+        Called once for each trial that has one, before its ``trial_end``, and before any child
+        that waits for it goes on. One thread calls it, for one trial at a time.
+
+        Args:
+            parameter_id: the trial.
+            parameters: what ``generate_parameters`` returned for it, as JSON gives it back.
+            value: what the trial reported.
+            **kwargs: ``customized`` (true for a trial that a user proposed) and
+                ``trial_job_id``, for those who take them.
         """
         raise NotImplementedError(f"{type(self).__name__} must define receive_trial_result")
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """Told once when the last attempt of a trial is over; then its waiters are let go."""
+        """Told once when the last attempt of a trial is over; then its waiters are let go.
+
+        Args:
+            parameter_id: the trial. A request that ended without parameters is none.
+            success: false if it failed, was killed, lost or timed out, even after a result.
+            **kwargs: for what NNI may add; nothing today.
+        """
 
     def import_data(self, data: Sequence[dict[str, Any]]) -> None:
-        """Takes results of another experiment: ``[{"parameter": …, "value": …}, …]``."""
+        """Takes results of another experiment: ``[{"parameter": …, "value": …}, …]``.
+
+        bequeath does not call it; NNI does, and so may an author's own constructor.
+        """
 
     def _on_exit(self) -> None:
-        """Called when the experiment is over."""
+        """Called when the experiment is over or stops, as far as there is time for it."""
 
     def _on_error(self) -> None:
-        """Called when the tuner is given up after an error."""
+        """Of NNI; bequeath does not call it."""
 
     def state(self) -> Any:
         """Returns what ``restore`` needs, JSON-serialisable; None: rebuild me by replay.
@@ -152,7 +201,7 @@ class Tuner:
             more: further ones.
             mode: ``"all"`` waits for every one, ``"any"`` for the first that can bequeath.
             timeout: seconds; None waits as long as it takes.
-            fallback: returned instead of raising ParentFailed.
+            fallback: returned instead of raising ParentFailed, such as None to start afresh.
 
         Returns:
             The ids that can bequeath, in the order they were named (``"any"``: those so far).
@@ -192,6 +241,9 @@ class Tuner:
 
         Drawing from it after the last wait makes a request give the same answer when it is asked
         again, whatever other requests drew meanwhile.
+
+        >>> Tuner().rng(7).random() == Tuner().rng(7).random()
+        True
         """
         import numpy as np
 
@@ -199,7 +251,11 @@ class Tuner:
         return np.random.default_rng([self.seed or 0, parameter_id, *words])
 
     def save_path(self, parameter_id: int) -> str:
-        """Returns where trial ``parameter_id`` keeps its weights, relative to the weights root."""
+        """Returns where trial ``parameter_id`` keeps its weights, relative to the weights root.
+
+        For the parameters: as its own ``save_path``, or as the ``restore_path`` of its children.
+        Any other relative path will do as well, if no two trials have the same.
+        """
         return f"trials/{parameter_id}"
 
 

@@ -11,6 +11,22 @@ Read first: ``manifest.py`` (what is on disk), ``saving.py``, ``loading.py``; th
 that a trial wrote by its own means), ``usage.py`` (which files belong to whom).
 
 Importing this imports neither torch nor numpy: names are loaded when they are used.
+
+Trials call :func:`trial_runtime.save_weights` and ``load_weights``, which fill in the paths,
+the parent and the digest. By itself the store works on any folder:
+
+>>> import numpy as np
+>>> from trial_runtime import weights
+>>> parent = weights.save({"encoder": np.ones(4), "epoch": 3}, "weights/0")
+>>> state = weights.load("weights/0", digest=parent.digest)
+>>> state["encoder"], state["epoch"]
+(array([1., 1., 1., 1.]), 3)
+>>> state["head"] = np.zeros(2)
+>>> child = weights.save(state, "weights/1", parent="weights/0")
+>>> child.tensors_written, child.tensors_inherited
+(1, 1)
+>>> weights.verify("weights/1", child.digest).tensors
+2
 """
 
 from __future__ import annotations
