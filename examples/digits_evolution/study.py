@@ -23,7 +23,7 @@ from trial_runtime import weights
 from tuners import NoMoreTrialError, Tuner
 
 HERE = Path(__file__).resolve().parent
-EVOLUTION = {"population_size": 6, "sample_size": 4}
+EVOLUTION = {"population_size": 12, "sample_size": 6}
 
 
 class EndedGate:
@@ -119,15 +119,16 @@ def study(options: argparse.Namespace) -> dict[str, Any]:
         print(f"{name}, seed {seed}: {report.brief(result)}", flush=True)
         return result
 
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
     evolve = tuners_here.DigitsEvolution
-    for seed in range(options.seeds):
+    for seed in seeds:
         for epochs, searches in sweep.items():
             name = f"random, {epochs} epochs"
             searches.append(found(name, seed, tuners_here.DigitsRandom, epochs=epochs))
         inheriting.append(found("evolution, inheriting", seed, evolve, **EVOLUTION))
     best = report.best_epochs(sweep, options.budget_s)
     scratch = {"inherit": False, "founder_epochs": best, "child_epochs": best, **EVOLUTION}
-    for seed in range(options.seeds):
+    for seed in seeds:
         from_scratch.append(found("evolution, from scratch", seed, evolve, **scratch))
     return {
         "budget_s": options.budget_s,
@@ -142,9 +143,10 @@ def study(options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=6)
-    parser.add_argument("--budget-s", type=float, default=15.0, help="core-seconds a search")
-    parser.add_argument("--epochs", type=int, nargs="+", default=[20, 40, 80, 160])
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--first-seed", type=int, default=100, help="0 to 6 served for tuning")
+    parser.add_argument("--budget-s", type=float, default=20.0, help="core-seconds a search")
+    parser.add_argument("--epochs", type=int, nargs="+", default=[30, 60, 120, 240])
     parser.add_argument("--dispatch", action="store_true", help="run as experiments of bequeath")
     parser.add_argument("--out", type=Path, default=HERE)
     options = parser.parse_args()
