@@ -131,8 +131,13 @@ def _answer(
 
 
 def _refused(number: int, error: UserError) -> Handled:
-    message = encoder.encode(Reply(number, None, error.message, error.hint))
+    message = encoder.encode(Reply(number, None, _plain(error.message), _plain(error.hint)))
     return Handled([], lambda _: message)
+
+
+def _plain(text: str) -> str:
+    """Errors quote what they refuse, lone surrogates (from escapes in YAML) included."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def snapshot(state: State, now: float) -> dict[str, Any]:

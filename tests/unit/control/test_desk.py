@@ -209,6 +209,16 @@ def test_no_such_trial(counter: Counter, scene: Scene, trial: int) -> None:
     assert refusal(counter.receive(payload), scene.state).error == f"there is no trial {trial}"
 
 
+def test_an_error_that_quotes_what_cannot_be_sent(scene: Scene) -> None:
+    def refuse(key: str, value: Any) -> list[e.Event]:
+        raise UserError("no \ud800 here", hint="nor \udfff")
+
+    desk = Desk(lambda parameters: e.TrialSubmitted("{}"), refuse)
+    payload = encoder.encode(Request(5, "update", {"key": "searchSpace", "value": 1}))
+    reply = refusal(desk.receive(payload, scene.state), scene.state)
+    assert (reply.error, reply.hint) == ("no \\ud800 here", "nor \\udfff")
+
+
 def test_depth_that_only_the_rooms_behind_notice(scene: Scene) -> None:
     def deep(parameters: dict[str, Any]) -> e.TrialSubmitted:
         raise RecursionError
