@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, Protocol
@@ -55,6 +57,11 @@ class Source(Protocol):
         """The nested state, or the part of it at ``key``."""
 
 
+@functools.cache
+def _has_torch() -> bool:
+    return importlib.util.find_spec("torch") is not None
+
+
 class PublishedSource:
     """Weights with a manifest (one made up from the header, for a bare safetensors file)."""
 
@@ -82,7 +89,7 @@ class PublishedSource:
 
     def tensor(self, name: str, framework: str | None) -> Any:
         entry = self._entry(name)
-        like = framework or entry.like
+        like = framework or (entry.like if _has_torch() else "numpy")
         first = self._first.get(name, name)
         made = (first, like)
         if made not in self._made:
