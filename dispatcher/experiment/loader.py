@@ -22,7 +22,7 @@ from dispatcher.experiment.keys import KeySettler
 from dispatcher.experiment.nni_keys import v1_advice, v1_key
 from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
 from dispatcher.experiment.problems import ExperimentFileErrors
-from dispatcher.experiment.sentences import explain
+from dispatcher.experiment.sentences import explain, half_a_character
 from dispatcher.experiment.source import MOST_BYTES, Source, read_json_source, read_source
 
 # What takes the place of a wrong value while the rest is looked at. Never leaves this file.
@@ -197,6 +197,9 @@ class _Loading:
                         if top not in wrong:
                             self._refuse(path, text, hint)
                             fresh.add(top)
+            except UnicodeEncodeError as error:
+                self._refuse((), *half_a_character(error))
+                return None, wrong
             wrong |= fresh
             if not fresh or "" in fresh:
                 return None, wrong

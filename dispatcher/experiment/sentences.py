@@ -32,6 +32,12 @@ _KINDS = {
 _QUOTABLE = (bool, int, float)
 
 
+def half_a_character(error: UnicodeEncodeError) -> tuple[str, str]:
+    """Text and hint for a lone surrogate, which pydantic cannot put into words itself."""
+    text = f"holds half a character, {error.object[error.start]!r}"
+    return text, "write the character itself, or both of its escapes"
+
+
 def explain(error: ErrorDetails) -> Iterator[tuple[JsonPath, str, str]]:
     """Yield path, sentence and hint; one error of ours may name several places."""
     # For a key of a mapping that is wrong itself, pydantic appends this word.

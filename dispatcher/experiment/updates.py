@@ -12,7 +12,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.keys import keys_of
 from dispatcher.experiment.problems import ExperimentFileErrors
-from dispatcher.experiment.sentences import explain
+from dispatcher.experiment.sentences import explain, half_a_character
 from dispatcher.experiment.source import read_source
 
 UPDATABLE = (
@@ -64,6 +64,9 @@ def _checked(values: dict[str, Any], where: str) -> ExperimentConfig:
             for _, text, hint in explain(detail)
         ]
         raise ExperimentFileErrors(found) from error
+    except UnicodeEncodeError as error:
+        text, hint = half_a_character(error)
+        raise ExperimentFileErrors([ExperimentFileError(text, hint=hint, where=where)]) from error
 
 
 def _updatable(key: str) -> str:

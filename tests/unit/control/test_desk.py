@@ -194,7 +194,8 @@ def test_arguments_of_the_wrong_type(
     reply = refusal(counter.receive(payload), scene.state)
     assert reply.number == 5
     assert reply.error.startswith(("malformed", "there is no trial"))
-    assert counter.admitted == counter.updated == []
+    assert not counter.admitted
+    assert not counter.updated
 
 
 @pytest.mark.parametrize("verb", [verb for verb, arguments in VERBS.items() if arguments])

@@ -408,3 +408,9 @@ def test_a_mapping_from_python_gets_the_same_words(good: dict[str, object]) -> N
         "experiment: maxTrialNumer: unknown key 'maxTrialNumer'; did you mean 'maxTrialNumber'?",
         "experiment: seed: 'seed' must be a whole number, not the text 'x'",
     ]
+
+
+def test_half_a_character_is_no_crash(good: dict[str, object]) -> None:
+    with pytest.raises(ExperimentFileErrors, match="half a character") as refused:
+        build_experiment(good | {"searchSpace": {"a\ud800": 3}})
+    assert "both of its escapes" in refused.value.hint

@@ -63,6 +63,11 @@ def test_a_new_search_space_is_no_longer_that_of_a_file(config: ExperimentConfig
             {"a": {"_type": "uniform", "_value": [2, 1]}},
             "update of searchSpace: 'searchSpace.a._value' is contradictory: 2 to 1 holds nothing",
         ),
+        (
+            "searchSpace",
+            '{"a\\ud800": 3}',
+            "update of searchSpace: holds half a character, '\\ud800'",
+        ),
         ("searchSpace", "a: [", "update of searchSpace:1:5: is not YAML"),
     ],
 )
