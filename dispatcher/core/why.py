@@ -8,6 +8,10 @@ from dispatcher.core.settings import ABANDONED_IN_A_ROW
 from dispatcher.core.stalls import who_waits
 
 
+#: Seconds after which a delivery that has not returned is worth a word.
+SLOW_DELIVERY_S = 5.0
+
+
 class Cause(StrEnum):
     """Everything that can keep a slot empty. A test walks this enumeration."""
 
@@ -64,22 +68,28 @@ def why(state: State, now: float) -> Explanation:
         since = now - state.trials[first].since
         text = f"request {first} has been in generate_parameters for {since:.0f} s"
         return _because(Cause.TUNER_BUSY, text)
-    return _idle(state)
+    return _idle(state, now)
 
 
-def _idle(state: State) -> Explanation:
+def _idle(state: State, now: float) -> Explanation:
     limit = state.settings.max_trials
     waiting = len(state.blocked) + len(state.held)
     asked_for = state.submitted + len(state.blocked)
+    if len(state.delivering) > state.settings.slots:
+        text = f"the tuner has {len(state.delivering)} results to take before more is asked of it"
+        return _because(Cause.TUNER_BEHIND, text)
+    if state.delivering:
+        first = next(iter(state.delivering))
+        since = now - state.trials[first].since
+        if since >= SLOW_DELIVERY_S:
+            text = f"the tuner has been taking the result of trial {first} for {since:.0f} s"
+            return _because(Cause.TUNER_BEHIND, text)
     if waiting and limit is not None and asked_for >= limit:
         text = f"the last of {limit} trials wait: {who_waits(state)}"
         return _because(Cause.BLOCKED, text)
     if waiting >= state.lookahead and waiting:
         text = f"{waiting} requests wait, as many as lookahead allows: {who_waits(state)}"
         return _because(Cause.LOOKAHEAD_FULL, text)
-    if len(state.delivering) > state.settings.slots:
-        text = f"the tuner has {len(state.delivering)} results to take before more is asked of it"
-        return _because(Cause.TUNER_BEHIND, text)
     if state.abandoned_in_a_row >= ABANDONED_IN_A_ROW:
         text = f"the last {state.abandoned_in_a_row} requests failed with their parents"
         return _because(Cause.ABANDONED, text + "; the tuner is asked again after the next result")

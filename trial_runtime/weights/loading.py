@@ -59,7 +59,8 @@ def load(
         resize: what to do where shapes differ: ``"skip"``, or ``"overlap"`` to copy the
             corner that both have, as a child does that is wider than its parent.
         framework: ``"torch"`` or ``"numpy"`` for the tensors returned; by default what
-            each was saved from, or numpy where torch is not installed. numpy has no bfloat16 and no float8: an error says so.
+            each was saved from, or numpy where torch is not installed. numpy has no bfloat16
+            and no float8: an error says so.
         root: the weights root that nothing may lead out of; by default that of the
             session or the environment, else the folder that ``path`` stands in.
         read_roots: further folders that may be read from; default likewise.

@@ -10,9 +10,7 @@ from tests.support.checker import check_store
 
 
 def test_last_generations_only_and_no_child_is_hurt(lab: Lab) -> None:
-    folder = lab.create(
-        function="slow_child", maxTrialNumber=40, retention={"lastGenerations": 2}
-    )
+    folder = lab.create(function="slow_child", maxTrialNumber=40, retention={"lastGenerations": 2})
     phase, notices = lab.run(folder)
     assert phase is Phase.COMPLETED, notices
     assert check_store(folder / "journal.sqlite") == []

@@ -137,3 +137,14 @@ def test_every_cause_has_a_scene_and_a_sentence(cause: Cause) -> None:
     assert explanation.cause is cause
     assert re.match(sentence, explanation.text), explanation.text
     assert "\n" not in explanation.text
+
+
+def test_a_delivery_that_does_not_return_is_named() -> None:
+    """As when the author's own lock is held by a request that waits for this very result."""
+    scene = Scene(slots=2, max_trials=2)
+    scene.propose(0)
+    scene.wait(1, 0)
+    scene.run(0)
+    told = why(scene.state, scene.state.now + 60)
+    assert told.cause is Cause.TUNER_BEHIND
+    assert "taking the result of trial 0 for 60 s" in told.text
