@@ -7,7 +7,6 @@ from dispatcher.core.model import OVER, Phase, State
 from dispatcher.core.settings import ABANDONED_IN_A_ROW
 from dispatcher.core.stalls import who_waits
 
-
 #: Seconds after which a delivery that has not returned is worth a word.
 SLOW_DELIVERY_S = 5.0
 
