@@ -121,6 +121,8 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
             request.request_failed(state, event, out)
         case e.ResultDelivered():
             request.result_delivered(state, event, out)
+        case e.DeliveryStandsStill():
+            state.trials[event.trial].delivery_still = True
         case e.EndDelivered():
             request.end_delivered(state, event, out)
         case e.TunerHostReady():

@@ -154,6 +154,14 @@ class ResultDelivered:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliveryStandsStill:
+    """``receive_trial_result`` or ``trial_end`` has stood still for a while: it may wait for a
+    lock that a waiting request holds. Nothing follows but that a stall can be named."""
+
+    trial: TrialId
+
+
+@dataclass(frozen=True, slots=True)
 class EndDelivered:
     """``trial_end`` returned, or raised, and the gate was opened."""
 
@@ -295,6 +303,7 @@ Event: TypeAlias = (
     | Proposed
     | RequestFailed
     | ResultDelivered
+    | DeliveryStandsStill
     | EndDelivered
     | StacksReported
     | TunerStateTaken
@@ -320,6 +329,7 @@ HOST_EVENTS = (
     Proposed,
     RequestFailed,
     ResultDelivered,
+    DeliveryStandsStill,
     EndDelivered,
     StacksReported,
     TunerStateTaken,

@@ -142,6 +142,7 @@ class Trial:
     self_published: bool = False  # the trial published the weights itself, completely
     kill_reason: EndReason | None = None  # why a stop was asked for
     result_delivered: bool = False
+    delivery_still: bool = False  # the tuner stands still in taking it
     outcome: Outcome | None = None
     success: bool = False
     told: str | None = None  # what receive_trial_result is given; None: not called

@@ -21,13 +21,13 @@ def watch(state: State, out: list[Action]) -> bool:
     if state.fail_at is not None:
         if state.now >= state.fail_at:
             state.fail_at = None
-            state.phase = Phase.DRAINING
+            state.phase = Phase.STOPPING  # not draining: that would wait for the delivery
             state.over_phase = Phase.FAILED
             state.phase_reason = "nothing can move any more: " + who_waits(state)
         return False
     if state.quiet_since is None:
         state.quiet_since = state.now
-    certain = not foreign(state)
+    certain = not (state.delivering or foreign(state))
     due = state.now >= state.quiet_since + state.settings.stall_timeout_s
     if due or (certain and not state.deadlock_named):
         state.deadlock_named = certain
@@ -38,9 +38,17 @@ def watch(state: State, out: list[Action]) -> bool:
 def _quiet(state: State) -> bool:
     """Only requests that stand still are left: no trial is under way, waiting for a slot or
     being delivered, and no request's thread is at work."""
-    if state.running or state.queued or state.backoff or state.delivering or state.open:
+    if state.running or state.queued or state.backoff or state.open:
         return False
+    if state.delivering:
+        return stuck_delivery(state) is not None
     return bool(state.blocked or state.held)
+
+
+def stuck_delivery(state: State) -> TrialId | None:
+    """The trial whose result or end the tuner stands still in taking."""
+    first = next(iter(state.delivering), None)
+    return first if first is not None and state.trials[first].delivery_still else None
 
 
 def foreign(state: State) -> bool:
@@ -49,7 +57,7 @@ def foreign(state: State) -> bool:
 
 
 def _name(state: State, certain: bool, out: list[Action]) -> bool:
-    stuck = tuple(state.blocked)[:64]
+    stuck = (*list(state.delivering)[:1], *state.blocked)[:64]
     text = who_waits(state)
     policy = state.settings.on_stall
     crowded = len(state.blocked) + len(state.held) >= state.lookahead
@@ -71,6 +79,12 @@ def _name(state: State, certain: bool, out: list[Action]) -> bool:
 def who_waits(state: State, limit: int = 8) -> str:
     """One line: which request waits for what."""
     parts: list[str] = []
+    taking = stuck_delivery(state)
+    if taking is not None:
+        parts.append(
+            f"the tuner stands still in receive_trial_result or trial_end of trial {taking}; "
+            "it may wait for a lock that a waiting request holds"
+        )
     for trial_id in (*state.blocked, *state.held):
         if len(parts) == limit:
             parts.append("…")

@@ -58,6 +58,7 @@ class Delivery:
         self._done = 0
         self.current: int | None = None  # the trial being delivered, for stacks
         self.thread = 0
+        self.native_thread = 0
 
     def put(self, work: Work) -> None:
         """Queue work. I/O thread only."""
@@ -71,6 +72,7 @@ class Delivery:
     def serve(self) -> None:
         """Deliver for ever."""
         self.thread = threading.get_ident()
+        self.native_thread = threading.get_native_id()
         while True:
             try:
                 work = self._queue.get(timeout=self._snapshots.due_in())

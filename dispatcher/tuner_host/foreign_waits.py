@@ -10,11 +10,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from typing import Protocol
 
-from dispatcher.core.events import ForeignWaitOver, ForeignWaitSeen
+from dispatcher.core.events import DeliveryStandsStill, ForeignWaitOver, ForeignWaitSeen
 from dispatcher.core.ids import TrialId
+from dispatcher.tuner_host.delivery import Delivery
 from dispatcher.tuner_host.floor import Floor
-from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.request import Request, Say
 
 #: Between two looks at the same thread. A request that answers sooner is never looked at.
 LOOK_S = 0.05
@@ -25,6 +27,10 @@ LOOK_MAX_S = 1.0
 #: A thread that ran for less than this share of the time stands still; one that waits for
 #: the interpreter, woken every half millisecond to ask for it, runs for more.
 STILL = 0.01
+
+#: The same for the thread that delivers results; once said, it is not said again for long.
+DELIVERY_LOOK_S = 1.0
+SAID_S = 3600.0
 
 #: Threads looked at in one go, so that ten thousand blocked ones cost little.
 AT_ONCE = 128
@@ -84,14 +90,54 @@ class ForeignWaits:
             request.say(ForeignWaitOver(TrialId(request.trial)))
 
 
-def _ran_ns(request: Request) -> int | None:
-    """Processor time of the request's thread, or a number that changes when it moves."""
+class StillDelivery:
+    """Notices a delivery that does not return and does not compute. Called by the I/O thread.
+
+    Said once for each trial: a delivery moves again only to return.
+    """
+
+    def __init__(
+        self, delivery: Delivery, say: Say, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._delivery = delivery
+        self._say = say
+        self._clock = clock
+        self._trial: int | None = None
+        self._ran = 0
+        self._looked = 0.0
+
+    def look(self) -> float | None:
+        """Seconds until the next look; None while nothing is delivered."""
+        trial = self._delivery.current
+        if trial is None:
+            self._trial = None
+            return None
+        now = self._clock()
+        if self._trial == trial and now - self._looked < DELIVERY_LOOK_S:
+            return DELIVERY_LOOK_S - (now - self._looked)
+        ran = _ran_ns(self._delivery)
+        still_ns = STILL * (now - self._looked) * 1e9
+        if self._trial == trial and ran is not None and ran - self._ran < still_ns:
+            self._say(DeliveryStandsStill(TrialId(trial)))
+            self._looked = now + SAID_S  # not again for a long time
+            return SAID_S
+        self._trial, self._ran, self._looked = trial, ran or 0, now
+        return DELIVERY_LOOK_S
+
+
+class _Thread(Protocol):
+    thread: int
+    native_thread: int
+
+
+def _ran_ns(one: _Thread) -> int | None:
+    """Processor time of a thread, or a number that changes when it moves."""
     try:
-        with open(f"/proc/self/task/{request.native_thread}/schedstat", "rb") as file:
+        with open(f"/proc/self/task/{one.native_thread}/schedstat", "rb") as file:
             return int(file.read().split()[0])
     except (OSError, ValueError, IndexError):
         pass
-    frame = sys._current_frames().get(request.thread)
+    frame = sys._current_frames().get(one.thread)
     if frame is None:
         return None
     return hash((id(frame), frame.f_lasti)) & 0x7FFF_FFFF_FFFF_FFFF

@@ -38,7 +38,7 @@ from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.delivery import Delivery
 from dispatcher.tuner_host.ending import EXIT_BROKEN, EXIT_INTERNAL, Ending, log
 from dispatcher.tuner_host.floor import Floor
-from dispatcher.tuner_host.foreign_waits import ForeignWaits
+from dispatcher.tuner_host.foreign_waits import ForeignWaits, StillDelivery
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.io_loop import GATHER_S, SECOND_HALF_S, IoLoop
 from dispatcher.tuner_host.messages import Hello, Note, Shutdown, TunerBroken
@@ -139,6 +139,7 @@ class Host:
             self._requests.generated,
             self._requests.run,
         )
+        self._still_delivery = StillDelivery(self._delivery, self._outbox.say)
 
     def _restore(self, past: restore.RestoreFile) -> None:
         start = self._threads.open if self._config.multi_thread else self._requests.run
@@ -200,6 +201,7 @@ class Host:
             due.append(self._threads.overdue())
             due.append(SECOND_HALF_S if self._delivery.busy() else None)
             due.append(self._foreign.look())
+            due.append(self._still_delivery.look())
             due.append(GATHER_S if self._threads.crowded() else None)
         due.append(self._floor.overdue())
         due.append(GATHER_S if self._floor.crowded() else None)

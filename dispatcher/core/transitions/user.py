@@ -106,6 +106,8 @@ def head_started(state: State, event: e.HeadStarted) -> None:
 def host_gone(state: State) -> None:
     """The threads of all requests are gone with their process: they will be asked again."""
     state.host_ready = False
+    for trial_id in state.delivering:
+        state.trials[trial_id].delivery_still = False
     for trial_id in list(state.blocked):
         waits.erase(state, trial_id)
         move(state, state.trials[trial_id], TrialState.OPEN)

@@ -25,6 +25,7 @@ EVENTS: dict[type, e.Event] = {
     e.Proposed: e.Proposed(T1, "{}"),
     e.RequestFailed: e.RequestFailed(T1, e.RequestEnd.ABANDONED),
     e.ResultDelivered: e.ResultDelivered(T1),
+    e.DeliveryStandsStill: e.DeliveryStandsStill(T1),
     e.EndDelivered: e.EndDelivered(T1),
     e.AttemptStarted: e.AttemptStarted(T1, 1),
     e.MetricReported: e.MetricReported(T1, 1, 99, "1"),

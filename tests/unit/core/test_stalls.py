@@ -111,3 +111,20 @@ def test_who_waits_is_short_whoever_waits() -> None:
     (report,) = of_kind(scene.tick(), a.ReportStall)
     assert report.text.endswith("…")
     assert len(report.text) < 800
+
+
+def test_a_delivery_that_stands_still_is_a_suspected_stall() -> None:
+    """The author's own lock is held by a request that waits for this very result."""
+    scene = Scene(slots=2, max_trials=2, stall_timeout_s=30.0)
+    scene.propose(0)
+    scene.wait(1, 0)
+    scene.run(0)
+    scene.say(e.DeliveryStandsStill(TrialId(0)))
+    named = scene.wait_until(scene.state.now + 31)
+    (report,) = of_kind(named, a.ReportStall)
+    assert not report.certain
+    assert "receive_trial_result or trial_end of trial 0" in report.text
+    (ask,) = of_kind(named, a.AskStacks)
+    assert set(ask.trials) == {0, 1}
+    scene.wait_until(scene.state.now + 10)
+    assert scene.state.phase is Phase.FAILED

@@ -177,3 +177,24 @@ def slow_child(parameters):
     """As train, long enough that a sweep falls into the run."""
     time.sleep(0.15)
     return train(parameters)
+
+
+class HoldsItsOwnLock(Tuner):
+    """Waits with a lock of its own held, which receive_trial_result wants: the old deadlock."""
+
+    def __init__(self):
+        self.own = threading.Lock()
+
+    def update_search_space(self, search_space):
+        pass
+
+    def generate_parameters(self, parameter_id):
+        if parameter_id == 0:
+            return {"trouble": "none"}
+        with self.own:
+            self.wait_for(parameter_id - 1)
+        return {"trouble": "none"}
+
+    def receive_trial_result(self, parameter_id, parameters, value):
+        with self.own:
+            pass
