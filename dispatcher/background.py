@@ -12,12 +12,16 @@ from pathlib import Path
 
 import psutil
 
-from dispatcher.control.client import RunFile
-from dispatcher.errors import BequeathError, PassingBackendError
+from dispatcher.control.client import HeadClient, RunFile
+from dispatcher.core.why import Cause
+from dispatcher.errors import BequeathError, PassingBackendError, UserError
 from dispatcher.queries.status import LOCK_NAME, is_led, leader_of
 
 #: Seconds a head may take until it answers: it replays its journal first.
 START_S = 60.0
+
+#: Seconds after which a tuner that is still being built or restored is left to it.
+TUNER_S = 15.0
 
 
 def start_in_background(folder: Path) -> int:
@@ -37,7 +41,8 @@ def start_in_background(folder: Path) -> int:
             stderr=stderr,
             start_new_session=True,
         )
-    deadline = time.monotonic() + START_S
+    started = time.monotonic()
+    deadline = started + START_S
     while time.monotonic() < deadline:
         code = process.poll()
         if code is not None:
@@ -48,7 +53,7 @@ def start_in_background(folder: Path) -> int:
             error.exit_code = code if code > 0 else 1
             raise error
         run = RunFile.read(folder)
-        if run is not None and run.pid == process.pid:
+        if run is not None and run.pid == process.pid and _tuner_is_there(folder, started):
             # Somebody has to reap it if we outlive it, as a notebook may.
             threading.Thread(target=process.wait, name="head-reaper", daemon=True).start()
             return process.pid
@@ -56,6 +61,18 @@ def start_in_background(folder: Path) -> int:
     process.kill()
     process.wait()
     raise PassingBackendError(f"the head did not answer within {START_S:.0f} s", where=str(errors))
+
+
+def _tuner_is_there(folder: Path, started: float) -> bool:
+    """Whether the tuner was built, or takes its time: one that cannot be built ends the head
+    within a moment, and whoever started it should be told."""
+    if time.monotonic() > started + TUNER_S:
+        return True
+    try:
+        with HeadClient(folder, timeout_s=2.0) as head:
+            return bool(head.ask("snapshot")["why"]["cause"] != Cause.TUNER_NOT_READY.name)
+    except PassingBackendError:
+        return False  # it ends just now; its exit code will tell
 
 
 def _environment() -> dict[str, str]:
@@ -126,8 +143,15 @@ def main() -> int:
     """Lead the experiment whose folder is the only argument."""
     from dispatcher.core.model import Phase
     from dispatcher.head import Head
+    from dispatcher.notices import Notice, NoticeKind
 
-    head = Head(Path(sys.argv[1]))
+    last: list[str] = [""]
+
+    def note(notice: Notice) -> None:
+        if notice.kind is NoticeKind.FINISHED:
+            last[0] = notice.text
+
+    head = Head(Path(sys.argv[1]), on_notice=note)
     stops = iter(("drain", "now", "now"))
 
     def stop(number: int, _: object) -> None:
@@ -141,7 +165,10 @@ def main() -> int:
     except BequeathError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    return 0 if phase is not Phase.FAILED else 3
+    if phase is Phase.FAILED:
+        sys.stderr.write(f"{last[0]}\n")
+        return UserError.exit_code
+    return 0
 
 
 if __name__ == "__main__":

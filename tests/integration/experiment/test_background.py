@@ -1,0 +1,17 @@
+"""Whoever starts a head in the background hears of a tuner that cannot be built."""
+
+from __future__ import annotations
+
+import pytest
+
+from dispatcher.errors import BequeathError
+from tests.integration.experiment.conftest import Lab, processes_of
+
+
+def test_a_tuner_that_cannot_be_built_is_told_to_its_starter(lab: Lab) -> None:
+    folder = lab.create("Inheriting", args={"no_such": 1})
+    with pytest.raises(BequeathError) as raised:
+        lab.start(folder)
+    assert raised.value.exit_code == 3
+    assert "no_such" in str(raised.value)
+    assert processes_of(folder) == []
