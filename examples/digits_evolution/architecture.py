@@ -15,7 +15,7 @@ import numpy as np
 WIDTHS = (2, 4, 8, 16)
 KERNELS = (1, 3, 5)
 MOST_BLOCKS = 8
-RATES = (0.001, 1.0)
+RATES = (0.003, 0.3)
 
 Architecture = dict[str, Any]
 

@@ -40,7 +40,7 @@ class DigitsEvolution(RegularizedEvolutionTuner):
 
     def __init__(
         self,
-        founder_epochs: int = 8,
+        founder_epochs: int = 16,
         child_epochs: int = 10,
         founder_blocks: int = 3,
         budget_s: float | None = None,
