@@ -155,15 +155,17 @@ import time
 
 
 def main(parameters):
+    mine = f"left-{os.getpid()}"
     if os.fork() == 0:
         os.setsid()
         if os.fork():
             os._exit(0)
-        with open("left.txt", "a") as file:
+        with open(mine + ".new", "w") as file:
             print(os.getpid(), file=file)
+        os.rename(mine + ".new", mine)
         time.sleep(600)
         os._exit(0)
-    while not os.path.exists("left.txt"):
+    while not os.path.exists(mine):
         time.sleep(0.01)
     return 1.0
 """
@@ -175,7 +177,7 @@ def test_trials_that_fork_and_leave(user: User, reuse: str) -> None:
     user.write("trial.py", LEAVES)
     answer = user.run(reuse=reuse, maxTrialNumber=2)
     assert answer.code == 0, answer
-    pids = [int(line) for line in (user.folder / "left.txt").read_text().split()]
+    pids = [int(file.read_text()) for file in user.folder.glob("left-*")]
     assert len(pids) == 2
     for pid in pids:
         wait_until(lambda pid=pid: _gone(pid), f"{pid} is gone", 5)

@@ -387,6 +387,7 @@ def test_a_lock_that_an_exception_left_locked_is_named(make: Make) -> None:
     head.open(2)
     head.wait_for(e.ForeignWaitSeen, 2)
     head.deliver(3)
+    head.wait_for(e.DeliveryStandsStill, 3)
     head.do(a.AskStacks((2, 3)))
     stacks = head.wait_for(e.StacksReported).stacks
     assert "self.guard is held" in stacks[2]
