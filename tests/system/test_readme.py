@@ -48,7 +48,7 @@ def test_the_readmes_commands_run_as_written(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         if command == "make demo":
-            assert "100 trials: 100 succeeded" in done.stdout
+            assert re.search(r"(\d+) trials: \1 succeeded", done.stdout), done.stdout[-2000:]
             pictures = {p.name for p in (tmp_path / "home" / "pictures").iterdir()}
             assert pictures == {"progress.png", "parallel.png", "lineage.png"}
     assert processes_of(tmp_path) == []
