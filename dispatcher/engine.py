@@ -7,9 +7,11 @@ waits for nothing but the poll.
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -25,6 +27,13 @@ from dispatcher.ports import Backend, Entry, Journal, Snapshot, TunerPort
 #: Facts applied in one transaction: larger batches would delay the acknowledgement of their
 #: first fact for more than they save.
 BATCH = 256
+
+#: Facts of the tuner host taken in one turn of the loop. Ten thousand requests that are let
+#: go answer within a second, and an attempt's words must not wait behind all of them.
+TUNER_SLICE = 64
+
+#: Rows of the read model written with a batch beyond those of the trials that it names.
+MOST_ROWS = 64
 
 #: Seconds between looks at the peers' processes and leases.
 CHECK_EVERY_S = 0.5
@@ -101,7 +110,8 @@ class Engine(threading.Thread):
         # A SimpleQueue may be used in a signal handler; a Queue's lock may not.
         self._inbox: queue.SimpleQueue[e.Event] = queue.SimpleQueue()
         self._replies: list[tuple[bytes, Handled]] = []
-        self._heard: set[str] = set()
+        self._heard: set[str] = set()  # backends whose words are being applied
+        self._of_tuner: deque[_Fact] = deque()
         self._abandon = False
 
     def post(self, event: e.Event) -> None:
@@ -136,10 +146,15 @@ class Engine(threading.Thread):
     def _loop(self) -> None:
         next_check = time.monotonic()
         while self.state.phase not in OVER and not self._abandon:
-            facts = self._collect(self._router.poll(self._timeout(next_check)))
+            wait_s = 0.0 if self._of_tuner else self._timeout(next_check)
+            facts = self._collect(self._router.poll(wait_s))
             if time.monotonic() >= next_check:
                 next_check = time.monotonic() + CHECK_EVERY_S
                 facts.extend(_Fact("", event) for event in self._check_peers())
+            for _ in range(min(len(self._of_tuner), TUNER_SLICE)):
+                facts.append(self._of_tuner.popleft())
+            if not facts and self.state.dirty:
+                self._commit([], durable=False)
             due = next_deadline(self.state)
             if due is not None and due <= self._clock():
                 facts.append(_Fact("", e.Tick()))
@@ -148,8 +163,12 @@ class Engine(threading.Thread):
             if self._heard:  # repetitions only: known, and to be acknowledged all the same
                 self._turn([], last=True)
             self._send_replies()
+        while self.state.dirty and not self._abandon:
+            self._commit([], durable=False)
 
     def _timeout(self, next_check: float) -> float:
+        if self.state.dirty:
+            return 0.0
         timeout = next_check - time.monotonic()
         due = next_deadline(self.state)
         if due is not None:
@@ -167,15 +186,21 @@ class Engine(threading.Thread):
                     self._turn([_Fact("", event) for event in handled.events], last=False)
                     self._replies.append((peer, handled))
                     continue
-                port = self._tuner if owner == "tuner" else self._backends[owner]
-                facts.extend(_Fact(owner, event) for event in port.receive(payload))
+                if owner == "tuner":
+                    events = self._tuner.receive(payload)
+                    self._of_tuner.extend(_Fact(owner, event) for event in events)
+                    continue
+                events = self._backends[owner].receive(payload)
+                facts.extend(_Fact(owner, event) for event in events)
                 self._heard.add(owner)
             except ProtocolError as error:
                 self._watcher.peer_fault(owner, error)
         return facts
 
     def _check_peers(self) -> list[e.Event]:
-        events = self._tuner.check()
+        # Behind what the host said before it died.
+        self._of_tuner.extend(_Fact("", event) for event in self._tuner.check())
+        events: list[e.Event] = []
         for backend in self._backends.values():
             events.extend(backend.check())
         return events
@@ -214,16 +239,27 @@ class Engine(threading.Thread):
             kept = sum(not isinstance(x.event, e.NOT_JOURNALLED) for x in entries[:position])
             self._journal.save_snapshot(Snapshot(before + kept, text))
         if last:
-            for name in self._heard - {"tuner"}:
+            for name in self._heard:
                 self._backends[name].acknowledge()
             self._heard.clear()
         self._perform(actions)
 
     def _commit(self, entries: list[Entry], *, durable: bool) -> None:
-        if entries:
-            touched = [self.state.trials[t] for t in self.state.dirty]
-            self._row = self._journal.append(entries, touched, durable=durable)
-            self.state.dirty.clear()
+        """The journal has the whole batch; of the read model at most ``MOST_ROWS`` more rows
+        than the batch names, the rest with the next ones: an end that lets a thousand
+        requests go must not keep the first of them waiting for a thousand rows."""
+        dirty, trials = self.state.dirty, self.state.trials
+        if not (entries or dirty):
+            return
+        named = {getattr(entry.event, "trial", None) for entry in entries}
+        touched = [trial for trial in named if trial in dirty]
+        for trial in touched:
+            del dirty[trial]
+        more = list(itertools.islice(dirty, MOST_ROWS))
+        for trial in more:
+            del dirty[trial]
+        records = [trials[trial] for trial in (*touched, *more)]
+        self._row = self._journal.append(entries, records, durable=durable)
 
     def _perform(self, actions: list[a.Action]) -> None:
         for action in actions:

@@ -5,7 +5,7 @@ from dispatcher.core.actions import Action, Deliver, OpenGate, TrialIsOver
 from dispatcher.core.endings import CHAIN_LIMIT, inherited_failure
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Outcome, State, Trial, TrialState, Verdict
-from dispatcher.core.moves import move
+from dispatcher.core.moves import let_go, move
 
 
 def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -> None:
@@ -23,7 +23,7 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
         if wait.mode == "held":
             _release_held(state, waiter, answer, out)
         elif waiter.state is TrialState.BLOCKED:
-            move(state, waiter, TrialState.OPEN)
+            let_go(state, waiter)
     out.append(TrialIsOver(trial.id))
 
 

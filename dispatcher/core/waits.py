@@ -20,6 +20,9 @@ class Answer(NamedTuple):
     verdict: Verdict | None = None
 
 
+GRANTED = Answer("granted")
+
+
 def resolve(
     parents: Iterable[TrialId], mode: str, verdict_of: Callable[[TrialId], Verdict | None]
 ) -> Answer:
@@ -106,25 +109,30 @@ def erase(state: State, waiter: TrialId) -> None:
 
 
 def released_by(state: State, parent: TrialId) -> list[tuple[TrialId, Wait, Answer]]:
-    """The waits that the verdict on ``parent`` ends; they are erased, the rest is kept."""
-    ended = []
-    for waiter in list(state.waiters.pop(parent, {})):
-        wait = state.waits[waiter]
-        wait.missing.discard(parent)
-        answer = _after(state, wait, parent)
-        if answer.kind == "pending":
-            continue
-        erase(state, waiter)
-        ended.append((waiter, wait, answer))
-    return ended
+    """The waits that the verdict on ``parent`` ends; they are erased, the rest is kept.
 
-
-def _after(state: State, wait: Wait, parent: TrialId) -> Answer:
-    """:func:`resolve`, without looking at all parents where this one decides."""
+    Ten thousand may wait for one parent: what is the same for all of them is worked out once.
+    """
     verdict = state.trials[parent].verdict
     assert verdict is not None
-    if wait.mode != "any":  # "all", or a held trial with its one parent
-        if not verdict.ok:
-            return Answer("failed", parent, verdict)
-        return Answer("pending") if wait.missing else Answer("granted")
-    return resolve(wait.parents, wait.mode, lambda p: state.trials[p].verdict)
+    failed = None if verdict.ok else Answer("failed", parent, verdict)
+    ended = []
+    for waiter in state.waiters.pop(parent, {}):
+        wait = state.waits[waiter]
+        wait.missing.discard(parent)
+        if wait.mode == "any":
+            answer = resolve(wait.parents, wait.mode, lambda p: state.trials[p].verdict)
+            if answer.kind == "pending":
+                continue
+        elif failed is not None:
+            answer = failed
+        elif wait.missing:
+            continue
+        else:
+            answer = GRANTED
+        if wait.missing:
+            erase(state, waiter)
+        else:
+            del state.waits[waiter]
+        ended.append((waiter, wait, answer))
+    return ended

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -54,6 +55,7 @@ class IoLoop:
         self._stopped = False
         self._clock = clock
         self._sent_at = 0.0
+        self._sent = threading.Event()
         self._dozing = False
         self._poller = zmq.Poller()
         self._poller.register(socket, zmq.POLLIN)
@@ -80,9 +82,16 @@ class IoLoop:
                 self._receive()
 
     def say_in_crowd(self, message: object) -> None:
-        """Queue a message that may wait a moment for others, as one of many. Any thread."""
+        """Queue a message that may wait a moment for others, as one of many. Any thread.
+
+        Now and then the caller, who runs by the others' leave, makes way until it is sent:
+        threads that run one after another for microseconds each keep the interpreter from
+        the I/O thread for as long as there are any.
+        """
         if self._clock() - self._sent_at > GATHER_S:
+            self._sent.clear()
             self._outbox.say(message)
+            self._sent.wait(GATHER_S)
             return
         self._outbox.say_later(message)
         if self._dozing:
@@ -114,6 +123,7 @@ class IoLoop:
             self._frames.popleft()
             if not self._frames:
                 self._poller.modify(self._socket, zmq.POLLIN)
+        self._sent.set()
 
     def _receive(self) -> None:
         while self._readable():
