@@ -114,7 +114,7 @@ def fresh_two(count: int, *, quick: bool) -> list[Row]:
 
 
 def forked(count: int, *, quick: bool) -> list[Row]:
-    """Forked from a server that has imported the heavy modules; the best of three runs."""
+    """Forked from a server that has imported the heavy modules; the median of three runs."""
     reuse, function = (
         measure("ray_tune_reuse", quick=quick),
         measure("ray_tune_function", quick=quick),
@@ -124,7 +124,7 @@ def forked(count: int, *, quick: bool) -> list[Row]:
         results = runs(
             trials=count, concurrency=2, reuse="forked", preload=[module], marks=[20, count]
         )
-        ours = max(map(per_second, results))
+        ours = median([per_second(result) for result in results])
         what = f"empty trials a second, forked workers, {module} preloaded"
         rows.append(against(what, ours, reuse, by_reuse))
         rows.append(against(what, ours, function, by_function))
@@ -134,7 +134,7 @@ def forked(count: int, *, quick: bool) -> list[Row]:
 def in_process(count: int, *, quick: bool) -> list[Row]:
     """Functions one after another inside a worker."""
     results = runs(trials=count, concurrency=2, reuse="inProcess", marks=[100, count])
-    ours = max(map(per_second, results))
+    ours = median([per_second(result) for result in results])
     what = "empty trials a second, in-process workers, concurrency 2"
     return [
         against(what, ours, measure("ray_tune_reuse", quick=quick), 30),
