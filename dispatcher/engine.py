@@ -183,7 +183,8 @@ class Engine(threading.Thread):
             try:
                 if owner == "":
                     handled = self._desk.receive(payload, self.state)
-                    self._turn([_Fact("", event) for event in handled.events], last=False)
+                    if handled.events:
+                        self._turn([_Fact("", event) for event in handled.events], last=False)
                     self._replies.append((peer, handled))
                     continue
                 if owner == "tuner":

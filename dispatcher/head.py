@@ -37,6 +37,7 @@ from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.experiment.updates import apply_update
 from dispatcher.folders import ExperimentFolder, run_folder
 from dispatcher.history import replay
+from dispatcher.known_folders import housed
 from dispatcher.logs import head_log
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.ports import Entry, TunerPort
@@ -66,7 +67,8 @@ def create(config: ExperimentConfig) -> Path:
     """
     if config.seed is None:
         config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
-    folder = ExperimentFolder.make(_home(config), config.experiment_name)
+    config = housed(config)
+    folder = ExperimentFolder.make(config.experiment_working_directory, config.experiment_name)
     if config.training_service.code_snapshot:
         config = _with_code_snapshot(config, folder)
     folder.config.write_text(to_json(config))
@@ -80,13 +82,6 @@ def create(config: ExperimentConfig) -> Path:
     finally:
         journal.close()
     return folder.path
-
-
-def _home(config: ExperimentConfig) -> Path:
-    """The folder of experiments: the file's, else ``BEQUEATH_HOME``, else the default."""
-    told = "experiment_working_directory" in config.model_fields_set
-    home = os.environ.get("BEQUEATH_HOME")
-    return Path(home).expanduser() if home and not told else config.experiment_working_directory
 
 
 def _with_code_snapshot(config: ExperimentConfig, folder: ExperimentFolder) -> ExperimentConfig:
@@ -111,7 +106,7 @@ class Head:
     def __init__(self, folder: Path, *, on_notice: Callable[[Notice], None] | None = None) -> None:
         self._folder = ExperimentFolder(folder.resolve())
         self._on_notice = on_notice or (lambda notice: None)
-        self._notices: queue.SimpleQueue[Notice | None] = queue.SimpleQueue()
+        self._notices: queue.SimpleQueue[Notice] = queue.SimpleQueue()
         self._engine: Engine | None = None
         self._early_stop: e.StopRequested | None = None
         self._config: ExperimentConfig
@@ -335,8 +330,7 @@ class Head:
                 if engine.finished.is_set():
                     return
                 continue
-            if notice is not None:
-                self._tell(notice)
+            self._tell(notice)
             if engine.finished.is_set() and self._notices.empty():
                 return
 
@@ -346,9 +340,7 @@ class Head:
 
     def _pass_on_the_rest(self) -> None:
         while not self._notices.empty():
-            notice = self._notices.get()
-            if notice is not None:
-                self._tell(notice)
+            self._tell(self._notices.get())
 
     def _explain(self, error: BaseException) -> BaseException:
         self._log.error("engine ended", error=repr(error), exc_info=error)

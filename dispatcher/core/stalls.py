@@ -90,8 +90,6 @@ def who_waits(state: State, limit: int = 8) -> str:
             parts.append("…")
             break
         parts.append(_one_wait(state, trial_id))
-    for trial_id in list(state.open)[: max(0, limit - len(parts))]:
-        parts.append(f"request {trial_id} is in generate_parameters")
     return "; ".join(parts)
 
 

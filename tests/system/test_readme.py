@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.experiment.conftest import processes_of
+from tests.support.processes import processes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WANTED = os.environ.get("CI") == "true" or os.environ.get("BEQUEATH_TEST_README") == "1"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,8 +17,8 @@ from dispatcher.control.client import HeadClient
 from dispatcher.core import events as e
 from dispatcher.errors import BequeathError
 from dispatcher.store.journal import SqliteJournal
-from tests.integration.experiment.conftest import processes_of, wait_until
 from tests.support.checker import check_store
+from tests.support.processes import end_processes_of, processes_of, wait_until
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -198,11 +197,7 @@ class User:
             if process.poll() is None:
                 process.kill()
             process.communicate()
-        for left in processes_of(self.folder):
-            try:
-                os.kill(left.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        end_processes_of(self.folder)
 
 
 @pytest.fixture

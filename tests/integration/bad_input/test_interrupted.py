@@ -8,7 +8,7 @@ import pytest
 
 from dispatcher.core import events as e
 from tests.integration.bad_input.conftest import TUNER, User
-from tests.integration.experiment.conftest import processes_of, wait_until
+from tests.support.processes import processes_of, wait_until
 
 INHERITING = TUNER.replace(
     '        return {"n": parameter_id}\n',

@@ -12,7 +12,7 @@ import pytest
 
 from dispatcher.core.model import EndReason
 from tests.integration.bad_input.conftest import TUNER, User
-from tests.integration.experiment.conftest import processes_of, wait_until
+from tests.support.processes import processes_of, wait_until
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from dispatcher.core.model import EndReason
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.trials import metrics
 from tests.integration.bad_input.conftest import User
-from tests.integration.experiment.conftest import wait_until
+from tests.support.processes import wait_until
 
 
 def _stderr(user: User, trial: int) -> str:

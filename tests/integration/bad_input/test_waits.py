@@ -8,7 +8,7 @@ import pytest
 
 from dispatcher.core import events as e
 from tests.integration.bad_input.conftest import User
-from tests.integration.experiment.conftest import wait_until
+from tests.support.processes import wait_until
 
 WAITS = """\
 import threading

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ import pytest
 
 from dispatcher import queries
 from dispatcher.errors import ExperimentNotFound, StoreError
-from tests.integration.experiment.conftest import processes_of
+from tests.support.processes import end_processes_of
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -157,11 +156,7 @@ class Place:
                 process.kill()
             process.communicate()
         if self.kept.is_dir():
-            for left in processes_of(self.kept):
-                try:
-                    os.kill(left.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            end_processes_of(self.kept)
 
 
 @pytest.fixture

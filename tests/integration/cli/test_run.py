@@ -7,7 +7,7 @@ import signal
 
 from dispatcher.cli.exit_codes import ExitCode
 from tests.integration.cli.conftest import Place
-from tests.integration.experiment.conftest import processes_of
+from tests.support.processes import processes_of
 
 
 def _succeeded(place: Place) -> list[int]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from dispatcher.background import start_in_background
@@ -18,30 +14,9 @@ from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head, create
 from dispatcher.notices import Notice
 from dispatcher.store.journal import SqliteJournal
+from tests.support.processes import end_processes_of
 
 CODE = Path(__file__).parent / "code"
-
-
-def processes_of(folder: Path) -> list[psutil.Process]:
-    """Everything that belongs to an experiment: its processes, and the trials below them."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            line = process.cmdline()
-            environment = process.environ().get("BEQUEATH_SESSION", "")
-        except psutil.Error:
-            continue
-        if any(str(folder) in word for word in line) or str(folder) in environment:
-            found.append(process)
-    return found
-
-
-def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:
-    """Look until it holds; a bound on a hang, not a measure of speed."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.02)
 
 
 class Lab:
@@ -98,11 +73,7 @@ class Lab:
     def close(self) -> None:
         """Nothing may be left, whatever the test did."""
         for folder in self.folders:
-            for process in processes_of(folder):
-                try:
-                    os.kill(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            end_processes_of(folder)
 
 
 @pytest.fixture

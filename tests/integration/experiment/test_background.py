@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dispatcher.errors import BequeathError
-from tests.integration.experiment.conftest import Lab, processes_of
+from tests.integration.experiment.conftest import Lab
+from tests.support.processes import processes_of
 
 
 def test_a_tuner_that_cannot_be_built_is_told_to_its_starter(lab: Lab) -> None:

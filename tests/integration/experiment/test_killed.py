@@ -13,8 +13,9 @@ from dispatcher.core import events as e
 from dispatcher.core.model import Phase
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.trials import metrics
-from tests.integration.experiment.conftest import Lab, processes_of, wait_until
+from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
+from tests.support.processes import processes_of, wait_until
 
 
 def _snapshot(folder: Path) -> dict:  # type: ignore[type-arg]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dispatcher.core.model import Phase
 from dispatcher.notices import NoticeKind
-from tests.integration.experiment.conftest import Lab, processes_of
+from tests.integration.experiment.conftest import Lab
+from tests.support.processes import processes_of
 
 
 def test_it_is_named_and_the_lines_that_wait_are_shown(lab: Lab) -> None:

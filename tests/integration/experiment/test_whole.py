@@ -7,8 +7,9 @@ from pathlib import Path
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
 from dispatcher.notices import NoticeKind
-from tests.integration.experiment.conftest import Lab, processes_of
+from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
+from tests.support.processes import processes_of
 
 
 def test_500_trials_with_random_failures_keep_every_promise(lab: Lab, tmp_path: Path) -> None:
