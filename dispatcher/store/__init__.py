@@ -15,8 +15,9 @@ Read ``schema.py`` first (the tables), then ``journal.py`` (what a batch costs).
 
 from __future__ import annotations
 
+from dispatcher.store.faults import Superseded
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 
-__all__ = ["Leadership", "SqliteJournal", "SqliteWeightsLedger"]
+__all__ = ["Leadership", "SqliteJournal", "SqliteWeightsLedger", "Superseded"]

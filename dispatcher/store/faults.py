@@ -55,6 +55,10 @@ class DamagedStore(StoreError):
     """Raised when what is read from the store cannot have been written by bequeath."""
 
 
+class Superseded(StoreError):
+    """Raised when a head with a greater epoch has taken the lead: this one may write no more."""
+
+
 def store_error(error: sqlite3.Error, where: str) -> StoreError:
     """The error to raise in place of SQLite's own."""
     code = getattr(error, "sqlite_errorcode", None)

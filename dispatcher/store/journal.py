@@ -26,7 +26,7 @@ from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import Entry, JournalRow, Snapshot
 from dispatcher.store import statements
 from dispatcher.store.connection import connect_writer, raw_of
-from dispatcher.store.faults import DamagedStore, store_error
+from dispatcher.store.faults import DamagedStore, Superseded, store_error
 from dispatcher.store.filesystem import refuse_network_filesystem
 from dispatcher.store.migrate import bring_up_to_date
 from dispatcher.store.trial_rows import Row, write_rows
@@ -48,6 +48,8 @@ _BEYOND_ALL: Final = (1 << 63) - 1
 # Rows fetched at a time while the journal is read back.
 _ROWS_AT_ONCE: Final = 512
 
+_EPOCH: Final = "SELECT value FROM meta WHERE key = 'epoch'"
+
 # Counted metrics of attempts that run, each beside the newest of its attempt. Final metrics
 # are left out: they are in the journal, and are no intermediate results.
 _LAST_SEQUENCES: Final = """
@@ -66,24 +68,31 @@ class SqliteJournal:
     :class:`~dispatcher.store.leadership.Leadership`'s business.
     """
 
-    def __init__(self, path: Path, connection: Connection) -> None:
+    def __init__(self, path: Path, connection: Connection, epoch: int | None = None) -> None:
         self._path = path
         self._connection = connection
         self._raw = raw_of(connection)
+        self._epoch = epoch
         self._durable = True  # as connect_writer leaves it
         newest = self._raw.execute("SELECT coalesce(max(n), 0) FROM journal").fetchone()
         self._last = int(newest[0])
 
     @classmethod
-    def open(cls, path: Path, *, allow_network: bool | None = None) -> Self:
+    def open(
+        cls, path: Path, *, allow_network: bool | None = None, epoch: int | None = None
+    ) -> Self:
         """Open the store for writing; make it if it is missing, migrate it if it is older.
 
         Args:
             path: the file; its folder exists.
             allow_network: take a network file system all the same; by default what the
                 environment says, see :mod:`dispatcher.store.filesystem`.
+            epoch: the number of the head that opens it. It is written down, and from then on
+                a head with a smaller one can commit nothing: the fence that holds when an
+                older head was only believed dead. None for those who do not lead.
 
         Raises:
+            Superseded: a head with a greater epoch has opened it.
             StoreError: it lies on a network file system, was made by a newer bequeath, is
                 damaged, or cannot be opened.
         """
@@ -94,7 +103,10 @@ class SqliteJournal:
             raise store_error(error, str(path)) from error
         try:
             bring_up_to_date(connection, path)
-            return cls(path, connection)
+            journal = cls(path, connection, epoch)
+            if epoch is not None:
+                journal.set_meta("epoch", str(epoch))
+            return journal
         except sqlite3.Error as error:
             connection.close()
             raise store_error(error, str(path)) from error
@@ -128,7 +140,7 @@ class SqliteJournal:
         raw = self._raw
         try:
             self._set_durable(durable)
-            raw.execute("BEGIN IMMEDIATE")
+            self._begin()
             if journal_rows:
                 raw.executemany(statements.INSERT_JOURNAL, journal_rows)
             if metric_rows:
@@ -189,7 +201,7 @@ class SqliteJournal:
         raw = self._raw
         try:
             self._set_durable(True)
-            raw.execute("BEGIN IMMEDIATE")
+            self._begin()
             raw.execute("INSERT OR REPLACE INTO snapshots (n, state) VALUES (?, ?)", snapshot)
             raw.execute(
                 "DELETE FROM snapshots WHERE n NOT IN "
@@ -227,7 +239,7 @@ class SqliteJournal:
     def _set_metas(self, pairs: list[tuple[str, str]]) -> None:
         try:
             self._set_durable(True)
-            self._raw.execute("BEGIN IMMEDIATE")
+            self._begin()
             self._raw.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", pairs)
             self._raw.execute("COMMIT")
         except sqlite3.Error as error:
@@ -252,6 +264,21 @@ class SqliteJournal:
             pass  # tidying up only: all that was committed is in the log, and is read from there
         finally:
             self._connection.close()
+
+    def _begin(self) -> None:
+        """Take the write lock, and look whether we may still write: asked under the lock, so
+        that no head can have taken over between the question and our commit."""
+        self._raw.execute("BEGIN IMMEDIATE")
+        if self._epoch is None:
+            return
+        row = self._raw.execute(_EPOCH).fetchone()
+        if row is not None and int(row[0]) > self._epoch:
+            self._raw.execute("ROLLBACK")
+            raise Superseded(
+                f"head {row[0]} leads this experiment now, so head {self._epoch} may write no more",
+                hint="this head ends; 'bequeath status' shows the one that leads",
+                where=str(self._path),
+            )
 
     def _set_durable(self, durable: bool) -> None:
         """FULL waits for the disk at each commit, NORMAL does not. Must precede ``BEGIN``:
