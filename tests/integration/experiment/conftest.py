@@ -26,18 +26,21 @@ class Lab:
         self.base = base
         self.folders: list[Path] = []
 
-    def create(self, tuner: str = "Inheriting", function: str = "train", **keys: Any) -> Path:
-        """An experiment with the tuner and trial of ``code/evolving.py``."""
+    def create(
+        self, tuner: str | dict[str, Any] = "Inheriting", function: str = "train", **keys: Any
+    ) -> Path:
+        """An experiment with the trial of ``code/evolving.py``, and a tuner of it or by section."""
         arguments = keys.pop("args", {})
         reuse = keys.pop("reuse", "inProcess")
+        own = {
+            "className": f"evolving:{tuner}",
+            "codeDirectory": str(CODE),
+            "classArgs": arguments,
+        }
         values = {
             "experimentName": "lab",
             "experimentWorkingDirectory": str(self.base),
-            "tuner": {
-                "className": f"evolving:{tuner}",
-                "codeDirectory": str(CODE),
-                "classArgs": arguments,
-            },
+            "tuner": tuner if isinstance(tuner, dict) else own,
             "trialFunction": f"evolving:{function}",
             "trialCodeDirectory": str(CODE),
             "trialConcurrency": 2,

@@ -1,0 +1,27 @@
+"""A trial whose result follows from its parameters alone, and a tuner that keeps no state."""
+
+import time
+
+import numpy as np
+
+from tuners import RegularizedEvolutionTuner
+
+
+class Forgetful(RegularizedEvolutionTuner):
+    """The same search; a restarted one has to be rebuilt from its calls."""
+
+    def state(self):
+        return None
+
+
+def score(parameters):
+    """Peak at x = 0.3, wide = 4; long enough to be caught in the middle."""
+    import trial_runtime as bq
+
+    time.sleep(0.05)
+    generation = np.zeros(1)
+    if "restore_path" in parameters:
+        bq.load_weights(into={"generation": generation})
+    if "save_path" in parameters:
+        bq.save_weights({"generation": generation + 1})
+    return -abs(parameters["x"] - 0.3) - abs(parameters["wide"] - 4) / 10

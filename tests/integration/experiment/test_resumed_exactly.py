@@ -1,0 +1,100 @@
+"""A search that was killed in the middle proposes what it would have proposed without.
+
+Each tuner runs once undisturbed and once with SIGKILL for its head, twice, and for its tuner
+host; what was proposed under each number must be the same. The serial form of evolution is
+used: its answers do not depend on which of two trials happened to be faster.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dispatcher.control.client import HeadClient
+from dispatcher.core import events as e
+from dispatcher.core.model import Phase
+from tests.integration.experiment.conftest import CODE, Lab
+from tests.support.checker import check_store
+from tests.support.processes import processes_of, wait_until
+
+TRIALS = 24
+EVOLUTION = {"population_size": 6, "sample_size": 3, "asynchronous": False}
+TUNERS: dict[str, dict[str, Any]] = {
+    "random": {"name": "Random", "classArgs": {"seed": 5}},
+    "grid": {"name": "GridSearch"},
+    "evolution": {"name": "RegularizedEvolution", "classArgs": {"seed": 5, **EVOLUTION}},
+    "evolution without state()": {
+        "className": "scored:Forgetful",
+        "codeDirectory": str(CODE),
+        "classArgs": {"seed": 5, **EVOLUTION},
+    },
+}
+SPACE = {
+    "x": {"_type": "quniform", "_value": [0, 1, 0.05]},
+    "wide": {"_type": "choice", "_value": [1, 2, 4, 8]},
+}
+
+
+def _create(lab: Lab, tuner: str) -> Path:
+    return lab.create(
+        tuner=TUNERS[tuner],
+        trialFunction="scored:score",
+        searchSpace=SPACE,
+        maxTrialNumber=TRIALS,
+        headGrace=60,
+        lookahead=4,
+    )
+
+
+def _proposals(lab: Lab, folder: Path) -> dict[int, Any]:
+    return {
+        event.trial: json.loads(event.parameters)
+        for event in lab.rows(folder)
+        if isinstance(event, e.Proposed)
+    }
+
+
+def _ended(folder: Path) -> int:
+    try:
+        with HeadClient(folder) as head:
+            return int(head.ask("snapshot")["ended"])
+    except Exception:  # noqa: BLE001 - no head at this moment
+        return -1
+
+
+def _kill(process: psutil.Process) -> None:
+    process.send_signal(signal.SIGKILL)
+    wait_until(lambda: not _alive(process), "the killed process is gone")
+
+
+def _alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize("tuner", TUNERS)
+def test_a_killed_search_proposes_what_it_would_have(lab: Lab, tuner: str) -> None:
+    undisturbed = _create(lab, tuner)
+    phase, notices = lab.run(undisturbed)
+    assert phase is Phase.COMPLETED, notices
+
+    disturbed = _create(lab, tuner)
+    first, second, third = sorted(random.Random(tuner).sample(range(2, TRIALS - 6), 3))
+    head = lab.start(disturbed)
+    wait_until(lambda: _ended(disturbed) >= first, f"{first} trials over")
+    _kill(psutil.Process(head))
+    head = lab.start(disturbed)
+    wait_until(lambda: _ended(disturbed) >= second, f"{second} trials over")
+    (host,) = (p for p in processes_of(disturbed) if "dispatcher.tuner_host" in p.cmdline())
+    _kill(host)
+    wait_until(lambda: _ended(disturbed) >= third, f"{third} trials over")
+    _kill(psutil.Process(head))
+    phase, notices = lab.run(disturbed)
+    assert phase is Phase.COMPLETED, notices
+    assert check_store(disturbed / "journal.sqlite") == []
+    assert _proposals(lab, disturbed) == _proposals(lab, undisturbed)
