@@ -17,7 +17,7 @@ from dispatcher.core.gates import delivery_of
 from dispatcher.core.model import OVER, AttemptState, Phase, State
 from dispatcher.core.moves import asks
 from dispatcher.core.settings import HOST_RESTARTS_IN_A_ROW, Settings
-from dispatcher.core.transitions import attempt, request, user, weights
+from dispatcher.core.transitions import attempt, request, user, weights, worker
 from dispatcher.core.transitions.attempt import start_of, stop_of
 from dispatcher.errors import InvalidTransition
 
@@ -130,9 +130,13 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
         case e.TunerHostLost():
             _tuner_host_lost(state, event, out)
         case e.WorkerJoined():
-            attempt.worker_joined(state, event, out)
+            worker.worker_joined(state, event, out)
         case e.WorkerLost():
-            attempt.worker_lost(state, event, out)
+            worker.worker_lost(state, event, out)
+        case e.WorkerSuspect():
+            counted = worker.worker_suspect(state, event)
+        case e.WorkerHeard():
+            counted = worker.worker_heard(state, event)
         case e.RemovalAnnounced():
             weights.removal_announced(state, event, out)
         case e.TrialSubmitted():
@@ -190,11 +194,11 @@ def outstanding(state: State) -> list[Action]:
     """What should be under way in this state: restart is to replay, then to carry this out."""
     out: list[Action] = []
     out.extend(_outstanding_tuner(state) if state.host_ready else [LaunchTuner()])
-    for worker in state.workers.values():
-        if not worker.alive:
-            out.append(LaunchWorker(worker.id))
+    for known in state.workers.values():
+        if not known.alive:
+            out.append(LaunchWorker(known.id))
             continue
-        for trial_id in sorted(worker.running):
+        for trial_id in sorted(known.running):
             trial = state.trials[trial_id]
             if trial.attempt_state is AttemptState.STARTING:
                 out.append(start_of(state, trial))

@@ -206,6 +206,22 @@ class WorkerLost:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerSuspect:
+    """A worker that was alive has been silent for ``silent_s``. What it runs goes on; nothing
+    new is placed there until it is heard of, or lost."""
+
+    worker: WorkerId
+    silent_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerHeard:
+    """A suspect worker speaks again, and nothing of it was lost."""
+
+    worker: WorkerId
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptStarted:
     """The attempt's process is there."""
 
@@ -309,6 +325,8 @@ Event: TypeAlias = (
     | TunerStateTaken
     | WorkerJoined
     | WorkerLost
+    | WorkerSuspect
+    | WorkerHeard
     | AttemptStarted
     | MetricReported
     | FinalReported

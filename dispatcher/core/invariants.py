@@ -13,6 +13,9 @@ def check(state: State) -> None:
     _waits(state)
     on_workers = [t for w in state.workers.values() for t in w.running]
     _must(sorted(on_workers) == sorted(state.running), "workers and running trials differ")
+    for worker in state.workers.values():
+        silent = worker.suspect_since is not None
+        _must(worker.alive or not silent, f"{worker.id} is suspect and lost at once")
     for path, owner in state.claims.items():
         _must(state.trials[owner].save_path == path, f"{path!r} is claimed for trial {owner}")
     from_tuner = 0

@@ -184,7 +184,13 @@ class Worker:
     slots: int
     alive: bool = True
     losses: int = 0  # in a row, without a hello in between
+    suspect_since: float | None = None  # silent, and not given up yet: since its last word
     running: set[TrialId] = field(default_factory=set)
+
+    @property
+    def usable(self) -> bool:
+        """Whether new attempts may go there, free slots aside."""
+        return self.alive and self.suspect_since is None
 
 
 @dataclass(slots=True)

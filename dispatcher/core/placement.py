@@ -12,7 +12,7 @@ def free_worker(state: State) -> Worker | None:
         return None
     best: Worker | None = None
     for worker in state.workers.values():
-        if not worker.alive or len(worker.running) >= worker.slots:
+        if not worker.usable or len(worker.running) >= worker.slots:
             continue
         if best is None or _key(worker) < _key(best):
             best = worker

@@ -20,6 +20,7 @@ class Cause(StrEnum):
     STALLED = "nothing can move"
     TUNER_NOT_READY = "the tuner is not ready"
     WORKER_LOST = "no worker is there"
+    WORKER_SUSPECT = "every worker is silent"
     BACKOFF = "waiting before another attempt"
     ALL_PROPOSED = "every trial has been proposed"
     ABANDONED = "requests failed with their parents"
@@ -55,6 +56,8 @@ def why(state: State, now: float) -> Explanation:
         if not any(w.alive for w in state.workers.values()):
             text = f"{len(state.queued)} trials are queued, and no worker is there to run them"
             return _because(Cause.WORKER_LOST, text)
+        if not any(w.usable for w in state.workers.values()):
+            return _because(Cause.WORKER_SUSPECT, _silent(state, now))
         return _because(Cause.STARTING, f"{len(state.queued)} trials wait for a free worker slot")
     if not state.host_ready:
         return _because(Cause.TUNER_NOT_READY, "the tuner's process is starting")
@@ -100,6 +103,15 @@ def _idle(state: State, now: float) -> Explanation:
     if limit is not None and state.submitted >= limit:
         return _because(Cause.ALL_PROPOSED, f"all {limit} trials were proposed, the last ones run")
     return _because(Cause.STARTING, "the next trial is being prepared")
+
+
+def _silent(state: State, now: float) -> str:
+    silent = [(w.suspect_since, w.id) for w in state.workers.values() if w.suspect_since]
+    since, name = min(silent)
+    return (
+        f"{len(state.queued)} trials are queued, and worker {name} has been silent for "
+        f"{now - since:.0f} s; no attempt is started there until it is heard of, or lost"
+    )
 
 
 def _because(cause: Cause, text: str) -> Explanation:

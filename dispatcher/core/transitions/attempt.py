@@ -1,60 +1,11 @@
-"""What agents say: workers that come and go, attempts and their reports."""
+"""What agents say of attempts: they start, report, end, and are tried again."""
 
 from dispatcher.core import events as e
-from dispatcher.core.actions import Action, LaunchWorker, StartAttempt, StopAttempt
+from dispatcher.core.actions import Action, StartAttempt, StopAttempt
 from dispatcher.core.endings import backoff_s, conclude, retries
 from dispatcher.core.gates import deliver
-from dispatcher.core.model import AttemptState, EndReason, Phase, State, Trial, TrialState, Worker
+from dispatcher.core.model import AttemptState, EndReason, State, Trial, TrialState, Worker
 from dispatcher.core.moves import move
-from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
-
-
-def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> None:
-    """An agent said what it holds: what else we believed to be there is lost, what we no
-    longer want is stopped, what we asked for and it never got is asked for again."""
-    worker = state.workers.get(event.worker)
-    if worker is None:
-        worker = state.workers[event.worker] = Worker(event.worker, event.slots)
-    worker.slots = event.slots
-    worker.alive = True
-    worker.losses = 0
-    held = set(event.holds)
-    for trial_id in sorted(worker.running):
-        trial = state.trials[trial_id]
-        if (trial_id, trial.attempt) in held:
-            if trial.attempt_state is AttemptState.STOPPING:
-                out.append(stop_of(state, trial))  # it may never have heard of it
-        elif trial.attempt_state is AttemptState.STARTING:
-            out.append(start_of(state, trial))
-        else:
-            attempt_over(state, trial, EndReason.LOST, out)
-    for trial_id, number in event.holds:
-        held_trial = state.trials.get(trial_id)
-        if (
-            held_trial is None
-            or held_trial.state is not TrialState.RUNNING
-            or held_trial.attempt != number
-        ):
-            out.append(StopAttempt(event.worker, trial_id, number, EndReason.SHUTDOWN, 0.0))
-
-
-def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
-    """All its attempts are lost; none of that counts against the trials."""
-    worker = state.workers.get(event.worker)
-    if worker is None:
-        worker = state.workers[event.worker] = Worker(event.worker, 0)
-    worker.alive = False
-    worker.losses += 1
-    for trial_id in sorted(worker.running):
-        attempt_over(state, state.trials[trial_id], EndReason.LOST, out)
-    if state.phase not in (Phase.RUNNING, Phase.DRAINING):
-        return
-    if worker.losses >= WORKER_LOSSES_IN_A_ROW:
-        state.phase = Phase.DRAINING
-        state.over_phase = Phase.FAILED
-        state.phase_reason = f"worker {worker.id} cannot be kept alive: {event.reason}"
-    else:
-        out.append(LaunchWorker(event.worker))
 
 
 def start_attempt(state: State, trial: Trial, worker: Worker, out: list[Action]) -> None:

@@ -95,6 +95,7 @@ def head_started(state: State, event: e.HeadStarted) -> None:
     host_gone(state)
     for worker in state.workers.values():
         worker.alive = False
+        worker.suspect_since = None
         worker.losses = 0
     for trial_id in state.running:
         trial = state.trials[trial_id]

@@ -189,6 +189,33 @@ def test_an_agent_lost_again_and_again_ends_the_experiment() -> None:
     assert not of_kind(actions, a.LaunchWorker)
 
 
+def test_nothing_new_goes_to_a_silent_worker_and_what_it_runs_goes_on() -> None:
+    scene = Scene(slots=2)
+    scene.propose(0)
+    scene.say(e.WorkerSuspect(HOST, 31.0))
+    assert not of_kind(scene.propose(1), a.StartAttempt)
+    assert scene.trial(0).state is TrialState.RUNNING
+    (start,) = of_kind(scene.say(e.WorkerHeard(HOST)), a.StartAttempt)
+    assert start.trial == 1
+    scene.assert_replays()
+
+
+def test_silence_ends_with_a_hello_or_a_loss_and_is_told_once() -> None:
+    scene = Scene(slots=1)
+    for over in (e.WorkerJoined(HOST, 1), e.WorkerLost(HOST, "gone")):
+        scene.say(e.WorkerSuspect(HOST, 31.0))
+        scene.say(e.WorkerSuspect(HOST, 32.0))
+        assert not scene.counted
+        scene.say(over)
+        assert scene.state.workers[HOST].suspect_since is None
+        scene.say(e.WorkerHeard(HOST))
+        assert not scene.counted
+    scene.say(e.WorkerSuspect(HOST, 31.0))
+    assert not scene.counted  # nobody is there to be suspected
+    scene.say(e.WorkerSuspect(WorkerId("nobody"), 31.0))
+    assert not scene.counted
+
+
 def test_the_emptiest_worker_gets_the_next_and_the_limit_holds_over_all() -> None:
     scene = Scene(slots=3)
     scene.say(e.WorkerJoined(WorkerId("other"), 2))

@@ -174,6 +174,10 @@ class Core(RuleBasedStateMachine):
     def lose(self, worker: WorkerId) -> None:
         self.say(e.WorkerLost(worker, "gone"))
 
+    @rule(worker=st.sampled_from(WORKERS), heard=st.booleans())
+    def fall_silent(self, worker: WorkerId, heard: bool) -> None:
+        self.say(e.WorkerHeard(worker) if heard else e.WorkerSuspect(worker, 30.0))
+
     @precondition(lambda self: self.scene.state.running)
     @rule(
         number=PICK, seq=st.integers(1, 9), what=st.sampled_from(["started", "metric", "weights"])

@@ -52,6 +52,13 @@ def _worker_away() -> Scene:
     return scene
 
 
+def _worker_silent() -> Scene:
+    scene = Scene()
+    scene.say(e.WorkerSuspect(HOST, 30.0))
+    scene.propose(0)
+    return scene
+
+
 def _backoff() -> Scene:
     scene = _busy()
     scene.exit(0, EndReason.FAILED)
@@ -117,6 +124,7 @@ SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.STALLED: (_stalled, "nothing can move any more: request 0 stands still"),
     Cause.TUNER_NOT_READY: (_host_away, "the tuner's process is starting"),
     Cause.WORKER_LOST: (_worker_away, "1 trials are queued, and no worker is there"),
+    Cause.WORKER_SUSPECT: (_worker_silent, "1 trials are queued, and worker local has been silent"),
     Cause.BACKOFF: (_backoff, "trial 0 starts its next attempt in 1 s"),
     Cause.ALL_PROPOSED: (_all_proposed, "all 1 trials were proposed"),
     Cause.NOT_NOW: (_not_now, "the tuner said 'not now' to request 1"),

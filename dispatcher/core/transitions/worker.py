@@ -1,0 +1,75 @@
+"""Workers that come and go, fall silent and are heard again."""
+
+from dispatcher.core import events as e
+from dispatcher.core.actions import Action, LaunchWorker, StopAttempt
+from dispatcher.core.model import AttemptState, EndReason, Phase, State, TrialState, Worker
+from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
+from dispatcher.core.transitions.attempt import attempt_over, start_of, stop_of
+
+
+def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> None:
+    """An agent said what it holds: what else we believed to be there is lost, what we no
+    longer want is stopped, what we asked for and it never got is asked for again."""
+    worker = state.workers.get(event.worker)
+    if worker is None:
+        worker = state.workers[event.worker] = Worker(event.worker, event.slots)
+    worker.slots = event.slots
+    worker.alive = True
+    worker.losses = 0
+    worker.suspect_since = None
+    held = set(event.holds)
+    for trial_id in sorted(worker.running):
+        trial = state.trials[trial_id]
+        if (trial_id, trial.attempt) in held:
+            if trial.attempt_state is AttemptState.STOPPING:
+                out.append(stop_of(state, trial))  # it may never have heard of it
+        elif trial.attempt_state is AttemptState.STARTING:
+            out.append(start_of(state, trial))
+        else:
+            attempt_over(state, trial, EndReason.LOST, out)
+    for trial_id, number in event.holds:
+        held_trial = state.trials.get(trial_id)
+        if (
+            held_trial is None
+            or held_trial.state is not TrialState.RUNNING
+            or held_trial.attempt != number
+        ):
+            out.append(StopAttempt(event.worker, trial_id, number, EndReason.SHUTDOWN, 0.0))
+
+
+def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
+    """All its attempts are lost; none of that counts against the trials."""
+    worker = state.workers.get(event.worker)
+    if worker is None:
+        worker = state.workers[event.worker] = Worker(event.worker, 0)
+    worker.alive = False
+    worker.suspect_since = None
+    worker.losses += 1
+    for trial_id in sorted(worker.running):
+        attempt_over(state, state.trials[trial_id], EndReason.LOST, out)
+    if state.phase not in (Phase.RUNNING, Phase.DRAINING):
+        return
+    if worker.losses >= WORKER_LOSSES_IN_A_ROW:
+        state.phase = Phase.DRAINING
+        state.over_phase = Phase.FAILED
+        state.phase_reason = f"worker {worker.id} cannot be kept alive: {event.reason}"
+    else:
+        out.append(LaunchWorker(event.worker))
+
+
+def worker_suspect(state: State, event: e.WorkerSuspect) -> bool:
+    """Silence is no loss yet: what runs there goes on, nothing is added to it."""
+    worker = state.workers.get(event.worker)
+    if worker is None or not worker.usable:
+        return False
+    worker.suspect_since = state.now - event.silent_s
+    return True
+
+
+def worker_heard(state: State, event: e.WorkerHeard) -> bool:
+    """It was only silent."""
+    worker = state.workers.get(event.worker)
+    if worker is None or worker.suspect_since is None:
+        return False
+    worker.suspect_since = None
+    return True
