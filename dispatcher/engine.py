@@ -23,6 +23,7 @@ from dispatcher.core import events as e
 from dispatcher.core.model import OVER
 from dispatcher.errors import InvalidTransition, PassingBackendError, ProtocolError
 from dispatcher.ports import Backend, Entry, Journal, Snapshot, TunerPort
+from trial_runtime.failpoints import failpoint
 
 #: Facts applied in one transaction: larger batches would delay the acknowledgement of their
 #: first fact for more than they save.
@@ -93,6 +94,7 @@ class Engine(threading.Thread):
         row: int = 0,
         debug: bool = False,
         clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(name="engine", daemon=True)
         self.state = state
@@ -107,6 +109,7 @@ class Engine(threading.Thread):
         self._row = row  # number of the newest journal row
         self._debug = debug
         self._clock = clock
+        self._monotonic = monotonic
         # A SimpleQueue may be used in a signal handler; a Queue's lock may not.
         self._inbox: queue.SimpleQueue[e.Event] = queue.SimpleQueue()
         self._replies: list[tuple[bytes, Handled]] = []
@@ -144,12 +147,12 @@ class Engine(threading.Thread):
         self._perform(actions)
 
     def _loop(self) -> None:
-        next_check = time.monotonic()
+        next_check = self._monotonic()
         while self.state.phase not in OVER and not self._abandon:
             wait_s = 0.0 if self._of_tuner else self._timeout(next_check)
             facts = self._collect(self._router.poll(wait_s))
-            if time.monotonic() >= next_check:
-                next_check = time.monotonic() + CHECK_EVERY_S
+            if self._monotonic() >= next_check:
+                next_check = self._monotonic() + CHECK_EVERY_S
                 facts.extend(_Fact("", event) for event in self._check_peers())
             for _ in range(min(len(self._of_tuner), TUNER_SLICE)):
                 facts.append(self._of_tuner.popleft())
@@ -169,7 +172,7 @@ class Engine(threading.Thread):
     def _timeout(self, next_check: float) -> float:
         if self.state.dirty:
             return 0.0
-        timeout = next_check - time.monotonic()
+        timeout = next_check - self._monotonic()
         due = next_deadline(self.state)
         if due is not None:
             timeout = min(timeout, due - self._clock())
@@ -235,14 +238,18 @@ class Engine(threading.Thread):
             if self._debug:
                 check(state)
         before = self._row
+        failpoint("engine.batch.applied")
         self._commit(entries, durable=durable)
+        failpoint("engine.batch.committed")
         for position, text in snapshots:
             kept = sum(not isinstance(x.event, e.NOT_JOURNALLED) for x in entries[:position])
             self._journal.save_snapshot(Snapshot(before + kept, text))
+            failpoint("engine.snapshot.kept")
         if last:
             for name in self._heard:
                 self._backends[name].acknowledge()
             self._heard.clear()
+        failpoint("engine.batch.acknowledged")
         self._perform(actions)
 
     def _commit(self, entries: list[Entry], *, durable: bool) -> None:
@@ -271,8 +278,10 @@ class Engine(threading.Thread):
             else:
                 self._watcher.act(action)
         self._tuner.flush()
+        failpoint("engine.tuner.told")
         for backend in self._backends.values():
             backend.flush()
+        failpoint("engine.actions.sent")
 
     def _backend_of(self, worker: str) -> Backend:
         """Workers are called ``<backend>`` or ``<backend>/<host>``."""

@@ -22,6 +22,7 @@ import zmq
 
 from dispatcher.backends.local.driver import LocalBackend
 from dispatcher.channel import CurveKeys, Router, RouterLink
+from dispatcher.clock import SteadyClock
 from dispatcher.control.client import RunFile
 from dispatcher.control.desk import Desk
 from dispatcher.core import State, apply, check, outstanding
@@ -49,6 +50,7 @@ from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.wiring import agent_config, settings_of, tuner_host_config, weights_root
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.failpoints import failpoint
 from trial_runtime.weights.paths import resolve_in_root
 
 LOCAL = WorkerId("local")
@@ -71,16 +73,20 @@ def create(config: ExperimentConfig) -> Path:
     folder = ExperimentFolder.make(config.experiment_working_directory, config.experiment_name)
     if config.training_service.code_snapshot:
         config = _with_code_snapshot(config, folder)
+    failpoint("create.folder.made")
     folder.config.write_text(to_json(config))
+    failpoint("create.config.written")
     weights_root(config, folder).mkdir(parents=True, exist_ok=True)
     journal = SqliteJournal.open(folder.journal)
     try:
         journal.set_meta("experiment", folder.id)
+        failpoint("create.journal.made")
         journal.append(
             [Entry(time.time(), e.ExperimentCreated(settings_of(config)))], (), durable=True
         )
     finally:
         journal.close()
+    failpoint("create.experiment.journalled")
     return folder.path
 
 
@@ -143,11 +149,13 @@ class Head:
             state, row = replay(journal)
             check(state)
             row = self._begin_epoch(journal, state, lead.epoch)
+            failpoint("head.epoch.journalled")
             if state.phase in OVER:
                 self._notify(Notice(NoticeKind.FINISHED, state.phase_reason))
             else:
                 self._lead(stack, journal, state, row, lead.epoch)
             journal.record_end(lead.epoch, state.phase, state.phase_reason)
+            failpoint("head.end.recorded")
             self._pass_on_the_rest()
             return state.phase
 
@@ -197,16 +205,18 @@ class Head:
             self._tuner_driver(router, endpoints["tuner"], epoch), journal, self._folder.restore
         )
         backend = self._local_backend(router, endpoints["agent"], epoch, sockets)
+        clock = SteadyClock(state.now)
         engine = Engine(
             state,
             journal,
             router,
             tuner,
             {LOCAL: backend},
-            Desk(self._admit, self._update),
+            Desk(self._admit, self._update, clock),
             _Watcher(self, retention),
             row=row,
             debug=self._config.debug,
+            clock=clock,
         )
         self._engine = engine
         RunFile(os.getpid(), control_address, token, epoch, time.time(), str(sockets)).write(
@@ -219,7 +229,9 @@ class Head:
             engine.post(self._early_stop)
         self._notify(Notice(NoticeKind.STARTED, f"head {epoch} of {self._folder.id}"))
         try:
+            failpoint("head.run_file.written")
             engine.begin(actions)
+            failpoint("head.outstanding.performed")
             engine.start()
             retention.start()
             self._pass_on_notices(engine)
@@ -236,11 +248,14 @@ class Head:
         acknowledgements still leave."""
         engine.abandon()
         engine.join(timeout=30.0)
+        failpoint("head.engine.over")
         tuner.close(TUNER_EXIT_S)
+        failpoint("head.tuner.closed")
         backend.close(
             leave_running=engine.error is not None,
             deadline_s=AGENT_EXIT_S + self._config.trial_stop_grace,
         )
+        failpoint("head.agent.closed")
         (self._folder.path / "run.json").unlink(missing_ok=True)
 
     def _endpoints(self, router: Router, ipc: str) -> dict[str, Endpoint]:
