@@ -12,7 +12,7 @@ TORCH_ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint bench docs simulate clean help
+.PHONY: demo test lint bench docs simulate enable clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -54,6 +54,9 @@ docs: $(VENV)/.dev  ## regenerate the reference pages
 
 simulate: $(VENV)/.dev  ## more seeds of the simulation: make simulate SEEDS=10000 FIRST_SEED=0
 	SIM_SEEDS=$(or $(SEEDS),1000) SIM_FIRST_SEED=$(or $(FIRST_SEED),0) $(BIN)/python -m pytest -q tests/sim
+
+enable:  ## as root, once: install what the system tests need; no service is started
+	tests/system/enable.sh
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
