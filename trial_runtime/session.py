@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -73,7 +72,6 @@ def current() -> Session:
         path = os.environ.get(SESSION_VARIABLE)
         if path:
             adopt(AgentSession(read_session(path)))
-            atexit.register(settle)
         else:
             from trial_runtime.by_hand import ByHandSession
 
@@ -86,9 +84,3 @@ def adopt(session: Session | None) -> None:
     """Make this the session of the process (runners of functions; None forgets the last)."""
     global _current
     _current = session
-
-
-def settle() -> None:
-    """Wait until all reports of this process are with the agent; leaves the exit status alone."""
-    if isinstance(_current, AgentSession):
-        _current.link.settle()

@@ -63,10 +63,6 @@ class Published(Message, frozen=True, tag="w"):
     nbytes: int
 
 
-class Bye(Message, frozen=True, tag="b"):
-    """This process will say no more."""
-
-
 class Done(Message, frozen=True, tag="d"):
     """A warm worker's function returned or raised. ``code`` is what the exit status would be;
     ``spent``: the worker should be replaced."""
@@ -79,7 +75,7 @@ class Done(Message, frozen=True, tag="d"):
     spent: bool = False
 
 
-FromTrial: TypeAlias = Attach | Heeding | Metric | Final | Published | Bye | Done
+FromTrial: TypeAlias = Attach | Heeding | Metric | Final | Published | Done
 
 
 # -- agent → trial -------------------------------------------------------------------------

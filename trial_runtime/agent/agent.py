@@ -66,7 +66,7 @@ class Agent:
         self._helper = Helper()
         self._memory = OutOfMemoryWatch()
         self._outbox = Outbox(config.spool_path)
-        self._door = Door(self._context, config.run_folder, config.worker)
+        self._door = Door(config.run_folder, config.worker)
         self._children = ChildWatch(self._watch)
         self._outputs = Outputs(config.trial, self._watch)
         self._base_environment = base_environment(config)
@@ -115,7 +115,7 @@ class Agent:
         if head & _IN:
             self._obey(self._head.receive())
         # Trials before exits: what a process said counts before that it is gone.
-        if self._door.socket in ready:
+        if self._door.fileno() in ready:
             self._hear()
         if self._watch.fileno() in ready:
             self._watch.dispatch()
@@ -167,10 +167,10 @@ class Agent:
     def _listen(self, wanted: bool) -> None:
         """While the outbox is full trials are not listened to, so that their reports wait."""
         if wanted and not self._listening:
-            self._poller.register(self._door.socket, zmq.POLLIN)
+            self._poller.register(self._door.fileno(), zmq.POLLIN)
         elif self._listening and not wanted:
             _log.warning("the outbox is full: trials wait until the head acknowledges")
-            self._poller.unregister(self._door.socket)
+            self._poller.unregister(self._door.fileno())
         self._listening = wanted
 
     # -- time ------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ class Exit:
     cpu_s: float = 0.0
     out_of_memory: bool = False
     lost: bool = False  # nobody saw how: what ran it is gone
+    returned: bool = False  # a function of a warm worker came back: nothing is gone
 
 
 @dataclass(slots=True, eq=False)
@@ -46,7 +47,6 @@ class Attempt:
     published: bool = False
     heeding: bool = False
     attached: bool = False  # a process of it has opened a connection
-    settled: bool = True  # nothing can be under way from it to us
     stop_reason: str | None = None
     started_at: float = 0.0
     exit: Exit | None = None

@@ -31,9 +31,6 @@ from trial_runtime.agent.timers import Timers
 if TYPE_CHECKING:
     from trial_runtime.weights.plain import PublishedDigest
 
-#: How long the last messages of a process that died without a word may take to arrive.
-LAST_WORDS_S = 0.05
-
 #: A trial that asks ``should_stop`` has this part of its grace before the signal comes.
 HEEDING_PART = 0.5
 
@@ -127,14 +124,13 @@ class Attempts:
                     continue
                 attempt.metrics += 1
                 attempt.seq += 1
-                attempt.settled = False
                 add(
                     wire.MetricRelayed(start.trial, start.attempt, attempt.seq, message.value),  # type: ignore[union-attr]
                     urgent=False,
                 )
             elif isinstance(message, wire.Final):
                 attempt.seq += 1
-                at_once = attempt.settled = True
+                at_once = True
                 add(
                     wire.FinalRelayed(start.trial, start.attempt, attempt.seq, message.value),
                     urgent=True,
@@ -153,20 +149,15 @@ class Attempts:
                     ),
                     urgent=True,
                 )
-            elif isinstance(message, wire.Bye):
-                at_once = attempt.settled = True
             elif isinstance(message, wire.Heeding):
                 attempt.heeding = True
             elif isinstance(message, wire.Attach):
                 attempt.attached = True
-                attempt.settled = False
                 if attempt.stop_reason is not None:
                     self._door.send(connection, [wire.StopAsked(attempt.stop_reason)])
         # Who runs one function after another does not wait for a receipt at the end of one.
         at_once = at_once and type(messages[-1]) is not wire.Done
         self._door.receipt(connection, now=at_once)
-        if type(messages[-1]) is wire.Bye:
-            self._door.forget(connection)
 
     # -- what runners tell ---------------------------------------------------------------------
 
@@ -193,12 +184,11 @@ class Attempts:
         attempt.exit = outcome
         attempt.phase = Phase.LEAVING
         attempt.cancel_timers()
-        if attempt.settled or not attempt.attached:
-            self._finish(attempt)
-        else:
-            # It died without a last word: what it had sent may still be on its way.
-            when = time.monotonic() + LAST_WORDS_S
-            attempt.timers.append(self._timers.at(when, lambda: self._finish(attempt)))
+        if not outcome.returned:
+            # What it had sent is with the kernel, however it died.
+            for connection, messages in self._door.last_words(attempt):
+                self.hear(connection, messages)
+        self._finish(attempt)
 
     # -- inside --------------------------------------------------------------------------------
 

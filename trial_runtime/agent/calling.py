@@ -40,7 +40,7 @@ def put_code_first(code_directory: str) -> None:
     What we need ourselves is imported before, so a user's module of any name harms nobody.
     """
     import trial_runtime.api
-    import trial_runtime.endpoint  # noqa: F401 - with zmq, which a session needs sooner or later
+    import trial_runtime.local_channel  # noqa: F401 - which a session needs sooner or later
 
     if not sys.path or sys.path[0] != code_directory:
         sys.path.insert(0, code_directory)

@@ -119,6 +119,7 @@ class WarmRunner:
                 text=message.text,
                 cpu_s=message.cpu_s,
                 out_of_memory=message.out_of_memory,
+                returned=True,
             ),
         )
 
@@ -243,6 +244,6 @@ class WarmRunner:
             self._idle.remove(worker)
         attempt = worker.attempt
         if attempt is not None:
+            self._on_exit(attempt, outcome)  # hears its last words, which name the worker
             self._release(worker, attempt)
-            self._on_exit(attempt, outcome)
         self._door.dismiss(worker.speaker)

@@ -49,7 +49,7 @@ def main() -> None:
     die_with_parent(told.parent)
     put_code_first(told.code_directory)
     link = AgentLink(told.address, told.routing)
-    link.poll()
+    link.connect()
     # An import that fails fails each trial with its traceback, not the worker.
     imported = attempt_call(lambda: _import(told))
     while True:

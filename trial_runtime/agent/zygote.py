@@ -175,7 +175,6 @@ class _Zygote:
             if result.text:
                 sys.stderr.write(result.text + "\n")
             code = result.value if result.code == 0 else result.code
-            _settle()
         finally:
             flush_streams()
             leave(code)
@@ -193,11 +192,6 @@ def _as_exit(result: Result) -> int:
     if result.text:
         sys.stderr.write(result.text + "\n")
     return result.code
-
-
-def _settle() -> None:
-    """What the atexit hook of :func:`trial_runtime.session.current` does for fresh trials."""
-    sessions.settle()
 
 
 def _keep_needed_exit_handlers() -> None:

@@ -16,7 +16,6 @@ def test_trial_messages_there_and_back():
         wire.Final('{"default":1}'),
         wire.Published("d", "bequeath", 7),
         wire.Done((3, 1), 1, "text", 0.5, True, True),
-        wire.Bye(),
     ]
     assert wire.from_trial(wire.frame(said)) == said
     answers = [

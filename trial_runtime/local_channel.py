@@ -1,0 +1,90 @@
+"""Frames over a Unix socket: how a trial's process reaches its agent on the same host.
+
+A plain socket rather than ZeroMQ (docs/decisions/0010): importing pyzmq would cost every fresh
+trial more than all the rest of us, and its context two threads that each fork has to make anew.
+What was sent is with the kernel, so it reaches the agent even if we are killed next.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from typing import Final
+
+#: Addresses of this kind are ``unix:`` and a path.
+SCHEME: Final = "unix:"
+
+#: Each frame is its length in bytes and then its bytes.
+LENGTH: Final = struct.Struct(">I")
+
+_CHUNK = 1 << 16
+
+
+class LocalChannel:
+    """One connection; not thread-safe.
+
+    Args:
+        address: ``unix:PATH``, where the agent listens.
+        hello: the first frame: who we are, with the secret of the attempt.
+        patience_s: longest time to connect, and to get rid of one frame.
+
+    Raises:
+        OSError: nobody listens there.
+    """
+
+    def __init__(self, address: str, hello: str, *, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self._received = bytearray()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.settimeout(patience_s)
+            self._socket.connect(address.removeprefix(SCHEME))
+            self.send(hello.encode())
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def send(self, payload: bytes) -> None:
+        """Send a frame. Blocks while the agent takes nothing in.
+
+        Raises:
+            OSError: the agent is gone, or took nothing in for ``patience_s``.
+        """
+        self._socket.settimeout(self._patience_s)
+        self._socket.sendall(LENGTH.pack(len(payload)) + payload)
+
+    def receive(self, timeout_s: float | None) -> bytes | None:
+        """The next frame, or None after ``timeout_s`` (0: without waiting; None: no limit).
+
+        Raises:
+            OSError: the agent is gone.
+        """
+        give_up = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            frame = self._frame()
+            if frame is not None:
+                return frame
+            left = None if give_up is None else max(0.0, give_up - time.monotonic())
+            self._socket.settimeout(left)
+            try:
+                chunk = self._socket.recv(_CHUNK)
+            except (BlockingIOError, TimeoutError):
+                return None
+            if not chunk:
+                raise ConnectionResetError("the agent closed the connection")
+            self._received += chunk
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def _frame(self) -> bytes | None:
+        if len(self._received) < LENGTH.size:
+            return None
+        end = LENGTH.size + LENGTH.unpack_from(self._received)[0]
+        if len(self._received) < end:
+            return None
+        frame = bytes(self._received[LENGTH.size : end])
+        del self._received[:end]
+        return frame
