@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError
+from trial_runtime.failpoints import failpoint
 
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # no letters that are taken for one another
 
@@ -35,6 +36,22 @@ class ExperimentFolder:
     def config(self) -> Path:
         """The resolved experiment file."""
         return self.path / "experiment.json"
+
+    def write_config(self, text: str) -> None:
+        """Replace the resolved experiment file, durably and all at once: whoever dies
+        meanwhile leaves the old one or the new one."""
+        draft = self.config.with_suffix(".new")
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        failpoint("config.drafted")
+        draft.replace(self.config)
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     @property
     def journal(self) -> Path:

@@ -74,7 +74,7 @@ def create(config: ExperimentConfig) -> Path:
     if config.training_service.code_snapshot:
         config = _with_code_snapshot(config, folder)
     failpoint("create.folder.made")
-    folder.config.write_text(to_json(config))
+    folder.write_config(to_json(config))
     failpoint("create.config.written")
     weights_root(config, folder).mkdir(parents=True, exist_ok=True)
     journal = SqliteJournal.open(folder.journal)
@@ -320,7 +320,8 @@ class Head:
         """Change a setting, in the record as well. Raises ``UserError``."""
         before = self._config
         config = apply_update(before, key, value)
-        self._folder.config.write_text(to_json(config))
+        self._folder.write_config(to_json(config))
+        failpoint("head.config.updated")
         self._config = config
         events: list[e.Event] = [e.SettingsUpdated(settings_of(config))]
         if config.search_space != before.search_space:

@@ -10,6 +10,7 @@ from dispatcher.core.actions import LaunchTuner, TunerAction
 from dispatcher.core.events import Event
 from dispatcher.history import tuner_calls
 from dispatcher.ports import Journal, TunerPort
+from trial_runtime.failpoints import failpoint
 
 
 class RestoringTuner:
@@ -33,7 +34,9 @@ class RestoringTuner:
         draft = self._path.with_suffix(".new")
         draft.touch(mode=0o600)
         draft.write_bytes(msgspec.msgpack.encode(past))
+        failpoint("restore.draft.written")
         draft.replace(self._path)
+        failpoint("restore.file.written")
 
     def flush(self) -> None:
         """See the port."""

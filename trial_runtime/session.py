@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from trial_runtime import trial_wire as wire
+from trial_runtime.failpoints import failpoint
 from trial_runtime.link import AgentLink
 from trial_runtime.metric import metric_text
 from trial_runtime.session_file import SESSION_VARIABLE, SessionFile, read_session
@@ -40,6 +41,7 @@ class AgentSession:
             warn("a second final result is recorded and does not count")
         self.final_reported = True
         self.link.post([wire.Final(text)], wait=True)
+        failpoint("trial.final.reported")
 
     def published(self, digest: str, kind: str, nbytes: int) -> None:
         """Tell that complete weights are at the save path."""

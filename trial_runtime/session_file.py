@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trial_runtime.failpoints import failpoint
+
 if TYPE_CHECKING:
     from trial_runtime.api_errors import BrokenSession
 
@@ -59,6 +61,7 @@ def write_session(path: str, session: SessionFile) -> None:
         os.write(descriptor, _encoder.encode(session))
     finally:
         os.close(descriptor)
+    failpoint("agent.session.written")
 
 
 def remove_session(path: str) -> None:

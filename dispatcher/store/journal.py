@@ -31,6 +31,7 @@ from dispatcher.store.filesystem import refuse_network_filesystem
 from dispatcher.store.migrate import bring_up_to_date
 from dispatcher.store.trial_rows import Row, write_rows
 from dispatcher.store.values import number_of
+from trial_runtime.failpoints import failpoint
 
 SNAPSHOTS_KEPT: Final = 2
 
@@ -146,6 +147,7 @@ class SqliteJournal:
             if metric_rows:
                 raw.executemany(statements.INSERT_METRIC, metric_rows)
             write_rows(raw, entries, records)
+            failpoint("journal.batch.written")
             raw.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._given_up(error) from error
@@ -208,6 +210,7 @@ class SqliteJournal:
                 "(SELECT n FROM snapshots ORDER BY n DESC LIMIT ?)",
                 (SNAPSHOTS_KEPT,),
             )
+            failpoint("journal.snapshot.written")
             raw.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._given_up(error) from error

@@ -19,6 +19,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from dispatcher.errors import ExperimentBusy, StoreError
+from trial_runtime.failpoints import failpoint
 
 LOCK_NAME: Final = "head.lock"
 LEADER_NAME: Final = "leader.json"
@@ -77,6 +78,7 @@ class Leadership:
                 hint="check that you may write to its folder",
                 where=str(folder),
             ) from error
+        failpoint("leadership.lock.taken")
         try:
             before = read_leader(folder)
             epoch = 1 + max(last_epoch, before.epoch if before else 0)
@@ -87,6 +89,7 @@ class Leadership:
             raise StoreError(
                 f"cannot write who leads: {error.strerror or error}", where=str(folder)
             ) from error
+        failpoint("leadership.written")
         return cls(lock, leader)
 
     def release(self) -> None:
@@ -124,6 +127,7 @@ def _write(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+    failpoint("leadership.draft.synced")
     draft.replace(path)
     descriptor = os.open(path.parent, os.O_RDONLY)
     try:

@@ -26,6 +26,7 @@ from dispatcher.tuner_host.messages import (
     decode_from_host,
     encode,
 )
+from trial_runtime.failpoints import failpoint
 
 #: As in ending.py, which only the child imports.
 EXIT_BROKEN = 66
@@ -176,6 +177,7 @@ class TunerHostDriver:
                 self._process = _spawn(path, log, ours)
         finally:
             os.close(ours)
+        failpoint("launch.tuner.spawned")
         self._heard = self._lost = False
 
     def _open_log(self) -> IO[bytes]:

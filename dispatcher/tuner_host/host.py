@@ -52,6 +52,7 @@ from dispatcher.tuner_host.snapshots import Snapshots
 from dispatcher.tuner_host.stacks import stacks
 from dispatcher.tuner_host.tracebacks import describe
 from trial_runtime.endpoint import connect
+from trial_runtime.failpoints import failpoint
 
 _SERIAL = "multiThread is false: all tuner calls run one after another in one thread"
 
@@ -152,6 +153,7 @@ class Host:
             raise
         except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
             raise TunerCodeError(f"the tuner cannot be restored\n{describe(error)}") from None
+        failpoint("host.restored")
 
     def _broken(self, reason: str, io_thread: threading.Thread) -> None:
         if self._config.failure_file:

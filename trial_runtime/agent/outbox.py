@@ -15,6 +15,7 @@ from itertools import islice
 import msgspec
 
 from trial_runtime import wire
+from trial_runtime.failpoints import failpoint
 
 #: Encoded words kept at most (bytes): a metric takes about 30, so this is two million.
 MAX_BYTES = 64 << 20
@@ -92,6 +93,7 @@ class Outbox:
             self.first += 1
         self.sent = max(self.sent, self.first - 1)
         if self._spooled and number >= self._spooled:
+            failpoint("agent.spool.obsolete")
             self._drop_spool()
 
     def attempts(self) -> set[tuple[int, int]]:
@@ -112,7 +114,9 @@ class Outbox:
                 raw = bytes(word)
                 file.write(_LENGTH.pack(len(raw)) + raw)
             file.flush()
+            failpoint("agent.spool.written")
             os.fsync(file.fileno())
+        failpoint("agent.spool.synced")
         self._spooled = self.newest
 
     def _load(self) -> None:

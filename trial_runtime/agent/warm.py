@@ -21,6 +21,7 @@ from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
 from trial_runtime.agent.sweep import kill_group, signal_group
 from trial_runtime.agent.watch import Watch
 from trial_runtime.agent.worker import WORKER_VARIABLE, WorkerFile
+from trial_runtime.failpoints import failpoint
 from trial_runtime.session_file import remove_session
 
 _SERVE = "from trial_runtime.agent.worker import main; main()"
@@ -173,6 +174,7 @@ class WarmRunner:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             file.write(msgspec.json.encode(told))
+        failpoint("agent.worker.told")
         environment = self._environment()
         environment[WORKER_VARIABLE] = path
         pipes = [make_pipe() for _ in STREAMS]

@@ -31,6 +31,7 @@ from dispatcher.ports import Link
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, encode_config
 from trial_runtime.agent.sweep import kill_sessions_below
+from trial_runtime.failpoints import failpoint
 
 #: Words after which an acknowledgement does not wait for an order to go with.
 ACKNOWLEDGE_EVERY = 256
@@ -271,9 +272,11 @@ class LocalBackend:
                 return
         # It may outlive this head, and is reaped by its number: Popen need not watch it.
         process.returncode = 0
+        failpoint("launch.agent.spawned")
         self._is_our_child = True
         self._record = record_of(process.pid)
         write_private(self._record_path, _encode_record(self._record))
+        failpoint("launch.agent.recorded")
         self._heard_at = self._clock()
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
