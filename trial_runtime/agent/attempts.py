@@ -27,6 +27,7 @@ from trial_runtime.agent.output import Outputs
 from trial_runtime.agent.preparing import Unpreparable, make_room, session_for, session_path
 from trial_runtime.agent.runners import CannotStart, Runner
 from trial_runtime.agent.timers import Timers
+from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
     from trial_runtime.weights.plain import PublishedDigest
@@ -75,6 +76,7 @@ class Attempts:
         key = (order.trial, order.attempt)
         if key in self._live or key in self._ended:
             return
+        failpoint("agent.order.taken")
         try:
             session = session_for(self._config, order, self._door.address)
         except Unpreparable as error:
@@ -173,6 +175,7 @@ class Attempts:
     def started(self, attempt: Attempt) -> None:
         """The attempt's process is there."""
         attempt.phase = Phase.RUNNING
+        failpoint("agent.process.started")
         attempt.started_at = time.monotonic()
         # Not urgent: for a short trial it leaves with its result.
         self._outbox.add(wire.Started(attempt.trial, attempt.number, attempt.pid), urgent=False)
@@ -191,6 +194,7 @@ class Attempts:
         if attempt.exit is not None:
             return
         attempt.exit = outcome
+        failpoint("agent.exit.seen")
         attempt.phase = Phase.LEAVING
         attempt.cancel_timers()
         if attempt.settled or not attempt.attached:
@@ -223,6 +227,7 @@ class Attempts:
             self._end(attempt, Ending(wire.START_FAILED, f"the parent's weights: {error}"))
         else:
             self._launch(attempt)
+            failpoint("agent.parent.verified")
 
     def _launch(self, attempt: Attempt) -> None:
         if attempt.stop_reason is not None:
@@ -232,6 +237,7 @@ class Attempts:
             if attempt.session.save_path is not None:
                 make_room(attempt.session.save_path, attempt.number)
             self.runner.launch(attempt)
+                failpoint("agent.room.made")
         except (Unpreparable, CannotStart, LookupError, OSError) as error:
             self._end(attempt, Ending(wire.START_FAILED, str(error)))
 
@@ -299,6 +305,7 @@ class Attempts:
         error: Exception | None,
     ) -> None:
         if error is not None:
+        failpoint("agent.files.digested")
             # Nothing there is no error of this attempt: the table of endings knows the case.
             _log.info("no weights of %r: %s", attempt, error)
             ending = Ending(ending.reason, f"no weights to commit: {error}")
@@ -335,6 +342,7 @@ class Attempts:
             urgent=True,
         )
         if attempt.number > 1 or len(self._live) > 0:
+        failpoint("agent.end.noted")
             self._release_successor(attempt.trial)
 
     def _release_successor(self, trial: int) -> None:

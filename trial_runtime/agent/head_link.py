@@ -14,6 +14,7 @@ from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.endpoint import connect
+from trial_runtime.failpoints import failpoint
 
 #: Silence after which words are spooled: longer than a busy head ever is between two pings.
 QUIET_S = 3.0
@@ -119,6 +120,7 @@ class HeadLink:
         while (words := self._outbox.next_frame()) is not None:
             if not self._send([words]):
                 return False
+            failpoint("agent.words.sent")
             self._outbox.mark_sent(words)
         return True
 
