@@ -51,6 +51,7 @@ from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.wiring import agent_config, settings_of, tuner_host_config, weights_root
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.failpoints import failpoint
+from trial_runtime.refusals import Refusals
 from trial_runtime.weights.paths import resolve_in_root
 
 LOCAL = WorkerId("local")
@@ -206,14 +207,22 @@ class Head:
         )
         backend = self._local_backend(router, endpoints["agent"], epoch, sockets)
         clock = SteadyClock(state.now)
+        watcher = _Watcher(self, retention)
+
+        def refused() -> dict[str, dict[str, int]]:
+            return {
+                "head": router.refusals() | watcher.faults.counts,
+                "agent": backend.statistics().refused,
+            }
+
         engine = Engine(
             state,
             journal,
             router,
             tuner,
             {LOCAL: backend},
-            Desk(self._admit, self._update, clock),
-            _Watcher(self, retention),
+            Desk(self._admit, self._update, clock, refused),
+            watcher,
             row=row,
             debug=self._config.debug,
             clock=clock,
@@ -378,6 +387,7 @@ class _Watcher:
     def __init__(self, head: Head, retention: RetentionThread) -> None:
         self._head = head
         self._retention = retention
+        self.faults = Refusals()
 
     def act(self, action: a.HeadAction) -> None:
         match action:
@@ -402,7 +412,10 @@ class _Watcher:
         self._head._notify(Notice(NoticeKind.STACKS, report))
 
     def peer_fault(self, owner: str, error: Exception) -> None:
-        self._head._notify(Notice(NoticeKind.PEER_FAULT, f"{owner or 'a client'}: {error}"))
+        who = owner or "a client"
+        if self.faults.count(who):  # a peer that goes on would flood the log otherwise
+            many = self.faults.counts.get(who, 0)
+            self._head._notify(Notice(NoticeKind.PEER_FAULT, f"{who} ({many} so far): {error}"))
 
 
 def _admit(router: Router, owner: str, name: str) -> RouterLink:

@@ -43,7 +43,7 @@ class AgentSession:
         self.link.post([wire.Final(text)], wait=True)
         failpoint("trial.final.reported")
 
-    def published(self, digest: str, kind: str, nbytes: int) -> None:
+    def published(self, digest: str, kind: wire.WeightsKind, nbytes: int) -> None:
         """Tell that complete weights are at the save path."""
         self.link.post([wire.Published(digest, kind, nbytes)], wait=True)
 

@@ -66,7 +66,9 @@ class Agent:
         self._helper = Helper()
         self._memory = OutOfMemoryWatch()
         self._outbox = Outbox(config.spool_path)
-        self._door = Door(self._context, config.run_folder, config.worker)
+        self._door = Door(
+            self._context, config.run_folder, config.worker, config.trial, self._timers
+        )
         self._children = ChildWatch(self._watch)
         self._outputs = Outputs(config.trial, self._watch)
         self._base_environment = base_environment(config)
@@ -179,7 +181,7 @@ class Agent:
         now = time.monotonic()
         self._timers.at(now + self._config.heartbeat_s, self._tick)
         self._memory.sample(now)
-        self._head.heartbeat(self._attempts.running)
+        self._head.heartbeat(self._attempts.running, self._door.refusals.counts)
         self._attempts.sweep_strays()
         if self._head.quiet:
             self._spool()

@@ -125,6 +125,7 @@ class Attempts:
             kind = type(message)
             if kind is wire.Metric:
                 if attempt.metrics >= self._config.trial.max_metrics:
+                    self._door.refusals.count("metric count")
                     self._refuse_metric(connection, attempt)
                     continue
                 attempt.metrics += 1
@@ -174,8 +175,8 @@ class Attempts:
 
     def started(self, attempt: Attempt) -> None:
         """The attempt's process is there."""
-        attempt.phase = Phase.RUNNING
         failpoint("agent.process.started")
+        attempt.phase = Phase.RUNNING
         attempt.started_at = time.monotonic()
         # Not urgent: for a short trial it leaves with its result.
         self._outbox.add(wire.Started(attempt.trial, attempt.number, attempt.pid), urgent=False)
@@ -193,8 +194,8 @@ class Attempts:
         """The attempt's process is gone, or its function is over."""
         if attempt.exit is not None:
             return
-        attempt.exit = outcome
         failpoint("agent.exit.seen")
+        attempt.exit = outcome
         attempt.phase = Phase.LEAVING
         attempt.cancel_timers()
         if attempt.settled or not attempt.attached:
@@ -226,8 +227,8 @@ class Attempts:
         if error is not None:
             self._end(attempt, Ending(wire.START_FAILED, f"the parent's weights: {error}"))
         else:
-            self._launch(attempt)
             failpoint("agent.parent.verified")
+            self._launch(attempt)
 
     def _launch(self, attempt: Attempt) -> None:
         if attempt.stop_reason is not None:
@@ -236,8 +237,8 @@ class Attempts:
         try:
             if attempt.session.save_path is not None:
                 make_room(attempt.session.save_path, attempt.number)
-            self.runner.launch(attempt)
                 failpoint("agent.room.made")
+            self.runner.launch(attempt)
         except (Unpreparable, CannotStart, LookupError, OSError) as error:
             self._end(attempt, Ending(wire.START_FAILED, str(error)))
 
@@ -304,8 +305,8 @@ class Attempts:
         found: PublishedDigest | None,
         error: Exception | None,
     ) -> None:
-        if error is not None:
         failpoint("agent.files.digested")
+        if error is not None:
             # Nothing there is no error of this attempt: the table of endings knows the case.
             _log.info("no weights of %r: %s", attempt, error)
             ending = Ending(ending.reason, f"no weights to commit: {error}")
@@ -341,8 +342,8 @@ class Attempts:
             ),
             urgent=True,
         )
-        if attempt.number > 1 or len(self._live) > 0:
         failpoint("agent.end.noted")
+        if attempt.number > 1 or len(self._live) > 0:
             self._release_successor(attempt.trial)
 
     def _release_successor(self, trial: int) -> None:
@@ -354,7 +355,8 @@ class Attempts:
     def _refuse(self, order: wire.Start, text: str) -> None:
         self._ended[(order.trial, order.attempt)] = None
         self._outbox.add(
-            wire.Ended(order.trial, order.attempt, wire.START_FAILED, text=text), urgent=True
+            wire.Ended(order.trial, order.attempt, wire.START_FAILED, text=text[-8192:]),
+            urgent=True,
         )
 
     def _refuse_metric(self, connection: Connection, attempt: Attempt) -> None:

@@ -29,6 +29,7 @@ class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     cpus_per_trial: int | None = None
     max_metric_bytes: int = 64 << 10
     max_metrics: int = 100_000
+    max_message_rate: int = 20_000  # a second, and for one attempt
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):

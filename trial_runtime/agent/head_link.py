@@ -106,10 +106,10 @@ class HeadLink:
         if self._greeted:
             outbox.rewind()
 
-    def heartbeat(self, running: int) -> None:
-        """Say that we live."""
+    def heartbeat(self, running: int, refused: dict[str, int]) -> None:
+        """Say that we live, and what was not taken from trials."""
         if self._greeted:
-            self._send([wire.Heartbeat(self.life, running, self._outbox.newest)])
+            self._send([wire.Heartbeat(self.life, running, self._outbox.newest, refused)])
         else:
             self.greet()
 

@@ -74,6 +74,7 @@ class WarmRunner:
         self._workers: dict[Speaker, _Worker] = {}
         self._of_attempt: dict[tuple[int, int], _Worker] = {}
         self._started = 0
+        door.on_closed = self._unheard
         # What workers print while no trial runs: imports that warn, threads that go on.
         self._strays = LogFile(
             strays_path, max_bytes=spec.max_log_bytes, max_files=spec.max_log_files
@@ -232,6 +233,12 @@ class WarmRunner:
     def _retire(self, worker: _Worker) -> None:
         if worker.connection is not None:
             self._door.send(worker.connection, [wire.Leave()])
+
+    def _unheard(self, connection: Connection) -> None:
+        """A worker that is not listened to could never say that its function is over."""
+        worker = self._workers.get(connection.speaker)
+        if worker is not None and worker.connection is connection:
+            kill_group(worker.pid)
 
     def _died(self, worker: _Worker, outcome: Exit) -> None:
         self._pump(worker)

@@ -42,6 +42,9 @@ class WorkerFile(msgspec.Struct, frozen=True):
     code_directory: str
     preload: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return f"WorkerFile({self.call!r})"  # its secret is nobody's business
+
 
 def main() -> None:
     """Serve until told to leave; ends the process."""

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -32,6 +33,7 @@ from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, encode_config
 from trial_runtime.agent.sweep import kill_sessions_below
 from trial_runtime.failpoints import failpoint
+from trial_runtime.refusals import MOST_REASONS, Refusals
 
 #: Words after which an acknowledgement does not wait for an order to go with.
 ACKNOWLEDGE_EVERY = 256
@@ -51,6 +53,7 @@ class Statistics:
     running: int
     silence_s: float
     words: int
+    refused: dict[str, int]  # by the agent, from trials and strangers
 
 
 class LocalBackend:
@@ -96,6 +99,8 @@ class LocalBackend:
         self._acknowledged = 0
         self._told = 0  # what the agent has been told of that
         self._running = 0
+        self._refused: dict[str, int] = {}
+        self._unreadable = Refusals()
         self._heard_at = clock()
         self._spoke_at = clock()
         self._outgoing: list[wire.FromHead] = []
@@ -160,6 +165,7 @@ class LocalBackend:
                 self._take(message, events)
             elif isinstance(message, wire.Heartbeat):
                 self._running = message.running
+                self._refused = dict(islice(message.refused.items(), MOST_REASONS))
                 if message.life != self._life or message.newest < self._received:
                     self._welcome()
             elif isinstance(message, wire.AgentHello):
@@ -202,6 +208,7 @@ class LocalBackend:
             self._running,
             self._clock() - self._heard_at,
             self._received,
+            self._refused | self._unreadable.counts,
         )
 
     # -- life and death ----------------------------------------------------------------------------
@@ -310,8 +317,11 @@ class LocalBackend:
         for raw in new:
             try:
                 events.append(event_of(wire.decode_word(raw)))
-            except wire.WireError as error:
-                raise ProtocolError(f"agent {self._worker}: {error}") from error
+            except (wire.WireError, ProtocolError) as error:
+                # Skipped and counted: an agent repeats what is not taken, and all that it
+                # has to say would wait behind a word that nobody will ever understand.
+                if self._unreadable.count("unreadable word"):
+                    _log.error("agent %s: %s", self._worker, error)
         self._received += len(new)
 
     def _welcome(self) -> None:
