@@ -111,12 +111,20 @@ class ExperimentFolder:
         return folder
 
 
-def run_folder(experiment: Path) -> Path:
+def run_folder(experiment: Path, *, before: str | None = None) -> Path:
     """The folder for the experiment's sockets: private, short, the same for each head.
+
+    Args:
+        experiment: the experiment's folder.
+        before: where the sockets of the head before were. Agents look for the next head there,
+            even if it was started in another environment (by systemd, say) with another idea
+            of where sockets belong. Taken if it is still there, and ours.
 
     Raises:
         PermanentBackendError: somebody else owns the folder we would use.
     """
+    if before and _is_private(Path(before)):
+        return Path(before)
     base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     ours = base / f"bequeath-{os.getuid()}"
     name = hashlib.blake2s(os.fsencode(experiment.resolve()), digest_size=6).hexdigest()
@@ -132,3 +140,11 @@ def run_folder(experiment: Path) -> Path:
         if info.st_mode & 0o077:
             path.chmod(0o700)
     return folder
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        info = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid() and not info.st_mode & 0o077

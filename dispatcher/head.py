@@ -31,7 +31,13 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import OVER, Phase
 from dispatcher.engine import Engine
-from dispatcher.errors import BequeathError, InternalError, PermanentBackendError, UserError
+from dispatcher.errors import (
+    BequeathError,
+    InternalError,
+    PermanentBackendError,
+    Superseded,
+    UserError,
+)
 from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json, to_json
@@ -39,6 +45,7 @@ from dispatcher.experiment.updates import apply_update
 from dispatcher.folders import ExperimentFolder, run_folder
 from dispatcher.history import replay
 from dispatcher.known_folders import housed
+from dispatcher.leading import open_journal, take_the_lead
 from dispatcher.logs import head_log
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.ports import Entry, TunerPort
@@ -108,14 +115,25 @@ class Head:
     Args:
         folder: made by :func:`create`.
         on_notice: told what happens, in the thread that called :meth:`run`.
+        take_over: lead even if another head does: it is asked to step down, and fenced if it
+            does not answer.
     """
 
-    def __init__(self, folder: Path, *, on_notice: Callable[[Notice], None] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        on_notice: Callable[[Notice], None] | None = None,
+        take_over: bool = False,
+    ) -> None:
         self._folder = ExperimentFolder(folder.resolve())
         self._on_notice = on_notice or (lambda notice: None)
         self._notices: queue.SimpleQueue[Notice] = queue.SimpleQueue()
         self._engine: Engine | None = None
         self._early_stop: e.StopRequested | None = None
+        self._take_over = take_over
+        self._stepping_down = False  # asked to, by a head that takes over
+        self._leadership: Leadership
         self._config: ExperimentConfig
         self._log: structlog.typing.FilteringBoundLogger
 
@@ -137,15 +155,17 @@ class Head:
 
         Raises:
             ExperimentBusy: another head leads it.
+            Superseded: another head has taken over; trials go on under that one.
             BequeathError: what ended the engine early; the state on disk can be resumed.
         """
         with ExitStack() as stack:
-            lead = stack.enter_context(Leadership.acquire(self._folder.path))
+            lead = take_the_lead(self._folder, take_over=self._take_over)
+            self._leadership = stack.enter_context(lead)
             self._config = from_json(self._folder.config.read_text(), str(self._folder.config))
             self._log = stack.enter_context(
                 head_log(self._folder.logs / "head.log", self._config.log_level)
             )
-            journal = SqliteJournal.open(self._folder.journal)
+            journal = open_journal(self._folder, lead)
             stack.callback(journal.close)
             state, row = replay(journal)
             check(state)
@@ -190,7 +210,10 @@ class Head:
         self, stack: ExitStack, journal: SqliteJournal, state: State, row: int, epoch: int
     ) -> None:
         """Join the rooms, let the engine run, wind up in order."""
-        sockets = run_folder(self._folder.path)
+        self._check_lead()  # what follows takes the place of another head's socket and files
+        sockets = run_folder(self._folder.path, before=journal.get_meta("sockets"))
+        if str(sockets) != journal.get_meta("sockets"):
+            journal.set_meta("sockets", str(sockets))
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         stack.callback(context.term)
         router = Router(context)
@@ -221,16 +244,15 @@ class Head:
             router,
             tuner,
             {LOCAL: backend},
-            Desk(self._admit, self._update, clock, refused),
+            Desk(self._admit, self._update, clock, refused, self._step_down),
             watcher,
             row=row,
             debug=self._config.debug,
             clock=clock,
         )
         self._engine = engine
-        RunFile(os.getpid(), control_address, token, epoch, time.time(), str(sockets)).write(
-            self._folder.path
-        )
+        run_file = RunFile(os.getpid(), control_address, token, epoch, time.time(), str(sockets))
+        run_file.write(self._folder.path)
         actions = outstanding(state)
         if not state.workers:
             actions.append(a.LaunchWorker(LOCAL))
@@ -246,8 +268,25 @@ class Head:
             self._pass_on_notices(engine)
         finally:
             self._wind_up(engine, tuner, backend)
+            run_file.remove(self._folder.path)
         if engine.error is not None:
             raise self._explain(engine.error)
+        self._check_lead()
+
+    def _check_lead(self) -> None:
+        """Raises ``Superseded`` in a head from which another one has taken over."""
+        if self._stepping_down or not self._leadership.holds:
+            raise Superseded(
+                f"another head has taken over from head {self._leadership.epoch}",
+                hint="trials go on under that one; 'bequeath status' shows it",
+                where=self._folder.id,
+            )
+
+    def _step_down(self) -> None:
+        """A head that takes over has asked for it. In the engine's thread."""
+        self._stepping_down = True
+        assert self._engine is not None
+        self._engine.abandon()
 
     def _wind_up(self, engine: Engine, tuner: TunerPort, backend: LocalBackend) -> None:
         """In this order, and why: the engine first, so that nothing new is asked for; the
@@ -258,14 +297,15 @@ class Head:
         engine.abandon()
         engine.join(timeout=30.0)
         failpoint("head.engine.over")
-        tuner.close(TUNER_EXIT_S)
+        leads = self._leadership.holds
+        # A tuner whose successor runs already must do nothing more, not even say goodbye.
+        tuner.close(TUNER_EXIT_S if leads else 0.0)
         failpoint("head.tuner.closed")
         backend.close(
-            leave_running=engine.error is not None,
+            leave_running=engine.error is not None or self._stepping_down or not leads,
             deadline_s=AGENT_EXIT_S + self._config.trial_stop_grace,
         )
         failpoint("head.agent.closed")
-        (self._folder.path / "run.json").unlink(missing_ok=True)
 
     def _endpoints(self, router: Router, ipc: str) -> dict[str, Endpoint]:
         """Where tuner host and agent find us, without their routing ids."""
@@ -354,6 +394,8 @@ class Head:
             except queue.Empty:
                 if engine.finished.is_set():
                     return
+                if not self._leadership.holds:
+                    engine.abandon()  # whether or not it has something to commit
                 continue
             self._tell(notice)
             if engine.finished.is_set() and self._notices.empty():

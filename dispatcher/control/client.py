@@ -39,6 +39,12 @@ class RunFile(msgspec.Struct):
             file.write(msgspec.json.encode(self))
         temporary.replace(path)
 
+    def remove(self, folder: Path) -> None:
+        """Take it back, unless another head has written its own since."""
+        found = RunFile.read(folder)
+        if found is not None and found.token == self.token:
+            (folder / "run.json").unlink(missing_ok=True)
+
     @classmethod
     def read(cls, folder: Path) -> RunFile | None:
         """None if no head has left one."""

@@ -50,7 +50,7 @@ class Desk:
     ``refused`` tells what was not taken from whom, counted by reason. ``admit`` turns
     parameters by hand into a ``TrialSubmitted`` (canonical paths), ``update`` a key and value
     into events; both raise :class:`UserError`. They are the head's, since they know the
-    experiment file.
+    experiment file. ``step_down`` is called when another head takes over.
     """
 
     def __init__(
@@ -59,13 +59,16 @@ class Desk:
         update: Callable[[str, Any], list[e.Event]],
         clock: Callable[[], float] = time.time,
         refused: Callable[[], dict[str, dict[str, int]]] = dict,
+        step_down: Callable[[], None] = lambda: None,
     ) -> None:
         self._admit = admit
         self._update = update
         self._clock = clock
+        self._step_down = step_down
         self._refused = refused
         self._verbs: dict[str, tuple[type, Callable[[Request, State, Any], Handled]]] = {
             "ping": (NoArguments, self._ping),
+            "step_down": (NoArguments, self._leave_the_lead),
             "snapshot": (NoArguments, self._snapshot),
             "stop": (StopArguments, self._stop),
             "stop_trial": (StopTrialArguments, self._stop_trial),
@@ -97,6 +100,10 @@ class Desk:
 
     def _ping(self, request: Request, state: State, told: NoArguments) -> Handled:
         return _answer(request, [], lambda s: {"epoch": s.epoch, "phase": s.phase.value})
+
+    def _leave_the_lead(self, request: Request, state: State, told: NoArguments) -> Handled:
+        self._step_down()  # after this reply has left
+        return _answer(request, [], lambda s: {"epoch": s.epoch})
 
     def _snapshot(self, request: Request, state: State, told: NoArguments) -> Handled:
         return _answer(

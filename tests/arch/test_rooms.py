@@ -23,7 +23,7 @@ MORE = {
     "control": {"trial_runtime"},
     "experiment": set[str](),
     "queries": set[str](),
-    "store": set[str](),
+    "store": {"trial_runtime"},
     "tuner_host": {"trial_runtime", "tuners"},
     "weight_keeper": {"trial_runtime"},
 }
@@ -36,6 +36,7 @@ JOINERS = {
     "engine",
     "head",
     "history",
+    "leading",
     "restoring",
     "retention",
     "wiring",
