@@ -11,7 +11,7 @@ from dispatcher.core.gates import end_without_trial
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import OVER, Phase, State, TrialState
 from dispatcher.core.moves import asks, move, new_trial
-from dispatcher.core.placement import free_worker
+from dispatcher.core.placement import next_placement
 from dispatcher.core.quarantine import end_quarantines
 from dispatcher.core.settings import ABANDONED_IN_A_ROW, DELIVERY_BACKLOG
 from dispatcher.core.transitions.attempt import start_attempt
@@ -52,12 +52,11 @@ def _end_backoffs(state: State) -> None:
 
 
 def _start_attempts(state: State, out: list[Action]) -> None:
-    while state.queued and not state.low_disks:
-        trial = state.trials[state.queued[0]]
-        worker = free_worker(state, trial)
-        if worker is None:
+    while not state.low_disks:
+        place = next_placement(state)
+        if place is None:
             return
-        start_attempt(state, trial, worker, out)
+        start_attempt(state, place.trial, place.worker, out)
 
 
 def _open_requests(state: State, out: list[Action]) -> None:

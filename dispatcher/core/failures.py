@@ -33,7 +33,7 @@ def take_note(
             failures.causes.clear()
         failures.in_all += 1
         failures.in_a_row += 1
-        _count(failures.causes, cause_of(reason, said), trial)
+        _count(failures.causes, trial, *cause_of(reason, said))
         _trip(state)
 
 
@@ -67,17 +67,21 @@ def common_cause(state: State) -> str:
     return f"{share} with: {most.text} (trial {most.trial})"
 
 
-def cause_of(reason: EndReason, said: AttemptEnded | None) -> str:
-    """How an attempt ended, in one line: the reason, the code, the last line of its errors."""
+def cause_of(reason: EndReason, said: AttemptEnded | None) -> tuple[str, str]:
+    """The kind of an attempt's end, and the end in one line: the reason, the code, the last
+    line of its errors. Numbers, addresses and paths differ among ends of one kind."""
     words = "ended without a result" if reason is EndReason.FINISHED else reason.value
     if said is None:
-        return words
+        return words, words
     if said.signal is not None:
         words += f" (signal {said.signal})"
     elif said.exit_code:
         words += f" (exit code {said.exit_code})"
     line = last_line(said.text)
-    return f"{words}: {line}" if line else words
+    if not line:
+        return words, words
+    bare = ["#" if any(map(str.isdigit, word)) else word for word in line.split()]
+    return f"{words}: {' '.join(bare)}", f"{words}: {line}"
 
 
 def last_line(text: str) -> str:
@@ -90,17 +94,8 @@ def last_line(text: str) -> str:
     return ""
 
 
-def _count(causes: dict[str, FailureCause], text: str, trial: Trial) -> None:
-    kind = _without_numbers(text)
+def _count(causes: dict[str, FailureCause], trial: Trial, kind: str, text: str) -> None:
     if kind not in causes and len(causes) >= CAUSES_KEPT:
         kind = text = _OTHER
     before = causes.get(kind)
     causes[kind] = FailureCause(before.count + 1 if before else 1, text, trial.id)
-
-
-def _without_numbers(text: str) -> str:
-    """Addresses, sizes and paths of trials differ where the cause does not."""
-    found = "".join("#" if c.isdigit() else c for c in text)
-    while "##" in found:
-        found = found.replace("##", "#")
-    return found

@@ -297,5 +297,6 @@ class State:
 
     @property
     def lookahead(self) -> int:
-        """How many requests may be blocked before no further one is opened."""
-        return self.settings.lookahead + self.lookahead_extra
+        """How many requests may be blocked before no further one is opened. Even 0 leaves
+        room for one: nobody knows whether a request will wait before it is asked."""
+        return max(1, self.settings.lookahead + self.lookahead_extra)

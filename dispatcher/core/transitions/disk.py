@@ -3,6 +3,7 @@
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, ReportDisk
 from dispatcher.core.model import LowDisk, State
+from dispatcher.core.trouble import low_disk_text
 
 
 def disk_low(state: State, event: e.DiskLow, out: list[Action]) -> None:
@@ -21,15 +22,3 @@ def disk_recovered(state: State, event: e.DiskRecovered, out: list[Action]) -> b
         return False
     out.append(ReportDisk(event.place, f"there is room on the disk of {event.place} again"))
     return True
-
-
-def low_disk_text(place: str, low: LowDisk) -> str:
-    """What is full, and how much has to go."""
-    return (
-        f"no new trials: the disk of {place} has {_mb(low.free_bytes)} left and "
-        f"{_mb(low.needed_bytes)} are kept in reserve; free space there, or lower diskReserve"
-    )
-
-
-def _mb(nbytes: int) -> str:
-    return f"{nbytes / (1 << 20):,.0f} MB"
