@@ -43,14 +43,16 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.experiment.updates import apply_update
 from dispatcher.folders import ExperimentFolder, run_folder
-from dispatcher.history import replay
+from dispatcher.history import Past
 from dispatcher.known_folders import housed
 from dispatcher.leading import open_journal, take_the_lead
 from dispatcher.logs import head_log
 from dispatcher.notices import Notice, NoticeKind
+from dispatcher.past import fold_at_start, read_whole_past
 from dispatcher.ports import Entry, TunerPort
 from dispatcher.restoring import RestoringTuner
 from dispatcher.retention import RetentionThread
+from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
@@ -167,14 +169,17 @@ class Head:
             )
             journal = open_journal(self._folder, lead)
             stack.callback(journal.close)
-            state, row = replay(journal)
+            compaction = Compaction(journal)
+            past = read_whole_past(journal, compaction)
+            state = past.state
             check(state)
+            fold_at_start(journal, compaction, past)
             row = self._begin_epoch(journal, state, lead.epoch)
             failpoint("head.epoch.journalled")
             if state.phase in OVER:
                 self._notify(Notice(NoticeKind.FINISHED, state.phase_reason))
             else:
-                self._lead(stack, journal, state, row, lead.epoch)
+                self._lead(stack, journal, compaction, past._replace(row=row), lead.epoch)
             journal.record_end(lead.epoch, state.phase, state.phase_reason)
             failpoint("head.end.recorded")
             self._pass_on_the_rest()
@@ -207,9 +212,15 @@ class Head:
             ledger.close()
 
     def _lead(
-        self, stack: ExitStack, journal: SqliteJournal, state: State, row: int, epoch: int
+        self,
+        stack: ExitStack,
+        journal: SqliteJournal,
+        compaction: Compaction,
+        past: Past,
+        epoch: int,
     ) -> None:
         """Join the rooms, let the engine run, wind up in order."""
+        state, row = past.state, past.row
         self._check_lead()  # what follows takes the place of another head's socket and files
         sockets = run_folder(self._folder.path, before=journal.get_meta("sockets"))
         if str(sockets) != journal.get_meta("sockets"):
@@ -225,9 +236,8 @@ class Head:
 
         retention = RetentionThread(self._config, self._folder, self._notify, self._post)
         stack.callback(retention.close)
-        tuner = RestoringTuner(
-            self._tuner_driver(router, endpoints["tuner"], epoch), journal, self._folder.restore
-        )
+        driver = self._tuner_driver(router, endpoints["tuner"], epoch)
+        tuner = RestoringTuner(driver, journal, compaction, self._folder.restore, past)
         backend = self._local_backend(router, endpoints["agent"], epoch, sockets)
         clock = SteadyClock(state.now)
         watcher = _Watcher(self, retention)
@@ -247,6 +257,7 @@ class Head:
             Desk(self._admit, self._update, clock, refused, self._step_down),
             watcher,
             row=row,
+            compactor=compaction,
             debug=self._config.debug,
             clock=clock,
         )

@@ -55,9 +55,9 @@ def _struct(name: str, cls: type, replaced: dict[str, Any]) -> Any:
 
 
 _TRIAL_NAMES: Final = tuple(field.name for field in fields(Trial))
-_TrialWritten: Final = _struct("TrialWritten", Trial, {})
-_StateWritten: Final = _struct("StateWritten", State, {"trials": list[_TrialWritten]})
-_StateRead: Final = _struct("StateRead", State, {"trials": list[Trial]})
+_TrialWritten: Any = _struct("TrialWritten", Trial, {})
+_StateWritten: Any = _struct("StateWritten", State, {"trials": list[Any]})
+_StateRead: Any = _struct("StateRead", State, {"trials": list[Trial]})
 
 _of_trial: Final[Callable[[Trial], tuple[Any, ...]]] = attrgetter(*_TrialWritten.__struct_fields__)
 _encoder: Final = msgspec.msgpack.Encoder()
