@@ -175,7 +175,8 @@ class Words(Message, frozen=True, tag="W"):
 
 class AgentHello(Message, frozen=True, tag="H"):
     """An agent introduces itself to a head: ``life`` tells one agent process from the next,
-    ``holds`` are the attempts it runs or has words of, ``first`` its oldest kept word."""
+    ``holds`` are the attempts it runs or has words of, ``first`` its oldest kept word,
+    ``orders`` the number of the newest order it heard from this head."""
 
     life: Name
     worker: Name
@@ -183,16 +184,19 @@ class AgentHello(Message, frozen=True, tag="H"):
     pid: Count
     holds: list[tuple[Count, Count]]
     first: Annotated[int, Meta(ge=1, le=(1 << 53) - 1)]
+    orders: Count = 0
 
 
 class Heartbeat(Message, frozen=True, tag="B"):
-    """The agent lives. ``newest`` is the number of its newest word, ``refused`` what it has
-    not taken from trials and strangers, counted by reason."""
+    """The agent lives. ``newest`` is the number of its newest word, ``sent`` that of the newest
+    one it sent: a head that has not got it by now never will. ``refused`` is what it has not
+    taken from trials and strangers, counted by reason."""
 
     life: Name
     running: Count
     newest: Count
     refused: dict[Name, Count] = msgspec.field(default_factory=dict)
+    sent: Count = 0
 
 
 class Fenced(Message, frozen=True, tag="X"):
@@ -278,10 +282,13 @@ END_REASONS = frozenset(
 
 
 class HeadFrame(msgspec.Struct, frozen=True, array_like=True):
-    """From the head: its epoch in every frame, which is what fences an older head."""
+    """From the head: its epoch in every frame, which is what fences an older head. ``orders``
+    counts the orders up to the end of this frame: an agent that has heard fewer missed some
+    (a connection that broke takes what was under way). Zero where nobody counts."""
 
     epoch: Count
     messages: list[FromHead]
+    orders: Count = 0
 
 
 class AgentFrame(msgspec.Struct, frozen=True, array_like=True):
@@ -293,7 +300,7 @@ class AgentFrame(msgspec.Struct, frozen=True, array_like=True):
 
 _encoder = msgspec.msgpack.Encoder()
 _from_trial: msgspec.msgpack.Decoder[list[FromTrial]] = msgspec.msgpack.Decoder(
-    Annotated[list[FromTrial], Meta(max_length=MAX_TRIAL_MESSAGES)]
+    Annotated[list[FromTrial], Meta(min_length=1, max_length=MAX_TRIAL_MESSAGES)]
 )
 _from_agent = msgspec.msgpack.Decoder(AgentFrame)
 _from_head = msgspec.msgpack.Decoder(HeadFrame)

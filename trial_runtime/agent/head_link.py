@@ -46,6 +46,7 @@ class HeadLink:
         self.epoch = config.epoch
         self.heard_at = time.monotonic()
         self._greeted = False
+        self._orders = 0  # number of the newest order heard from this head
         self.socket = connect(context, config.head, immediate=True)
 
     @property
@@ -66,12 +67,14 @@ class HeadLink:
     def receive(self) -> list[wire.FromHead]:
         """Orders of the head that leads; all else is dealt with here."""
         orders: list[wire.FromHead] = []
-        welcomed = False
+        welcomed = missed = False
         while True:
             try:
                 payload = self.socket.recv(_NOBLOCK)
             except zmq.Again:
-                if welcomed:
+                if missed:
+                    self._begin_anew()
+                elif welcomed:
                     self.greet()
                 return orders
             try:
@@ -87,6 +90,8 @@ class HeadLink:
                 _log.info("following the head of epoch %d", frame.epoch)
                 self.epoch = frame.epoch
                 self._greeted = False
+                self._orders = 0
+            known = len(orders)
             for message in frame.messages:
                 if type(message) is wire.Welcome:
                     welcomed = True
@@ -94,13 +99,23 @@ class HeadLink:
                     self._outbox.acknowledge(message.number)
                 elif type(message) is not wire.Ping:
                     orders.append(message)
+            heard = self._orders + len(orders) - known
+            missed = missed or frame.orders > heard
+            self._orders = frame.orders or heard
+
+    def _begin_anew(self) -> None:
+        """Orders were lost on the way. To the head we are a new agent that holds what we hold:
+        it asks again for what it misses, the one way of recovery that there is."""
+        _log.warning("orders of the head were lost on the way; joining anew")
+        self.life = secrets.token_hex(8)
+        self.greet()
 
     def greet(self) -> None:
         """Introduce ourselves; then all words are sent (again)."""
         config, outbox = self._config, self._outbox
         holds = sorted(set(self._holds()) | outbox.attempts())
         hello = wire.AgentHello(
-            self.life, config.worker, config.slots, os.getpid(), holds, outbox.first
+            self.life, config.worker, config.slots, os.getpid(), holds, outbox.first, self._orders
         )
         self._greeted = self._send([hello])
         if self._greeted:
@@ -109,7 +124,8 @@ class HeadLink:
     def heartbeat(self, running: int, refused: dict[str, int]) -> None:
         """Say that we live, and what was not taken from trials."""
         if self._greeted:
-            self._send([wire.Heartbeat(self.life, running, self._outbox.newest, refused)])
+            newest, sent = self._outbox.newest, self._outbox.sent
+            self._send([wire.Heartbeat(self.life, running, newest, refused, sent)])
         else:
             self.greet()
 

@@ -41,6 +41,9 @@ ACKNOWLEDGE_EVERY = 256
 #: The head speaks at least this often, so that an agent can tell a quiet head from a dead one.
 PING_S = 1.0
 
+#: Messages that an agent must not miss; the others are repeated, or made up for by the next.
+_ORDERS = (wire.Start, wire.Stop, wire.Shutdown)
+
 _log = logging.getLogger("bequeath.backends.local")
 
 
@@ -98,6 +101,7 @@ class LocalBackend:
         self._received = 0  # number of the newest word taken from this life
         self._acknowledged = 0
         self._told = 0  # what the agent has been told of that
+        self._orders = 0  # number of the newest order sent to this life
         self._running = 0
         self._refused: dict[str, int] = {}
         self._unreadable = Refusals()
@@ -166,7 +170,9 @@ class LocalBackend:
             elif isinstance(message, wire.Heartbeat):
                 self._running = message.running
                 self._refused = dict(islice(message.refused.items(), MOST_REASONS))
-                if message.life != self._life or message.newest < self._received:
+                # What was sent before this and is not here was lost with a connection.
+                strange = message.life != self._life or message.newest < self._received
+                if strange or message.sent > self._received:
                     self._welcome()
             elif isinstance(message, wire.AgentHello):
                 self._join(message, events)
@@ -292,6 +298,7 @@ class LocalBackend:
         self._life = hello.life
         self._joined = True
         self._received = self._acknowledged = self._told = hello.first - 1
+        self._orders = hello.orders
         held = set(hello.holds)
         # Orders for an agent before this one are void: the core will give them again.
         self._outgoing = []
@@ -328,9 +335,12 @@ class LocalBackend:
         self._send([wire.Welcome()])
 
     def _send(self, messages: list[wire.FromHead]) -> bool:
-        sent = self._link.send(wire.frame(wire.HeadFrame(self._config.epoch, messages)))
+        orders = self._orders + sum(isinstance(message, _ORDERS) for message in messages)
+        frame = wire.HeadFrame(self._config.epoch, messages, orders)
+        sent = self._link.send(wire.frame(frame))
         if sent:
             self._spoke_at = self._clock()
+            self._orders = orders
         return sent
 
     def _alive(self) -> bool:
