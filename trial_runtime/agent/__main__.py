@@ -7,12 +7,14 @@ import sys
 import time
 
 from trial_runtime.agent.agent import Agent
-from trial_runtime.agent.config import read_config
+from trial_runtime.agent.config import ON_RECORD, read_config
 
 
 def main() -> int:
     """Run an agent until it is over."""
     logging.Formatter.converter = time.gmtime
+    if ON_RECORD in sys.argv[2:] and not _on_record():
+        return 0
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO,

@@ -30,7 +30,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.errors import ProtocolError
 from dispatcher.ports import Link
 from trial_runtime import wire
-from trial_runtime.agent.config import AgentConfig, encode_config
+from trial_runtime.agent.config import ON_RECORD, AgentConfig, encode_config
 from trial_runtime.agent.sweep import kill_sessions_below
 from trial_runtime.failpoints import failpoint
 from trial_runtime.refusals import MOST_REASONS, Refusals
@@ -271,8 +271,15 @@ class LocalBackend:
         with open(logs / "agent.log", "ab") as log:
             try:
                 process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "trial_runtime.agent", str(config_path)],
-                    stdin=subprocess.DEVNULL,
+                    [
+                        sys.executable,
+                        "-P",
+                        "-m",
+                        "trial_runtime.agent",
+                        str(config_path),
+                        ON_RECORD,
+                    ],
+                    stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
                     env=environment,
@@ -290,7 +297,8 @@ class LocalBackend:
         self._record = record_of(process.pid)
         write_private(self._record_path, _encode_record(self._record))
         failpoint("launch.agent.recorded")
-        self._heard_at = self._clock()
+        _let_go(process)
+        self._silence.heard()
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
         if hello.life == self._life and self._joined:
@@ -398,3 +406,13 @@ def _encode_record(record: AgentRecord) -> bytes:
     import msgspec
 
     return msgspec.json.encode(record)
+def _let_go(agent: subprocess.Popen[bytes]) -> None:
+    """It is on record, so the next head will find it: it may begin."""
+    assert agent.stdin is not None
+    try:
+        agent.stdin.write(b"\n")
+        agent.stdin.close()
+    except BrokenPipeError:
+        pass  # it has ended already, and will be missed
+
+
