@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
 
@@ -23,6 +24,15 @@ def main() -> int:
     )
     Agent(read_config(sys.argv[1])).run()
     return 0
+
+
+def _on_record() -> bool:
+    """Wait for the head's line; false if it died before it could write down that we exist."""
+    told = os.read(0, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return bool(told)
 
 
 if __name__ == "__main__":

@@ -298,7 +298,7 @@ class LocalBackend:
         write_private(self._record_path, _encode_record(self._record))
         failpoint("launch.agent.recorded")
         _let_go(process)
-        self._silence.heard()
+        self._heard_at = self._clock()
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
         if hello.life == self._life and self._joined:
