@@ -37,6 +37,21 @@ class ExperimentFolder:
         """The resolved experiment file."""
         return self.path / "experiment.json"
 
+    def read_config(self) -> str:
+        """The resolved experiment file.
+
+        Raises:
+            PermanentBackendError: there is none: whoever made the folder died meanwhile.
+        """
+        try:
+            return self.config.read_text(encoding="utf-8")
+        except OSError as error:
+            raise PermanentBackendError(
+                f"the experiment cannot be read: {error.strerror or error}",
+                hint="if it was never laid down completely, create it again",
+                where=str(self.config),
+            ) from error
+
     def write_config(self, text: str) -> None:
         """Replace the resolved experiment file, durably and all at once: whoever dies
         meanwhile leaves the old one or the new one."""
