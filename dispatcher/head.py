@@ -163,7 +163,7 @@ class Head:
         with ExitStack() as stack:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             self._leadership = stack.enter_context(lead)
-            self._config = from_json(self._folder.config.read_text(), str(self._folder.config))
+            self._config = from_json(self._folder.read_config(), str(self._folder.config))
             self._log = stack.enter_context(
                 head_log(self._folder.logs / "head.log", self._config.log_level)
             )
