@@ -355,7 +355,13 @@ class Head:
         link = _admit(router, LOCAL, "agent:local")
         config = agent_config(self._config, self._folder, endpoint, epoch, sockets)
         leases = self._config.leases
-        return LocalBackend(link, config, suspect_s=leases.suspect, lost_s=leases.lost)
+        return LocalBackend(
+            link,
+            config,
+            suspect_s=leases.suspect,
+            lost_s=leases.lost,
+            leads=lambda: self._leadership.holds,
+        )
 
     # -- what users ask for (engine's thread) ---------------------------------------------
 

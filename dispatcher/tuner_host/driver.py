@@ -169,6 +169,7 @@ class TunerHostDriver:
             endpoint=msgspec.structs.replace(self._config.endpoint, routing_id=routing_id),
             head_pipe=ours,
             failure_file=str(self._failure_file),
+            leader_file=str(self._folder / "leader.json"),
         )
         path = self._folder / "tuner_host.json"
         config_file.write(config, path)

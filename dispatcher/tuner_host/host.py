@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import traceback
 from collections import deque
 from pathlib import Path
@@ -70,6 +71,7 @@ class Host:
         self._early: deque[Any] = deque()  # what the head said before the tuner was built
         self._ending = Ending(self._gate)
         self._ready = False
+        self._look_at = 0.0
         self._assessing: Assessing | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._io = IoLoop(
@@ -196,6 +198,8 @@ class Host:
     def _due(self) -> float | None:
         if leash.is_orphan():
             os._exit(0)
+        if self._is_superseded():
+            leash.end_group()
         due = [leash.LOOK_S, self._ending.due()]
         if self._ready:
             while self._early:
@@ -208,6 +212,15 @@ class Host:
         due.append(self._floor.overdue())
         due.append(GATHER_S if self._floor.crowded() else None)
         return min((one for one in due if one is not None), default=None)
+
+    def _is_superseded(self) -> bool:
+        """Whether another head has taken over from ours, looked up every few seconds: its own
+        tuner host goes on, and two of them would do the author's work twice."""
+        now = time.monotonic()
+        if now < self._look_at:
+            return False
+        self._look_at = now + leash.LOOK_S
+        return leash.is_superseded(self._config.leader_file, self._config.epoch)
 
     def _take(self, message: Any) -> None:
         if isinstance(message, Shutdown):

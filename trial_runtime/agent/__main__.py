@@ -13,16 +13,16 @@ from trial_runtime.agent.config import ON_RECORD, read_config
 
 def main() -> int:
     """Run an agent until it is over."""
-    logging.Formatter.converter = time.gmtime
     if ON_RECORD in sys.argv[2:] and not _on_record():
         return 0
+    logging.Formatter.converter = time.gmtime
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO,
         format="%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s",
         datefmt="%Y-%m-%dT%H:%M:%S",
     )
-    Agent(read_config(sys.argv[1])).run()
+    Agent(read_config(sys.argv[1]), sys.argv[1]).run()
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import time
 from collections.abc import Callable
 
 import zmq
@@ -13,11 +12,18 @@ import zmq
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.outbox import Outbox
-from trial_runtime.endpoint import connect
+from trial_runtime.endpoint import Endpoint, connect
 from trial_runtime.failpoints import failpoint
+from trial_runtime.refusals import Refusals
+from trial_runtime.silence import Silence
 
 #: Silence after which words are spooled: longer than a busy head ever is between two pings.
 QUIET_S = 3.0
+
+#: What counts as silence between two ticks of the agent at most, in heartbeats; and at least
+#: this, in seconds.
+_STEP_BEATS = 3
+_LEAST_STEP_S = 2.0
 
 _NOBLOCK = int(zmq.NOBLOCK)  # a plain number is cheaper to pass on than the enumeration
 
@@ -28,8 +34,11 @@ class HeadLink:
     """A DEALER to the head. Owned by the agent's loop.
 
     Words leave only between a head's welcome and the next sign that it is gone; each new
-    head is told everything it may not know. A head of an older epoch is refused: somebody
-    has taken over from it.
+    head is told everything it may not know. A head of an older epoch is refused, and counted:
+    somebody has taken over from it.
+
+    Args:
+        where: the head's address as of now; asked when the head is quiet.
     """
 
     def __init__(
@@ -38,15 +47,21 @@ class HeadLink:
         config: AgentConfig,
         outbox: Outbox,
         holds: Callable[[], list[tuple[int, int]]],
+        where: Callable[[], Endpoint] | None = None,
     ) -> None:
+        self._context = context
         self._config = config
         self._outbox = outbox
         self._holds = holds
         self.life = secrets.token_hex(8)
         self.epoch = config.epoch
-        self.heard_at = time.monotonic()
+        self.refused = Refusals()
+        self._silence = Silence(max(_LEAST_STEP_S, _STEP_BEATS * config.heartbeat_s))
         self._greeted = False
         self._orders = 0  # number of the newest order heard from this head
+        self._where = where or (lambda: config.head)
+        self._endpoint = config.head
+        self._socket_file = _socket_file(config.head)
         self.socket = connect(context, config.head, immediate=True)
 
     @property
@@ -57,12 +72,36 @@ class HeadLink:
     @property
     def quiet(self) -> bool:
         """Whether the head has been silent for a while."""
-        return time.monotonic() - self.heard_at > QUIET_S
+        return self._silence.seconds > QUIET_S
 
     @property
     def silence_s(self) -> float:
-        """Seconds since the head's last word."""
-        return time.monotonic() - self.heard_at
+        """Seconds since the head's last word, as far as we listened."""
+        return self._silence.seconds
+
+    def look(self) -> None:
+        """To be called at each heartbeat, after :meth:`receive`."""
+        self._silence.look()
+
+    def reconnect(self) -> bool:
+        """Turn to a head that has come to another address, or to another socket at the same
+        path; true if there is one, and :attr:`socket` another.
+
+        A head that was killed leaves a broken connection, which ZeroMQ mends. One that was
+        stopped, and taken over from, holds its end open for as long as it likes.
+        """
+        endpoint = self._where()
+        there = _socket_file(endpoint)
+        if (endpoint, there) == (self._endpoint, self._socket_file):
+            return False
+        if there is None and endpoint.address.startswith(_IPC):
+            return False  # nobody listens there now
+        _log.info("the head is elsewhere now: connecting anew")
+        self._endpoint, self._socket_file = endpoint, there
+        self.socket.close(linger=0)
+        self.socket = connect(self._context, endpoint, immediate=True)
+        self._greeted = False
+        return True
 
     def receive(self) -> list[wire.FromHead]:
         """Orders of the head that leads; all else is dealt with here."""
@@ -83,9 +122,13 @@ class HeadLink:
                 _log.error("dropped a frame of the head: %s", error)
                 continue
             if frame.epoch < self.epoch:
+                if self.refused.count("words of an older head", len(frame.messages)):
+                    _log.warning(
+                        "refused a head of epoch %d: we follow %d", frame.epoch, self.epoch
+                    )
                 self._send_to(frame.epoch, [wire.Fenced(self.epoch)])
                 continue
-            self.heard_at = time.monotonic()
+            self._silence.heard()
             if frame.epoch > self.epoch:
                 _log.info("following the head of epoch %d", frame.epoch)
                 self.epoch = frame.epoch
@@ -122,8 +165,9 @@ class HeadLink:
             outbox.rewind()
 
     def heartbeat(self, running: int, refused: dict[str, int]) -> None:
-        """Say that we live, and what was not taken from trials."""
+        """Say that we live, and what was not taken from trials and older heads."""
         if self._greeted:
+            refused = refused | self.refused.counts
             newest, sent = self._outbox.newest, self._outbox.sent
             self._send([wire.Heartbeat(self.life, running, newest, refused, sent)])
         else:
@@ -153,3 +197,18 @@ class HeadLink:
         except zmq.Again:
             return False
         return True
+
+
+_IPC = "ipc://"
+
+
+def _socket_file(endpoint: Endpoint) -> tuple[int, int, int] | None:
+    """Which file the head listens on; None on TCP, or when there is none. The time is in it
+    since the number of a file that is gone may be given to the next."""
+    if not endpoint.address.startswith(_IPC):
+        return None
+    try:
+        status = os.stat(endpoint.address.removeprefix(_IPC))
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_ctime_ns

@@ -25,18 +25,22 @@ from dispatcher.backends.local.identity import (
 )
 from dispatcher.backends.local.translation import event_of, start_order, stop_order
 from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
-from dispatcher.core.events import Event, WorkerJoined, WorkerLost
+from dispatcher.core.events import Event, WorkerHeard, WorkerJoined, WorkerLost, WorkerSuspect
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.errors import ProtocolError
+from dispatcher.errors import ProtocolError, Superseded
 from dispatcher.ports import Link
 from trial_runtime import wire
 from trial_runtime.agent.config import ON_RECORD, AgentConfig, encode_config
 from trial_runtime.agent.sweep import kill_sessions_below
 from trial_runtime.failpoints import failpoint
 from trial_runtime.refusals import MOST_REASONS, Refusals
+from trial_runtime.silence import Silence
 
 #: Words after which an acknowledgement does not wait for an order to go with.
 ACKNOWLEDGE_EVERY = 256
+
+#: What counts as silence of the agent between two calls of ``check`` at most (seconds).
+STEP_S = 2.0
 
 #: The head speaks at least this often, so that an agent can tell a quiet head from a dead one.
 PING_S = 1.0
@@ -69,8 +73,10 @@ class LocalBackend:
         link: a place on the head's ROUTER; it is renewed to the agent's own routing id, which
             is kept in the experiment's folder, so that a later head hears the same agent.
         config: what the agent is told; ``config.epoch`` is this head's epoch.
-        suspect_s: silence after which the agent is named in :meth:`waiting`.
-        lost_s: silence after which a living agent is given up and killed.
+        suspect_s: silence after which the agent is suspect: it gets nothing more to run.
+        lost_s: silence after which a living agent is given up and killed, with all it runs.
+        leads: whether this head still leads. One that does not, since it was stopped and
+            another one has taken over, may judge and kill nobody.
         clock: monotonic seconds.
     """
 
@@ -81,6 +87,7 @@ class LocalBackend:
         *,
         suspect_s: float = 30.0,
         lost_s: float = 120.0,
+        leads: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         folder = Path(config.experiment_folder)
@@ -91,6 +98,9 @@ class LocalBackend:
         self._folder = folder
         self._suspect_s = suspect_s
         self._lost_s = lost_s
+        self._leads = leads
+        self._silence = Silence(STEP_S, clock)
+        self._suspect = False
         self._clock = clock
         self._worker = WorkerId(config.worker)
         self._record_path = folder / f"agent-{config.worker}.json"
@@ -105,7 +115,6 @@ class LocalBackend:
         self._running = 0
         self._refused: dict[str, int] = {}
         self._unreadable = Refusals()
-        self._heard_at = clock()
         self._spoke_at = clock()
         self._outgoing: list[wire.FromHead] = []
         self._lost_events: list[Event] = []
@@ -152,18 +161,17 @@ class LocalBackend:
             frame = wire.from_agent(payload)
         except wire.WireError as error:
             raise ProtocolError(f"agent {self._worker}: {error}") from error
-        self._heard_at = self._clock()
+        self._silence.heard()
         if frame.epoch > self._config.epoch:
-            raise ProtocolError(
-                f"agent {self._worker} follows a head of epoch {frame.epoch}; this one is "
-                f"{self._config.epoch}",
-                hint="another head has taken over this experiment",
-            )
+            raise self._later_head(frame.epoch)
         if frame.epoch < self._config.epoch:
             # It still follows the head before; what it says will be said again to us.
             self._welcome()
             return []
         events: list[Event] = []
+        if self._suspect:
+            self._suspect = False
+            events.append(WorkerHeard(self._worker))
         for message in frame.messages:
             if isinstance(message, wire.Words):
                 self._take(message, events)
@@ -177,19 +185,29 @@ class LocalBackend:
             elif isinstance(message, wire.AgentHello):
                 self._join(message, events)
             else:
-                raise ProtocolError(f"agent {self._worker} follows a later head")
+                raise self._later_head(message.epoch)
         return events
+
+    def _later_head(self, epoch: int) -> ProtocolError | Superseded:
+        """The agent knows of a head after this one. If nobody else does, it is mistaken."""
+        ours = self._config.epoch
+        text = f"agent {self._worker} follows a head of epoch {epoch}; this one is {ours}"
+        return ProtocolError(text) if self._leads() else Superseded(text)
 
     def check(self) -> list[Event]:
         """Look after the agent: a process that died or went silent becomes an event."""
         events, self._lost_events = self._lost_events, []
         now = self._clock()
-        if self._record is not None and not self._closing:
+        silent_s = self._silence.look()
+        if self._record is not None and not self._closing and self._leads():
             if not self._alive():
                 events += self._lose("its process ended")
-            elif now - self._heard_at > self._lost_s:
+            elif silent_s > self._lost_s:
                 self._kill(self._record.pid)
-                events += self._lose(f"silent for {now - self._heard_at:.0f} s")
+                events += self._lose(f"silent for {silent_s:.0f} s")
+            elif silent_s > self._suspect_s and self._joined and not self._suspect:
+                self._suspect = True
+                events.append(WorkerSuspect(self._worker, silent_s))
         if self._joined and now - self._spoke_at >= PING_S:
             self._send([wire.Ping()])
         self._send_all()
@@ -197,7 +215,7 @@ class LocalBackend:
 
     def waiting(self) -> str | None:
         """Why this backend runs nothing at the moment, in a sentence, or None."""
-        silence = self._clock() - self._heard_at
+        silence = self._silence.seconds
         if self._record is None:
             return "the agent of this machine is not running"
         if not self._joined:
@@ -212,7 +230,7 @@ class LocalBackend:
             self._record.pid if self._record is not None else None,
             self._joined,
             self._running,
-            self._clock() - self._heard_at,
+            self._silence.seconds,
             self._received,
             self._refused | self._unreadable.counts,
         )
@@ -232,7 +250,8 @@ class LocalBackend:
         if is_running(record):
             _log.info("taking up agent %s (pid %d) again", self._worker, record.pid)
             self._record = record
-            self._heard_at = self._clock()
+            self._silence.heard()
+            self._write_config()  # we may be at another address than the head before
             return True  # its heartbeat, of the epoch before ours, will be answered
         self._sweep()
         return False
@@ -256,11 +275,15 @@ class LocalBackend:
             self._sweep()
         self._forget()
 
+    def _write_config(self) -> Path:
+        path = self._folder / f"agent-{self._config.worker}.config.json"
+        write_private(path, encode_config(self._config))
+        return path
+
     def _launch(self) -> None:
-        if self.recover():
+        if not self._leads() or self.recover():
             return
-        config_path = self._folder / f"agent-{self._config.worker}.config.json"
-        write_private(config_path, encode_config(self._config))
+        config_path = self._write_config()
         logs = self._folder / "logs"
         logs.mkdir(exist_ok=True)
         environment = dict(os.environ)
@@ -298,11 +321,17 @@ class LocalBackend:
         write_private(self._record_path, _encode_record(self._record))
         failpoint("launch.agent.recorded")
         _let_go(process)
-        self._heard_at = self._clock()
+        self._silence.heard()
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
         if hello.life == self._life and self._joined:
             return  # said twice; the words that follow are told apart by their numbers
+        if self._record is not None and hello.pid != self._record.pid:
+            # Given up, and back all the same. What it runs is not believed any more.
+            _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)
+            farewell = wire.HeadFrame(self._config.epoch, [wire.Shutdown(0.0)])
+            self._link.send(wire.frame(farewell))
+            return
         self._life = hello.life
         self._joined = True
         self._received = self._acknowledged = self._told = hello.first - 1
@@ -372,12 +401,15 @@ class LocalBackend:
         self._record = None
         self._is_our_child = False
         self._joined = False
+        self._suspect = False
         self._life = ""
         self._outgoing = []
         self._record_path.unlink(missing_ok=True)
 
     def _sweep(self) -> None:
         """End the trials that a dead agent left: nobody else would, nor hear of their end."""
+        if not self._leads():
+            return  # they may be those of our successor's agent
         killed = kill_sessions_below(self._config.run_folder)
         if killed:
             _log.warning("ended %d processes that a dead agent left behind", killed)
@@ -402,10 +434,6 @@ class LocalBackend:
             pass
 
 
-def _encode_record(record: AgentRecord) -> bytes:
-    import msgspec
-
-    return msgspec.json.encode(record)
 def _let_go(agent: subprocess.Popen[bytes]) -> None:
     """It is on record, so the next head will find it: it may begin."""
     assert agent.stdin is not None
@@ -416,3 +444,7 @@ def _let_go(agent: subprocess.Popen[bytes]) -> None:
         pass  # it has ended already, and will be missed
 
 
+def _encode_record(record: AgentRecord) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode(record)
