@@ -34,8 +34,8 @@ def state(tmp_path: Path) -> State:
     life.say(e.AttemptStarted(TrialId(3), 1, 7), e.MetricReported(TrialId(3), 1, 5, "0.25"))
     life.say(e.TrialSubmitted('{"x": 1}', "by/hand", "t/1"))
     life.propose(4)
-    life.exit(1, 1, EndReason.FAILED)
     life.say(e.RemovalAnnounced((TrialId(0),)))
+    life.exit(1, 1, EndReason.FAILED)
     journal.close()
     return life.state
 
