@@ -51,6 +51,10 @@ _TRANSIENT = (
     e.ForeignWaitOver,
     e.AttemptStarted,
     e.TunerHostReady,
+    e.WorkerSuspect,
+    e.WorkerHeard,
+    e.DiskLow,
+    e.DiskRecovered,
 )
 
 

@@ -30,6 +30,7 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import OVER, Phase
+from dispatcher.disk_watch import DiskWatch
 from dispatcher.engine import Engine
 from dispatcher.errors import (
     BequeathError,
@@ -236,6 +237,13 @@ class Head:
 
         retention = RetentionThread(self._config, self._folder, self._notify, self._post)
         stack.callback(retention.close)
+        disks = DiskWatch(
+            (self._folder.path, weights_root(self._config, self._folder)),
+            self._config.disk_reserve,
+            self._post,
+            lambda text: self._notify(Notice(NoticeKind.DISK, text)),
+        )
+        stack.callback(disks.close)
         driver = self._tuner_driver(router, endpoints["tuner"], epoch)
         tuner = RestoringTuner(driver, journal, compaction, self._folder.restore, past)
         backend = self._local_backend(router, endpoints["agent"], epoch, sockets)
@@ -272,6 +280,7 @@ class Head:
         self._notify(Notice(NoticeKind.STARTED, f"head {epoch} of {self._folder.id}"))
         try:
             failpoint("head.run_file.written")
+            disks.start()  # its first look is there before any worker is
             engine.begin(actions)
             failpoint("head.outstanding.performed")
             engine.start()
@@ -457,6 +466,10 @@ class _Watcher:
             case a.ReportStall(certain=certain, text=text):
                 word = "deadlock" if certain else "suspected stall"
                 self._head._notify(Notice(NoticeKind.STALL, f"{word}: {text}"))
+            case a.ReportWorker(text=text):
+                self._head._notify(Notice(NoticeKind.WORKER, text))
+            case a.ReportDisk(text=text):
+                self._head._notify(Notice(NoticeKind.DISK, text))
             case a.GrantRemoval(trials=trials):
                 self._retention.granted(trials)
             case a.Finish(reason=reason):

@@ -29,6 +29,8 @@ _SHOWN = {
     NoticeKind.STACKS: "stacks of the blocked threads",
     NoticeKind.PEER_FAULT: "refused",
     NoticeKind.RETENTION: "weights",
+    NoticeKind.WORKER: "worker",
+    NoticeKind.DISK: "disk",
 }
 
 

@@ -37,7 +37,7 @@ SHAPES: dict[str, str] = {
     "running head says of itself (as `top --json`), or null.",
     "top": "`{experiment, snapshot}`; `snapshot` holds phase, reason, epoch, slots, lookahead, "
     "max_trials, max_duration_s, active_s, submitted, ended, counts, running, waiting, open, "
-    "workers, why.",
+    "workers, why, troubles.",
     "why": "`{experiment, cause, text}`; `cause` is a word of an enumeration.",
     "best": f"`{{experiment, mode, trials}}`; a trial holds {TRIAL_KEYS}.",
     "lineage": "`{experiment, mode, nodes, roots, best, best_path}`; a node holds id, parent, "

@@ -29,6 +29,7 @@ from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import AttemptState, EndReason, Outcome
+from dispatcher.core.trouble import troubles
 from dispatcher.core.why import why
 from dispatcher.errors import UserError
 
@@ -190,6 +191,7 @@ def snapshot(state: State, now: float) -> dict[str, Any]:
             for w in state.workers.values()
         ],
         "why": {"cause": explanation.cause.name, "text": explanation.text},
+        "troubles": troubles(state, now),
     }
 
 
