@@ -48,6 +48,7 @@ class AgentLink:
         self._receipted = 0
         self.stop_reason: str | None = None
         self._refusal: str | None = None
+        self._unheard = False  # the last word was a refusal: nobody may listen any more
 
     def post(self, messages: Sequence[wire.FromTrial], *, wait: bool = False) -> None:
         """Send messages as one frame; with ``wait``, block until the agent holds them.
@@ -90,7 +91,7 @@ class AgentLink:
         if self._socket is None or self._pid != os.getpid():
             return
         with self._lock:
-            if self._sent > self._receipted:
+            if self._sent > self._receipted and not self._unheard:
                 self._post([wire.Bye()])
                 # In vain or not: an exit status must not change because of us.
                 self._have_receipt(self._sent, PATIENCE_AT_EXIT_S)
@@ -137,7 +138,7 @@ class AgentLink:
     def _have_receipt(self, count: int, patience_s: float) -> bool:
         socket = self._opened()
         give_up = time.monotonic() + patience_s
-        while self._receipted < count:
+        while self._receipted < count and self._refusal is None:  # no receipt follows a refusal
             left = give_up - time.monotonic()
             if left <= 0 or not socket.poll(int(left * 1000) + 1):
                 return False
@@ -160,10 +161,12 @@ class AgentLink:
         for message in messages:
             if type(message) is wire.Receipt:
                 self._receipted = max(self._receipted, message.count)
+                self._unheard = False
             elif type(message) is wire.StopAsked:
                 self.stop_reason = message.reason
             elif type(message) is wire.Refused:
                 self._refusal = message.text
+                self._unheard = True
         return messages
 
 

@@ -162,9 +162,10 @@ def body(payload: bytes, decoder: msgspec.msgpack.Decoder[T]) -> T:
 
 
 def brief(error: Exception) -> str:
-    """Its text, bounded: some errors quote what they refuse, which may be megabytes."""
+    """Its text, bounded and printable: some errors quote what they refuse."""
     text = str(error)
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    text = text if len(text) <= 200 else f"{text[:200]}..."
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def to_trial(payload: bytes) -> list[ToTrial]:
