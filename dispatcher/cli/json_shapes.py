@@ -54,6 +54,8 @@ SHAPES: dict[str, str] = {
     "experiment update": "`{experiment, key, running}`.",
     "experiment delete": "`{experiment, deleted}`.",
     "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences}`.",
+    "experiment backup": "`{experiment, folder, weights, linked, gone}`.",
+    "experiment compact": "`{experiment, compacted, bytes_before, bytes}`.",
     "weights export": "`{experiment, trial, file, tensors, bytes}`.",
     "weights du": "`{experiment, root, trials, total_bytes, removed_bytes}`; each trial holds "
     "trial, path, own_bytes, inherited_bytes, files, pinned, problem.",
