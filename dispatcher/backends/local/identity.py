@@ -25,20 +25,27 @@ def agent_routing_id(folder: Path, worker: str) -> str:
     It holds the agent's secret; a restarted head must know the same one.
     """
     path = folder / f"agent-{worker}.id"
+    name = f"agent:{worker}:"
     try:
-        return path.read_text(encoding="ascii")
-    except FileNotFoundError:
-        routing_id = f"agent:{worker}:{secrets.token_hex(16)}"
-        write_private(path, routing_id.encode("ascii"))
-        return routing_id
+        routing_id = path.read_text(encoding="ascii")
+        if routing_id.startswith(name) and len(routing_id) > len(name):
+            return routing_id  # not empty, as a power cut leaves what was never synced
+    except (FileNotFoundError, UnicodeDecodeError):
+        pass
+    routing_id = f"{name}{secrets.token_hex(16)}"
+    write_private(path, routing_id.encode("ascii"))
+    return routing_id
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, all at once."""
+    """Write a file that only its owner can read, all at once and durably: after a power cut
+    it is this one, or the one before, and not an empty one. Blocks for the disk."""
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as file:
         file.write(content)
+        file.flush()
+        os.fsync(descriptor)
     os.replace(partial, path)
 
 
