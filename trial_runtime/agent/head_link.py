@@ -20,10 +20,9 @@ from trial_runtime.silence import Silence
 #: Silence after which words are spooled: longer than a busy head ever is between two pings.
 QUIET_S = 3.0
 
-#: What counts as silence between two ticks of the agent at most, in heartbeats; and at least
-#: this, in seconds.
-_STEP_BEATS = 3
-_LEAST_STEP_S = 2.0
+#: What counts as silence between two ticks of the agent at most, in heartbeats: less than the
+#: shortest grace, so that none ends by a pause of our own.
+_STEP_BEATS = 2
 
 _NOBLOCK = int(zmq.NOBLOCK)  # a plain number is cheaper to pass on than the enumeration
 
@@ -56,7 +55,7 @@ class HeadLink:
         self.life = secrets.token_hex(8)
         self.epoch = config.epoch
         self.refused = Refusals()
-        self._silence = Silence(max(_LEAST_STEP_S, _STEP_BEATS * config.heartbeat_s))
+        self._silence = Silence(_STEP_BEATS * config.heartbeat_s)
         self._greeted = False
         self._orders = 0  # number of the newest order heard from this head
         self._where = where or (lambda: config.head)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,14 +11,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from dispatcher.backends.local.identity import (
-    AgentRecord,
-    agent_routing_id,
-    is_running,
-    read_record,
-    record_of,
-    write_private,
-)
+from dispatcher.backends.local.identity import agent_routing_id
+from dispatcher.backends.local.process import AgentProcess
 from dispatcher.backends.local.translation import event_of, start_order, stop_order
 from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
 from dispatcher.core.events import Event, WorkerHeard, WorkerJoined, WorkerLost, WorkerSuspect
@@ -30,20 +20,23 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.errors import ProtocolError, Superseded
 from dispatcher.ports import Link
 from trial_runtime import wire
-from trial_runtime.agent.config import ON_RECORD, AgentConfig, encode_config
+from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.sweep import kill_sessions_below
-from trial_runtime.failpoints import failpoint
 from trial_runtime.refusals import MOST_REASONS, Refusals
 from trial_runtime.silence import Silence
 
 #: Words after which an acknowledgement does not wait for an order to go with.
 ACKNOWLEDGE_EVERY = 256
 
-#: What counts as silence of the agent between two calls of ``check`` at most (seconds).
-STEP_S = 2.0
+#: What counts as silence of the agent between two calls of ``check`` at most (seconds): less
+#: than any lease, so that none ends by a pause of our own.
+STEP_S = 1.0
 
 #: The head speaks at least this often, so that an agent can tell a quiet head from a dead one.
 PING_S = 1.0
+
+#: Time given to an agent to answer a welcome before it is welcomed again.
+WELCOME_EVERY_S = 0.5
 
 #: Messages that an agent must not miss; the others are repeated, or made up for by the next.
 _ORDERS = (wire.Start, wire.Stop, wire.Shutdown)
@@ -95,7 +88,6 @@ class LocalBackend:
         link.renew(routing_id)
         self._link = link
         self._config = replace(config, head=replace(config.head, routing_id=routing_id))
-        self._folder = folder
         self._suspect_s = suspect_s
         self._lost_s = lost_s
         self._leads = leads
@@ -103,15 +95,14 @@ class LocalBackend:
         self._suspect = False
         self._clock = clock
         self._worker = WorkerId(config.worker)
-        self._record_path = folder / f"agent-{config.worker}.json"
-        self._record: AgentRecord | None = None
-        self._is_our_child = False  # else a head before us started it
+        self._process = AgentProcess(folder, config.worker)
         self._life = ""  # of the agent that has joined
         self._joined = False
         self._received = 0  # number of the newest word taken from this life
         self._acknowledged = 0
         self._told = 0  # what the agent has been told of that
         self._orders = 0  # number of the newest order sent to this life
+        self._welcomed_at = float("-inf")
         self._running = 0
         self._refused: dict[str, int] = {}
         self._unreadable = Refusals()
@@ -199,11 +190,11 @@ class LocalBackend:
         events, self._lost_events = self._lost_events, []
         now = self._clock()
         silent_s = self._silence.look()
-        if self._record is not None and not self._closing and self._leads():
-            if not self._alive():
+        if self._process.pid is not None and not self._closing and self._leads():
+            if not self._process.alive:
                 events += self._lose("its process ended")
             elif silent_s > self._lost_s:
-                self._kill(self._record.pid)
+                self._process.kill()
                 events += self._lose(f"silent for {silent_s:.0f} s")
             elif silent_s > self._suspect_s and self._joined and not self._suspect:
                 self._suspect = True
@@ -216,7 +207,7 @@ class LocalBackend:
     def waiting(self) -> str | None:
         """Why this backend runs nothing at the moment, in a sentence, or None."""
         silence = self._silence.seconds
-        if self._record is None:
+        if self._process.pid is None:
             return "the agent of this machine is not running"
         if not self._joined:
             return "the agent of this machine has not joined yet"
@@ -227,7 +218,7 @@ class LocalBackend:
     def statistics(self) -> Statistics:
         """A look at the agent."""
         return Statistics(
-            self._record.pid if self._record is not None else None,
+            self._process.pid,
             self._joined,
             self._running,
             self._silence.seconds,
@@ -242,19 +233,18 @@ class LocalBackend:
 
         Whatever a dead agent left behind is ended, so that no attempt runs twice.
         """
-        if self._record is not None:
+        if self._process.pid is not None:
             return True
-        record = read_record(self._record_path)
-        if record is None:
-            return False
-        if is_running(record):
-            _log.info("taking up agent %s (pid %d) again", self._worker, record.pid)
-            self._record = record
+        found = self._process.find()
+        if found:
+            _log.info("taking up agent %s (pid %s) again", self._worker, self._process.pid)
             self._silence.heard()
-            self._write_config()  # we may be at another address than the head before
-            return True  # its heartbeat, of the epoch before ours, will be answered
-        self._sweep()
-        return False
+            # We may be at another address than the head before; its heartbeat, of the epoch
+            # before ours, will be answered.
+            self._process.write_config(self._config)
+        elif found is False:
+            self._sweep()
+        return bool(found)
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
         """End the agent and all it runs, or leave it to wait for the next head.
@@ -262,71 +252,34 @@ class LocalBackend:
         Blocks at most ``deadline_s`` and the moment that SIGKILL takes.
         """
         self._send_all()
-        if leave_running or self._record is None:
+        if leave_running or self._process.pid is None:
             return
         self._closing = True
         give_up = time.monotonic() + deadline_s
         grace_s = min(self._config.trial.stop_grace_s, max(0.0, deadline_s - 1.0))
         if not (self._joined and self._send([wire.Shutdown(grace_s)])):
-            self._signal(self._record.pid, signal.SIGTERM)
-        if not self._wait_until_gone(give_up):
-            self._kill(self._record.pid)
-            self._wait_until_gone(time.monotonic() + 5.0)
+            self._process.terminate()
+        if not self._process.wait_until_gone(give_up):
+            self._process.kill()
+            self._process.wait_until_gone(time.monotonic() + 5.0)
             self._sweep()
         self._forget()
-
-    def _write_config(self) -> Path:
-        path = self._folder / f"agent-{self._config.worker}.config.json"
-        write_private(path, encode_config(self._config))
-        return path
 
     def _launch(self) -> None:
         if not self._leads() or self.recover():
             return
-        config_path = self._write_config()
-        logs = self._folder / "logs"
-        logs.mkdir(exist_ok=True)
-        environment = dict(os.environ)
-        root = str(Path(wire.__file__).parent.parent)
-        environment["PYTHONPATH"] = os.pathsep.join(
-            part for part in (environment.get("PYTHONPATH", ""), root) if part
-        )
-        with open(logs / "agent.log", "ab") as log:
-            try:
-                process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-P",
-                        "-m",
-                        "trial_runtime.agent",
-                        str(config_path),
-                        ON_RECORD,
-                    ],
-                    stdin=subprocess.PIPE,
-                    stdout=log,
-                    stderr=log,
-                    env=environment,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                self._lost_events += [
-                    WorkerLost(self._worker, f"cannot start the agent: {error.strerror}")
-                ]
-                return
-        # It may outlive this head, and is reaped by its number: Popen need not watch it.
-        process.returncode = 0
-        failpoint("launch.agent.spawned")
-        self._is_our_child = True
-        self._record = record_of(process.pid)
-        write_private(self._record_path, _encode_record(self._record))
-        failpoint("launch.agent.recorded")
-        _let_go(process)
+        try:
+            self._process.launch(self._config)
+        except OSError as error:
+            reason = f"cannot start the agent: {error.strerror}"
+            self._lost_events.append(WorkerLost(self._worker, reason))
+            return
         self._silence.heard()
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
         if hello.life == self._life and self._joined:
             return  # said twice; the words that follow are told apart by their numbers
-        if self._record is not None and hello.pid != self._record.pid:
+        if self._process.pid not in (None, hello.pid):
             # Given up, and back all the same. What it runs is not believed any more.
             _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)
             farewell = wire.HeadFrame(self._config.epoch, [wire.Shutdown(0.0)])
@@ -369,7 +322,12 @@ class LocalBackend:
         self._received += len(new)
 
     def _welcome(self) -> None:
-        self._send([wire.Welcome()])
+        """Ask for all again; once, while that is on its way: each of many frames behind a gap
+        would ask for as many again."""
+        now = self._clock()
+        if now - self._welcomed_at >= WELCOME_EVERY_S:
+            self._welcomed_at = now
+            self._send([wire.Welcome()])
 
     def _send(self, messages: list[wire.FromHead]) -> bool:
         orders = self._orders + sum(isinstance(message, _ORDERS) for message in messages)
@@ -380,31 +338,19 @@ class LocalBackend:
             self._orders = orders
         return sent
 
-    def _alive(self) -> bool:
-        if self._record is None:
-            return False
-        if self._is_our_child:
-            try:
-                os.waitpid(self._record.pid, os.WNOHANG)
-            except ChildProcessError:
-                return False
-        return is_running(self._record)
-
     def _lose(self, reason: str) -> list[Event]:
         _log.warning("agent %s is lost: %s", self._worker, reason)
-        self._wait_until_gone(time.monotonic() + 1.0)
+        self._process.wait_until_gone(time.monotonic() + 1.0)
         self._forget()
         self._sweep()
         return [WorkerLost(self._worker, reason)]
 
     def _forget(self) -> None:
-        self._record = None
-        self._is_our_child = False
+        self._process.forget()
         self._joined = False
         self._suspect = False
         self._life = ""
         self._outgoing = []
-        self._record_path.unlink(missing_ok=True)
 
     def _sweep(self) -> None:
         """End the trials that a dead agent left: nobody else would, nor hear of their end."""
@@ -413,38 +359,3 @@ class LocalBackend:
         killed = kill_sessions_below(self._config.run_folder)
         if killed:
             _log.warning("ended %d processes that a dead agent left behind", killed)
-
-    def _wait_until_gone(self, until: float) -> bool:
-        pause = 0.01
-        while self._alive():
-            if time.monotonic() > until:
-                return False
-            time.sleep(pause)
-            pause = min(0.2, pause * 2)
-        return True
-
-    def _kill(self, pid: int) -> None:
-        self._signal(pid, signal.SIGKILL)
-
-    @staticmethod
-    def _signal(pid: int, number: int) -> None:
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            pass
-
-
-def _let_go(agent: subprocess.Popen[bytes]) -> None:
-    """It is on record, so the next head will find it: it may begin."""
-    assert agent.stdin is not None
-    try:
-        agent.stdin.write(b"\n")
-        agent.stdin.close()
-    except BrokenPipeError:
-        pass  # it has ended already, and will be missed
-
-
-def _encode_record(record: AgentRecord) -> bytes:
-    import msgspec
-
-    return msgspec.json.encode(record)

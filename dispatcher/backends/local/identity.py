@@ -11,6 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from trial_runtime.process_start import start_time
+
 
 class AgentRecord(msgspec.Struct, frozen=True):
     """The agent that was started last. ``started`` tells its pid from a later process's."""
@@ -54,6 +56,11 @@ def record_of(pid: int) -> AgentRecord:
     return AgentRecord(pid, start_time(pid) or "")
 
 
+def write_record(path: Path, record: AgentRecord) -> None:
+    """Let a later head find this agent."""
+    write_private(path, msgspec.json.encode(record))
+
+
 def read_record(path: Path) -> AgentRecord | None:
     """The agent started last, or None."""
     try:
@@ -66,28 +73,3 @@ def is_running(record: AgentRecord) -> bool:
     """Whether that very process still runs (a zombie does not)."""
     now = start_time(record.pid)
     return now is not None and now == record.started
-
-
-def start_time(pid: int) -> str | None:
-    """When a process started, as a text that no other process of this number shares."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except FileNotFoundError:
-        return _start_time_by_ps(pid) if not os.path.isdir("/proc/self") else None
-    except OSError:
-        return None
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in ("Z", "X") else fields[19]
-
-
-def _start_time_by_ps(pid: int) -> str | None:
-    """macOS has no /proc."""
-    import psutil
-
-    try:
-        process = psutil.Process(pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return None
-        return repr(process.create_time())
-    except psutil.Error:
-        return None

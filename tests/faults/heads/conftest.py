@@ -30,9 +30,18 @@ CODE = Path(__file__).parent / "code"
 
 
 class Steady:
-    """An experiment of ``trials`` trials, two at a time."""
+    """An experiment of ``trials`` trials, two at a time, that end after ``steps``, or when they
+    are released."""
 
-    def __init__(self, base: Path, *, trials: int = 4, reuse: str = "inProcess", **keys: Any):
+    def __init__(
+        self,
+        base: Path,
+        *,
+        trials: int = 4,
+        steps: int | None = None,
+        reuse: str = "inProcess",
+        **keys: Any,
+    ) -> None:
         self.base = base
         self.trials = trials
         self.releases = base / "releases"
@@ -46,7 +55,7 @@ class Steady:
                     "tuner": {
                         "className": "steady:Steady",
                         "codeDirectory": str(CODE),
-                        "classArgs": {"folder": str(self.releases)},
+                        "classArgs": {"folder": str(self.releases), "steps": steps},
                     },
                     "trialFunction": "steady:count",
                     "trialCodeDirectory": str(CODE),

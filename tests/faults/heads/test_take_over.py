@@ -35,10 +35,9 @@ def test_a_head_that_answers_steps_down_and_its_trials_go_on(steady):
 
 
 def test_a_stopped_head_is_fenced_and_does_no_harm_when_it_goes_on(steady):
-    """Mutations, each found here: ``LockFile.is_current`` is always true (the old head goes on
-    beside the new one); ``LocalBackend.check`` does not ask ``leads`` and counts what it slept
-    through (it kills the agent); the agent never reconnects (it ends after its grace);
-    ``RunFile.remove`` looks at no token (nobody finds the new head)."""
+    """Mutations, each found here: the agent never reconnects (its trials are taken up by nobody);
+    ``RunFile.remove`` looks at no token (nobody finds the new head); the tuner host does not
+    look who leads (it goes on with its head)."""
     one = steady(leases=SHORT_LEASES, headGrace=60)
     first = one.lead_and_run()
     agent = one.agent
@@ -72,6 +71,21 @@ def test_a_head_that_hangs_in_a_commit_is_ended_if_it_is_proven_to_be_that_head(
     second = one.lead(take_over=True)
     assert first.wait(60) == -9
     wait_until(lambda: one.leads(second), "the second head answers")
+    one.release()
+    assert second.wait(60) == 0, one.said(second)
+    one.assert_nothing_happened()
+
+
+def test_a_head_that_was_stopped_while_it_began_takes_nothing_back(steady):
+    """Mutation: ``LockFile.is_current`` is always true, or ``_lead`` does not ask: it binds the
+    socket and writes the run file of its successor."""
+    one = steady(headGrace=60)
+    first = one.lead(plan="head.epoch.journalled=stop")
+    wait_until(lambda: psutil.Process(first.pid).status() == psutil.STATUS_STOPPED, "it hangs")
+    second = one.lead_and_run(take_over=True)
+    one.go_on(first)
+    assert first.wait(60) == 7, one.said(first)
+    assert one.leads(second)
     one.release()
     assert second.wait(60) == 0, one.said(second)
     one.assert_nothing_happened()

@@ -9,8 +9,9 @@ from tuners import Tuner
 class Steady(Tuner):
     """Each trial watches for a file of its own; what was told is written down."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, steps=None):
         self.folder = folder
+        self.steps = steps
         self.told = 0
 
     def update_search_space(self, search_space):
@@ -19,6 +20,7 @@ class Steady(Tuner):
     def generate_parameters(self, parameter_id):
         return {
             "release": os.path.join(self.folder, str(parameter_id)),
+            "steps": self.steps,
             "save_path": self.save_path(parameter_id),
         }
 
@@ -33,19 +35,21 @@ class Steady(Tuner):
 
 
 def count(parameters):
-    """Report 0, 1, 2… until the file is there; its content is the exit code, 0 if empty."""
+    """Report 0, 1, 2… until the file is there, or for so many steps; the file's content is the
+    exit code, 0 if empty."""
     import numpy as np
 
     import trial_runtime as bq
 
     step = 0
-    while not os.path.exists(parameters["release"]):
+    while not os.path.exists(parameters["release"]) and step != parameters["steps"]:
         bq.report_intermediate(step)
         step += 1
         time.sleep(0.05)
     bq.save_weights({"steps": np.full(1, step)})
     bq.report_final(step)
-    with open(parameters["release"]) as file:
-        code = int(file.read() or 0)
-    if code:
-        raise SystemExit(code)
+    if os.path.exists(parameters["release"]):
+        with open(parameters["release"]) as file:
+            code = int(file.read() or 0)
+        if code:
+            raise SystemExit(code)
