@@ -238,19 +238,23 @@ class Experiment:
         """Whether a head leads it now."""
         return self._folder is not None and is_led(self._folder)
 
-    def start(self) -> Experiment:
+    def start(self, *, take_over: bool = False) -> Experiment:
         """Start it in the background, or take it up again where it stopped; returns itself.
 
         Blocks until the head answers.
 
+        Args:
+            take_over: lead it with a new head even if one runs already, hung or not. That one
+                can do no harm afterwards, and ends by itself; trials go on meanwhile.
+
         Raises:
-            ExperimentBusy: it runs already.
+            ExperimentBusy: it runs already, or somebody else is just taking over.
             BequeathError: the head ended before it answered; its own words.
         """
         if self._folder is None:
             self._folder = self._create()
             known_folders.remember(self._folder.parent)
-        start_in_background(self._folder)
+        start_in_background(self._folder, take_over=take_over)
         return self
 
     def run(self, *, quiet: bool = False) -> ExperimentSummary:

@@ -17,6 +17,9 @@ from dispatcher.core.why import Cause
 from dispatcher.errors import BequeathError, PassingBackendError, UserError
 from dispatcher.queries.status import LOCK_NAME, is_led, leader_of
 
+#: After the folder on the command line: lead even if another head does.
+TAKE_OVER = "--take-over"
+
 #: Seconds a head may take until it answers: it replays its journal first.
 START_S = 60.0
 
@@ -24,8 +27,12 @@ START_S = 60.0
 TUNER_S = 15.0
 
 
-def start_in_background(folder: Path) -> int:
+def start_in_background(folder: Path, *, take_over: bool = False) -> int:
     """Start a head and return its process id once it answers.
+
+    Args:
+        folder: the experiment's folder.
+        take_over: lead even if another head does.
 
     Raises:
         BequeathError: it ended before that; its own words.
@@ -34,7 +41,8 @@ def start_in_background(folder: Path) -> int:
     with errors.open("wb") as stderr:
         process = subprocess.Popen(
             # -P: a user's own dispatcher.py in the folder they are in must not be ours.
-            [sys.executable, "-P", "-m", "dispatcher.background", str(folder)],
+            [sys.executable, "-P", "-m", "dispatcher.background", str(folder)]
+            + ([TAKE_OVER] if take_over else []),
             env=_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -140,7 +148,7 @@ def _belongs(process: psutil.Process, folder: Path) -> bool:
 
 
 def main() -> int:
-    """Lead the experiment whose folder is the only argument."""
+    """Lead the experiment whose folder is the first argument."""
     from dispatcher.core.model import Phase
     from dispatcher.head import Head
     from dispatcher.notices import Notice, NoticeKind
@@ -151,7 +159,7 @@ def main() -> int:
         if notice.kind is NoticeKind.FINISHED:
             last[0] = notice.text
 
-    head = Head(Path(sys.argv[1]), on_notice=note)
+    head = Head(Path(sys.argv[1]), on_notice=note, take_over=TAKE_OVER in sys.argv[2:])
     stops = iter(("drain", "now", "now"))
 
     def stop(number: int, _: object) -> None:

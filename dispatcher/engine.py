@@ -22,7 +22,7 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER
 from dispatcher.errors import InvalidTransition, PassingBackendError, ProtocolError
-from dispatcher.ports import Backend, Entry, Journal, Snapshot, TunerPort
+from dispatcher.ports import Backend, Compactor, Entry, Journal, Snapshot, TunerPort
 from trial_runtime.failpoints import failpoint
 
 #: Facts applied in one transaction: larger batches would delay the acknowledgement of their
@@ -51,6 +51,10 @@ _TRANSIENT = (
     e.ForeignWaitOver,
     e.AttemptStarted,
     e.TunerHostReady,
+    e.WorkerSuspect,
+    e.WorkerHeard,
+    e.DiskLow,
+    e.DiskRecovered,
 )
 
 
@@ -92,6 +96,7 @@ class Engine(threading.Thread):
         watcher: Watcher,
         *,
         row: int = 0,
+        compactor: Compactor | None = None,
         debug: bool = False,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
@@ -107,6 +112,7 @@ class Engine(threading.Thread):
         self._desk = desk
         self._watcher = watcher
         self._row = row  # number of the newest journal row
+        self._compactor = compactor
         self._debug = debug
         self._clock = clock
         self._monotonic = monotonic
@@ -202,6 +208,8 @@ class Engine(threading.Thread):
         return facts
 
     def _check_peers(self) -> list[e.Event]:
+        if self._compactor is not None:
+            self._compactor.tidy()
         # Behind what the host said before it died.
         self._of_tuner.extend(_Fact("", event) for event in self._tuner.check())
         events: list[e.Event] = []
@@ -245,6 +253,8 @@ class Engine(threading.Thread):
             kept = sum(not isinstance(x.event, e.NOT_JOURNALLED) for x in entries[:position])
             self._journal.save_snapshot(Snapshot(before + kept, text))
             failpoint("engine.snapshot.kept")
+            if self._compactor is not None and before + kept == self._row:
+                self._compactor.offer(state, self._row)
         if last:
             for name in self._heard:
                 self._backends[name].acknowledge()

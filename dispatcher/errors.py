@@ -74,8 +74,18 @@ class ExperimentBusy(UserError):
     """Raised when another head already leads this experiment."""
 
 
+class Superseded(BackendError):
+    """Raised in a head from which another one has taken over: it may decide nothing more."""
+
+    exit_code = 7
+
+
 class StoreError(BackendError):
     """Raised when the journal cannot be opened, read or written."""
+
+
+class StoreBusy(StoreError):
+    """Raised when another process keeps the store locked for longer than we wait."""
 
 
 class InvalidTransition(InternalError):

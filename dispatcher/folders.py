@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError
+from trial_runtime.failpoints import failpoint
 
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # no letters that are taken for one another
 
@@ -35,6 +36,37 @@ class ExperimentFolder:
     def config(self) -> Path:
         """The resolved experiment file."""
         return self.path / "experiment.json"
+
+    def read_config(self) -> str:
+        """The resolved experiment file.
+
+        Raises:
+            PermanentBackendError: there is none: whoever made the folder died meanwhile.
+        """
+        try:
+            return self.config.read_text(encoding="utf-8")
+        except OSError as error:
+            raise PermanentBackendError(
+                f"the experiment cannot be read: {error.strerror or error}",
+                hint="if it was never laid down completely, create it again",
+                where=str(self.config),
+            ) from error
+
+    def write_config(self, text: str) -> None:
+        """Replace the resolved experiment file, durably and all at once: whoever dies
+        meanwhile leaves the old one or the new one."""
+        draft = self.config.with_suffix(".new")
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        failpoint("config.drafted")
+        draft.replace(self.config)
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     @property
     def journal(self) -> Path:
@@ -94,12 +126,20 @@ class ExperimentFolder:
         return folder
 
 
-def run_folder(experiment: Path) -> Path:
+def run_folder(experiment: Path, *, before: str | None = None) -> Path:
     """The folder for the experiment's sockets: private, short, the same for each head.
+
+    Args:
+        experiment: the experiment's folder.
+        before: where the sockets of the head before were. Agents look for the next head there,
+            even if it was started in another environment (by systemd, say) with another idea
+            of where sockets belong. Taken if it is still there, and ours.
 
     Raises:
         PermanentBackendError: somebody else owns the folder we would use.
     """
+    if before and _is_private(Path(before)):
+        return Path(before)
     base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     ours = base / f"bequeath-{os.getuid()}"
     name = hashlib.blake2s(os.fsencode(experiment.resolve()), digest_size=6).hexdigest()
@@ -115,3 +155,11 @@ def run_folder(experiment: Path) -> Path:
         if info.st_mode & 0o077:
             path.chmod(0o700)
     return folder
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        info = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid() and not info.st_mode & 0o077

@@ -30,20 +30,30 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import OVER, Phase
+from dispatcher.disk_watch import DiskWatch
 from dispatcher.engine import Engine
-from dispatcher.errors import BequeathError, InternalError, PermanentBackendError, UserError
+from dispatcher.errors import (
+    BequeathError,
+    InternalError,
+    PermanentBackendError,
+    Superseded,
+    UserError,
+)
 from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.experiment.updates import apply_update
 from dispatcher.folders import ExperimentFolder, run_folder
-from dispatcher.history import replay
+from dispatcher.history import Past
 from dispatcher.known_folders import housed
+from dispatcher.leading import open_journal, take_the_lead
 from dispatcher.logs import head_log
 from dispatcher.notices import Notice, NoticeKind
+from dispatcher.past import fold_at_start, read_whole_past
 from dispatcher.ports import Entry, TunerPort
 from dispatcher.restoring import RestoringTuner
 from dispatcher.retention import RetentionThread
+from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
@@ -51,6 +61,7 @@ from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.wiring import agent_config, settings_of, tuner_host_config, weights_root
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.failpoints import failpoint
+from trial_runtime.refusals import Refusals
 from trial_runtime.weights.paths import resolve_in_root
 
 LOCAL = WorkerId("local")
@@ -74,7 +85,7 @@ def create(config: ExperimentConfig) -> Path:
     if config.training_service.code_snapshot:
         config = _with_code_snapshot(config, folder)
     failpoint("create.folder.made")
-    folder.config.write_text(to_json(config))
+    folder.write_config(to_json(config))
     failpoint("create.config.written")
     weights_root(config, folder).mkdir(parents=True, exist_ok=True)
     journal = SqliteJournal.open(folder.journal)
@@ -107,14 +118,25 @@ class Head:
     Args:
         folder: made by :func:`create`.
         on_notice: told what happens, in the thread that called :meth:`run`.
+        take_over: lead even if another head does: it is asked to step down, and fenced if it
+            does not answer.
     """
 
-    def __init__(self, folder: Path, *, on_notice: Callable[[Notice], None] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        on_notice: Callable[[Notice], None] | None = None,
+        take_over: bool = False,
+    ) -> None:
         self._folder = ExperimentFolder(folder.resolve())
         self._on_notice = on_notice or (lambda notice: None)
         self._notices: queue.SimpleQueue[Notice] = queue.SimpleQueue()
         self._engine: Engine | None = None
         self._early_stop: e.StopRequested | None = None
+        self._take_over = take_over
+        self._stepping_down = False  # asked to, by a head that takes over
+        self._leadership: Leadership
         self._config: ExperimentConfig
         self._log: structlog.typing.FilteringBoundLogger
 
@@ -136,24 +158,29 @@ class Head:
 
         Raises:
             ExperimentBusy: another head leads it.
+            Superseded: another head has taken over; trials go on under that one.
             BequeathError: what ended the engine early; the state on disk can be resumed.
         """
         with ExitStack() as stack:
-            lead = stack.enter_context(Leadership.acquire(self._folder.path))
-            self._config = from_json(self._folder.config.read_text(), str(self._folder.config))
+            lead = take_the_lead(self._folder, take_over=self._take_over)
+            self._leadership = stack.enter_context(lead)
+            self._config = from_json(self._folder.read_config(), str(self._folder.config))
             self._log = stack.enter_context(
                 head_log(self._folder.logs / "head.log", self._config.log_level)
             )
-            journal = SqliteJournal.open(self._folder.journal)
+            journal = open_journal(self._folder, lead)
             stack.callback(journal.close)
-            state, row = replay(journal)
+            compaction = Compaction(journal)
+            past = read_whole_past(journal, compaction)
+            state = past.state
             check(state)
+            fold_at_start(journal, compaction, past)
             row = self._begin_epoch(journal, state, lead.epoch)
             failpoint("head.epoch.journalled")
             if state.phase in OVER:
                 self._notify(Notice(NoticeKind.FINISHED, state.phase_reason))
             else:
-                self._lead(stack, journal, state, row, lead.epoch)
+                self._lead(stack, journal, compaction, past._replace(row=row), lead.epoch)
             journal.record_end(lead.epoch, state.phase, state.phase_reason)
             failpoint("head.end.recorded")
             self._pass_on_the_rest()
@@ -186,10 +213,19 @@ class Head:
             ledger.close()
 
     def _lead(
-        self, stack: ExitStack, journal: SqliteJournal, state: State, row: int, epoch: int
+        self,
+        stack: ExitStack,
+        journal: SqliteJournal,
+        compaction: Compaction,
+        past: Past,
+        epoch: int,
     ) -> None:
         """Join the rooms, let the engine run, wind up in order."""
-        sockets = run_folder(self._folder.path)
+        state, row = past.state, past.row
+        self._check_lead()  # what follows takes the place of another head's socket and files
+        sockets = run_folder(self._folder.path, before=journal.get_meta("sockets"))
+        if str(sockets) != journal.get_meta("sockets"):
+            journal.set_meta("sockets", str(sockets))
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         stack.callback(context.term)
         router = Router(context)
@@ -201,27 +237,41 @@ class Head:
 
         retention = RetentionThread(self._config, self._folder, self._notify, self._post)
         stack.callback(retention.close)
-        tuner = RestoringTuner(
-            self._tuner_driver(router, endpoints["tuner"], epoch), journal, self._folder.restore
+        disks = DiskWatch(
+            (self._folder.path, weights_root(self._config, self._folder)),
+            self._config.disk_reserve,
+            self._post,
+            lambda text: self._notify(Notice(NoticeKind.DISK, text)),
         )
+        stack.callback(disks.close)
+        driver = self._tuner_driver(router, endpoints["tuner"], epoch)
+        tuner = RestoringTuner(driver, journal, compaction, self._folder.restore, past)
         backend = self._local_backend(router, endpoints["agent"], epoch, sockets)
         clock = SteadyClock(state.now)
+        watcher = _Watcher(self, retention)
+
+        def refused() -> dict[str, dict[str, int]]:
+            return {
+                "head": router.refusals() | watcher.faults.counts,
+                "agent": backend.statistics().refused,
+            }
+
         engine = Engine(
             state,
             journal,
             router,
             tuner,
             {LOCAL: backend},
-            Desk(self._admit, self._update, clock),
-            _Watcher(self, retention),
+            Desk(self._admit, self._update, clock, refused, self._step_down),
+            watcher,
             row=row,
+            compactor=compaction,
             debug=self._config.debug,
             clock=clock,
         )
         self._engine = engine
-        RunFile(os.getpid(), control_address, token, epoch, time.time(), str(sockets)).write(
-            self._folder.path
-        )
+        run_file = RunFile(os.getpid(), control_address, token, epoch, time.time(), str(sockets))
+        run_file.write(self._folder.path)
         actions = outstanding(state)
         if not state.workers:
             actions.append(a.LaunchWorker(LOCAL))
@@ -230,6 +280,7 @@ class Head:
         self._notify(Notice(NoticeKind.STARTED, f"head {epoch} of {self._folder.id}"))
         try:
             failpoint("head.run_file.written")
+            disks.start()  # its first look is there before any worker is
             engine.begin(actions)
             failpoint("head.outstanding.performed")
             engine.start()
@@ -237,8 +288,25 @@ class Head:
             self._pass_on_notices(engine)
         finally:
             self._wind_up(engine, tuner, backend)
+            run_file.remove(self._folder.path)
         if engine.error is not None:
             raise self._explain(engine.error)
+        self._check_lead()
+
+    def _check_lead(self) -> None:
+        """Raises ``Superseded`` in a head from which another one has taken over."""
+        if self._stepping_down or not self._leadership.holds:
+            raise Superseded(
+                f"another head has taken over from head {self._leadership.epoch}",
+                hint="trials go on under that one; 'bequeath status' shows it",
+                where=self._folder.id,
+            )
+
+    def _step_down(self) -> None:
+        """A head that takes over has asked for it. In the engine's thread."""
+        self._stepping_down = True
+        assert self._engine is not None
+        self._engine.abandon()
 
     def _wind_up(self, engine: Engine, tuner: TunerPort, backend: LocalBackend) -> None:
         """In this order, and why: the engine first, so that nothing new is asked for; the
@@ -249,14 +317,15 @@ class Head:
         engine.abandon()
         engine.join(timeout=30.0)
         failpoint("head.engine.over")
-        tuner.close(TUNER_EXIT_S)
+        leads = self._leadership.holds
+        # A tuner whose successor runs already must do nothing more, not even say goodbye.
+        tuner.close(TUNER_EXIT_S if leads else 0.0)
         failpoint("head.tuner.closed")
         backend.close(
-            leave_running=engine.error is not None,
+            leave_running=engine.error is not None or self._stepping_down or not leads,
             deadline_s=AGENT_EXIT_S + self._config.trial_stop_grace,
         )
         failpoint("head.agent.closed")
-        (self._folder.path / "run.json").unlink(missing_ok=True)
 
     def _endpoints(self, router: Router, ipc: str) -> dict[str, Endpoint]:
         """Where tuner host and agent find us, without their routing ids."""
@@ -295,7 +364,13 @@ class Head:
         link = _admit(router, LOCAL, "agent:local")
         config = agent_config(self._config, self._folder, endpoint, epoch, sockets)
         leases = self._config.leases
-        return LocalBackend(link, config, suspect_s=leases.suspect, lost_s=leases.lost)
+        return LocalBackend(
+            link,
+            config,
+            suspect_s=leases.suspect,
+            lost_s=leases.lost,
+            leads=lambda: self._leadership.holds,
+        )
 
     # -- what users ask for (engine's thread) ---------------------------------------------
 
@@ -320,7 +395,8 @@ class Head:
         """Change a setting, in the record as well. Raises ``UserError``."""
         before = self._config
         config = apply_update(before, key, value)
-        self._folder.config.write_text(to_json(config))
+        self._folder.write_config(to_json(config))
+        failpoint("head.config.updated")
         self._config = config
         events: list[e.Event] = [e.SettingsUpdated(settings_of(config))]
         if config.search_space != before.search_space:
@@ -344,6 +420,8 @@ class Head:
             except queue.Empty:
                 if engine.finished.is_set():
                     return
+                if not self._leadership.holds:
+                    engine.abandon()  # whether or not it has something to commit
                 continue
             self._tell(notice)
             if engine.finished.is_set() and self._notices.empty():
@@ -377,6 +455,7 @@ class _Watcher:
     def __init__(self, head: Head, retention: RetentionThread) -> None:
         self._head = head
         self._retention = retention
+        self.faults = Refusals()
 
     def act(self, action: a.HeadAction) -> None:
         match action:
@@ -387,6 +466,10 @@ class _Watcher:
             case a.ReportStall(certain=certain, text=text):
                 word = "deadlock" if certain else "suspected stall"
                 self._head._notify(Notice(NoticeKind.STALL, f"{word}: {text}"))
+            case a.ReportWorker(text=text):
+                self._head._notify(Notice(NoticeKind.WORKER, text))
+            case a.ReportDisk(text=text):
+                self._head._notify(Notice(NoticeKind.DISK, text))
             case a.GrantRemoval(trials=trials):
                 self._retention.granted(trials)
             case a.Finish(reason=reason):
@@ -401,7 +484,10 @@ class _Watcher:
         self._head._notify(Notice(NoticeKind.STACKS, report))
 
     def peer_fault(self, owner: str, error: Exception) -> None:
-        self._head._notify(Notice(NoticeKind.PEER_FAULT, f"{owner or 'a client'}: {error}"))
+        who = owner or "a client"
+        if self.faults.count(who):  # a peer that goes on would flood the log otherwise
+            many = self.faults.counts.get(who, 0)
+            self._head._notify(Notice(NoticeKind.PEER_FAULT, f"{who} ({many} so far): {error}"))
 
 
 def _admit(router: Router, owner: str, name: str) -> RouterLink:

@@ -2,25 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from dispatcher.core import State, apply, new_state
 from dispatcher.core import events as e
-from dispatcher.errors import StoreError
-from dispatcher.ports import Journal, JournalRow
+from dispatcher.errors import ProtocolError, StoreError
+from dispatcher.ports import Base, Journal, JournalRow
+from dispatcher.state_codec import decode_state
 
 
-def replay(journal: Journal) -> tuple[State, int]:
+class Past(NamedTuple):
+    """What a journal says: the state after its last row, that row's number, and the calls
+    that a tuner which is restored has to be given."""
+
+    state: State
+    row: int
+    calls: list[list[Any]]
+
+
+def replay(journal: Journal, base: Base | None = None) -> tuple[State, int]:
     """The state after the last row, and that row's number.
 
     Raises:
         StoreError: the journal is empty: no experiment was ever created in it.
     """
+    past = read_past(journal, base)
+    return past.state, past.row
+
+
+def read_past(
+    journal: Journal,
+    base: Base | None = None,
+    *,
+    calls_after: int | None = None,
+    upto: int | None = None,
+) -> Past:
+    """Read the journal once, from its beginning or the base.
+
+    Args:
+        base: what to begin with, of a journal that was compacted.
+        calls_after: gather the tuner's calls after this row; None gathers none.
+        upto: the last row to read; None: all of them.
+
+    Raises:
+        StoreError: the journal is empty, or the base cannot be read.
+    """
     state: State | None = None
     number = 0
-    for row in journal.rows():
-        state = _step(state, row)
+    if base is not None:
+        number, state = base.number, _state_of(base)
+    calls: list[list[Any]] = []
+    for row in journal.rows(number):
+        if upto is not None and row.number > upto:
+            break
+        if state is None:
+            state = _begin(row)
+        if calls_after is None or row.number <= calls_after:
+            apply(state, row.event, row.at)
+        else:
+            call = _call_before(state, row.event)
+            if apply(state, row.event, row.at).counted and call is not None:
+                calls.append(call)
         number = row.number
     if state is None:
         raise StoreError("the journal is empty", hint="create the experiment again")
@@ -30,38 +72,29 @@ def replay(journal: Journal) -> tuple[State, int]:
             trial.last_seq = max(trial.last_seq, seq)
             trial.last_intermediate = value
     state.dirty.clear()
-    return state, number
+    return Past(state, number, calls)
 
 
-def _step(state: State | None, row: JournalRow) -> State:
-    if state is None:
-        if not isinstance(row.event, e.ExperimentCreated):
-            raise StoreError(f"the journal begins with {type(row.event).__name__}")
-        state = new_state(row.event.settings)
-    apply(state, row.event, row.at)
-    return state
+def _state_of(base: Base) -> State:
+    try:
+        return decode_state(base.state)
+    except ProtocolError as error:
+        raise StoreError(
+            f"the state kept as of row {base.number} cannot be read: {error.message}",
+            hint="it was written by a newer bequeath, or damaged: restore it from a backup",
+        ) from error
 
 
-def tuner_calls(rows: Iterable[JournalRow], after: int = 0) -> list[list[Any]]:
-    """What the tuner was asked and told after row ``after``, in the order of the journal.
-
-    ``["generate", id, parameters]``, ``["result", id, parameters, value]``,
-    ``["end", id, success, gate open]``; parameters and value are JSON texts.
-    """
-    calls: list[list[Any]] = []
-    state: State | None = None
-    for row in rows:
-        call = _call_before(state, row.event) if state is not None else None
-        if state is None:
-            state = _step(state, row)
-            continue
-        step = apply(state, row.event, row.at)
-        if call is not None and step.counted and row.number > after:
-            calls.append(call)
-    return calls
+def _begin(row: JournalRow) -> State:
+    if not isinstance(row.event, e.ExperimentCreated):
+        raise StoreError(f"the journal begins with {type(row.event).__name__}")
+    return new_state(row.event.settings)
 
 
 def _call_before(state: State, event: e.Event) -> list[Any] | None:
+    """``["generate", id, parameters]``, ``["result", id, parameters, value]`` or ``["end", id,
+    success, gate open]``, if the event tells the end of one; parameters and value are JSON
+    texts. Asked before the event is applied, which drops them."""
     match event:
         case e.Proposed(trial=trial, parameters=parameters):
             return ["generate", trial, parameters]

@@ -16,6 +16,8 @@ class NoticeKind(StrEnum):
     STACKS = "stacks"
     PEER_FAULT = "peer_fault"
     RETENTION = "retention"
+    WORKER = "worker"
+    DISK = "disk"
     FINISHED = "finished"
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from dispatcher.core.actions import TunerAction, WorkerAction
 from dispatcher.core.events import Event
-from dispatcher.core.model import Trial
+from dispatcher.core.model import State, Trial
 
 
 class Entry(NamedTuple):
@@ -34,6 +34,14 @@ class Snapshot(NamedTuple):
 
     number: int
     state: str
+
+
+class Base(NamedTuple):
+    """The core's state as of journal row ``number`` (``dispatcher.state_codec``): what a
+    replay begins with. Rows up to that one may be gone."""
+
+    number: int
+    state: bytes
 
 
 class Journal(Protocol):
@@ -66,6 +74,19 @@ class Journal(Protocol):
 
     def close(self) -> None:
         """Checkpoint and close."""
+        ...
+
+
+class Compactor(Protocol):
+    """Keeps the journal short. Thread: the engine's. Raises ``StoreError``."""
+
+    def offer(self, state: State, row: int) -> None:
+        """A good moment: ``row`` is the newest one, ``state`` is as of it, and the tuner's own
+        state was kept as of it, too. Taken when enough rows have gathered."""
+        ...
+
+    def tidy(self) -> bool:
+        """Remove a bounded slice of what no replay needs; true while there is more."""
         ...
 
 

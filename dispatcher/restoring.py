@@ -8,17 +8,34 @@ import msgspec
 
 from dispatcher.core.actions import LaunchTuner, TunerAction
 from dispatcher.core.events import Event
-from dispatcher.history import tuner_calls
+from dispatcher.history import Past
+from dispatcher.past import read_whole_past
 from dispatcher.ports import Journal, TunerPort
+from dispatcher.store.compaction import Compaction
+from trial_runtime.failpoints import failpoint
 
 
 class RestoringTuner:
-    """A :class:`~dispatcher.ports.TunerPort` that lays the restore file beside each launch."""
+    """A :class:`~dispatcher.ports.TunerPort` that lays the restore file beside each launch.
 
-    def __init__(self, port: TunerPort, journal: Journal, path: Path) -> None:
+    Args:
+        past: what the head has read already, for the first launch: between the two no call of
+            the tuner's can have been journalled. Each later launch reads the journal itself.
+    """
+
+    def __init__(
+        self,
+        port: TunerPort,
+        journal: Journal,
+        compaction: Compaction,
+        path: Path,
+        past: Past | None = None,
+    ) -> None:
         self._port = port
         self._journal = journal
+        self._compaction = compaction
         self._path = path
+        self._past = past
 
     def perform(self, action: TunerAction) -> None:
         """As the port does, after writing the file if the tuner is launched."""
@@ -28,12 +45,17 @@ class RestoringTuner:
 
     def _write(self) -> None:
         snapshot = self._journal.latest_snapshot()
-        calls = tuner_calls(self._journal.rows(), snapshot.number if snapshot else 0)
-        past = {"state": snapshot.state if snapshot else None, "calls": calls}
+        past, self._past = self._past, None
+        if past is None:
+            past = read_whole_past(self._journal, self._compaction)
+        content = {"state": snapshot.state if snapshot else None, "calls": past.calls}
         draft = self._path.with_suffix(".new")
         draft.touch(mode=0o600)
-        draft.write_bytes(msgspec.msgpack.encode(past))
+        draft.write_bytes(msgspec.msgpack.encode(content))
+        past.calls.clear()  # the head holds on to the rest
+        failpoint("restore.draft.written")
         draft.replace(self._path)
+        failpoint("restore.file.written")
 
     def flush(self) -> None:
         """See the port."""

@@ -65,6 +65,7 @@ class RetentionThread:
         """End the thread after what it is doing."""
         self._over = True
         self._wanted.set()
+        self._granted.put(())  # the engine, which would have answered, has ended
         if self._thread.is_alive():
             self._thread.join(ANSWER_S)
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from trial_runtime import session as _session
+from trial_runtime.failpoints import failpoint
 
 #: Largest artefact (bytes). Larger things are weights, or belong on a disk of the author's.
 MAX_ARTEFACT_BYTES = 64 << 20
@@ -105,6 +106,7 @@ def save_weights(state: Any, path: str | os.PathLike[str] | None = None) -> str:
     published = weights.save(state, target, parent=parent, root=told.weights_root, writer=_writer())
     if told.save_path is None or os.path.realpath(told.save_path) == published.path:
         current.published(published.digest, "bequeath", published.bytes_total)
+        failpoint("trial.weights.announced")
     return published.path
 
 

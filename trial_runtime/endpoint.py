@@ -20,6 +20,9 @@ class Endpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     public_key: str = ""
     secret_key: str = ""
 
+    def __repr__(self) -> str:
+        return f"Endpoint({self.address!r})"  # secrets have no place in a traceback
+
 
 #: Frames above this size close the connection of the peer that sends them (bytes).
 MAX_MESSAGE_BYTES = 8 << 20

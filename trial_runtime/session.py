@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from trial_runtime import trial_wire as wire
+from trial_runtime.failpoints import failpoint
 from trial_runtime.link import AgentLink
 from trial_runtime.metric import metric_text
 from trial_runtime.session_file import SESSION_VARIABLE, SessionFile, read_session
@@ -39,8 +40,9 @@ class AgentSession:
             warn("a second final result is recorded and does not count")
         self.final_reported = True
         self.link.post([wire.Final(text)], wait=True)
+        failpoint("trial.final.reported")
 
-    def published(self, digest: str, kind: str, nbytes: int) -> None:
+    def published(self, digest: str, kind: wire.WeightsKind, nbytes: int) -> None:
         """Tell that complete weights are at the save path."""
         self.link.post([wire.Published(digest, kind, nbytes)], wait=True)
 

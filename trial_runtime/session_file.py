@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trial_runtime.failpoints import failpoint
+
 if TYPE_CHECKING:
     from trial_runtime.api_errors import BrokenSession
 
@@ -46,6 +48,9 @@ class SessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     experiment: str = ""
     stale_timeout_s: float = 75.0
 
+    def __repr__(self) -> str:
+        return f"SessionFile({self.trial}.{self.attempt})"  # its secret is nobody's business
+
 
 SESSION_VERSION = 1
 _encoder = msgspec.json.Encoder()
@@ -56,9 +61,12 @@ def write_session(path: str, session: SessionFile) -> None:
     """Write a session file that only its owner can read."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        os.write(descriptor, _encoder.encode(session))
+        left = memoryview(_encoder.encode(session))
+        while left:
+            left = left[os.write(descriptor, left) :]
     finally:
         os.close(descriptor)
+    failpoint("agent.session.written")
 
 
 def remove_session(path: str) -> None:

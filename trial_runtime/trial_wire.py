@@ -3,13 +3,17 @@
 A frame is one byte of version and a msgpack body, a list of messages, since both sides
 coalesce. Structs are arrays on the wire, so fields may only be added at their end, with a
 default. Weights never travel here, only their digests. The rest is :mod:`trial_runtime.wire`.
+
+Every number and text has bounds, checked while it is decoded: what passes fits the columns of
+a database and the memory of a head, whoever wrote it.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from trial_runtime.session_file import SessionFile
 
@@ -18,6 +22,21 @@ _VERSION_BYTE = bytes([VERSION])
 
 #: Largest frame a trial may send (bytes); far above any metric, far below what would hurt.
 MAX_TRIAL_FRAME_BYTES = 2 << 20
+
+#: Messages in one frame of a trial: its library sends a few at most.
+MAX_TRIAL_MESSAGES = 1024
+
+#: Counts and ids: what JSON, SQLite and C all hold exactly.
+Count = Annotated[int, Meta(ge=0, le=(1 << 53) - 1)]
+#: Exit statuses and the like.
+Code = Annotated[int, Meta(ge=-(1 << 53), le=(1 << 53) - 1)]
+#: Durations in seconds; no NaN, no infinity.
+Seconds = Annotated[float, Meta(ge=0, le=1e12)]
+#: Ids, digests, reasons.
+Name = Annotated[str, Meta(max_length=256)]
+#: Texts for people.
+Text = Annotated[str, Meta(max_length=64 << 10)]
+WeightsKind = Literal["bequeath", "files"]
 
 T = TypeVar("T")
 
@@ -36,7 +55,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
 class Attach(Message, frozen=True, tag="a"):
     """First word of a connection: a process of the attempt is there."""
 
-    pid: int
+    pid: Count
 
 
 class Heeding(Message, frozen=True, tag="h"):
@@ -58,19 +77,19 @@ class Final(Message, frozen=True, tag="f"):
 class Published(Message, frozen=True, tag="w"):
     """Complete weights are at the save path."""
 
-    digest: str
-    kind: str
-    nbytes: int
+    digest: Name
+    kind: WeightsKind
+    nbytes: Count
 
 
 class Done(Message, frozen=True, tag="d"):
     """A warm worker's function returned or raised. ``code`` is what the exit status would be;
     ``spent``: the worker should be replaced."""
 
-    attempt: tuple[int, int]
-    code: int
-    text: str = ""
-    cpu_s: float = 0.0
+    attempt: tuple[Count, Count]
+    code: Code
+    text: Text = ""
+    cpu_s: Seconds = 0.0
     out_of_memory: bool = False
     spent: bool = False
 
@@ -135,7 +154,14 @@ def body(payload: bytes, decoder: msgspec.msgpack.Decoder[T]) -> T:
     try:
         return decoder.decode(memoryview(payload)[1:])
     except UNREADABLE as error:
-        raise WireError(f"malformed message: {error}") from error
+        raise WireError(f"malformed message: {brief(error)}") from error
+
+
+def brief(error: Exception) -> str:
+    """Its text, bounded and printable: some errors quote what they refuse."""
+    text = str(error)
+    text = text if len(text) <= 200 else f"{text[:200]}..."
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def to_trial(payload: bytes) -> list[ToTrial]:

@@ -6,15 +6,19 @@ head says carries its epoch, which is what fences an older head.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from trial_runtime.trial_wire import (
     MAX_TRIAL_FRAME_BYTES,
+    MAX_TRIAL_MESSAGES,
     UNREADABLE,
     VERSION,
     Attach,
+    Code,
+    Count,
     Done,
     Final,
     FromTrial,
@@ -22,14 +26,19 @@ from trial_runtime.trial_wire import (
     Leave,
     Message,
     Metric,
+    Name,
     Published,
     Receipt,
     Refused,
     Run,
+    Seconds,
     StopAsked,
+    Text,
     ToTrial,
+    WeightsKind,
     WireError,
     body,
+    brief,
     frame,
     to_trial,
 )
@@ -41,6 +50,7 @@ __all__ = [
     "LOST",
     "MAX_TRIAL_FRAME_BYTES",
     "OUT_OF_MEMORY",
+    "PREEMPTED",
     "SHUT_DOWN",
     "SIGNALLED",
     "START_FAILED",
@@ -90,61 +100,65 @@ __all__ = [
 ]
 
 
+#: As many as an experiment file may ask for.
+Slots = Annotated[int, Meta(ge=1, le=99_999)]
+
+
 # -- agent → head --------------------------------------------------------------------------
 
 
 class Started(Message, frozen=True, tag="s"):
     """The attempt's process is there."""
 
-    trial: int
-    attempt: int
-    pid: int = 0
+    trial: Count
+    attempt: Count
+    pid: Count = 0
 
 
 class MetricRelayed(Message, frozen=True, tag="m"):
     """An intermediate metric. ``seq`` numbers the words of one attempt from 1."""
 
-    trial: int
-    attempt: int
-    seq: int
+    trial: Count
+    attempt: Count
+    seq: Count
     value: str
 
 
 class FinalRelayed(Message, frozen=True, tag="f"):
     """A final metric."""
 
-    trial: int
-    attempt: int
-    seq: int
+    trial: Count
+    attempt: Count
+    seq: Count
     value: str
 
 
 class PublishedRelayed(Message, frozen=True, tag="w"):
     """Weights a trial published itself."""
 
-    trial: int
-    attempt: int
-    seq: int
-    digest: str
-    kind: str
-    nbytes: int
+    trial: Count
+    attempt: Count
+    seq: Count
+    digest: Name
+    kind: WeightsKind
+    nbytes: Count
 
 
 class Ended(Message, frozen=True, tag="e"):
     """The attempt's processes are gone. ``reason`` is one of :data:`END_REASONS`; the last
     three fields are plain files found at the save path, synced and digested."""
 
-    trial: int
-    attempt: int
-    reason: str
-    exit_code: int | None = None
-    signal: int | None = None
-    text: str = ""
-    cpu_s: float = 0.0
-    wall_s: float = 0.0
-    digest: str = ""
-    kind: str = ""
-    nbytes: int = 0
+    trial: Count
+    attempt: Count
+    reason: Name
+    exit_code: Code | None = None
+    signal: Code | None = None
+    text: Text = ""
+    cpu_s: Seconds = 0.0
+    wall_s: Seconds = 0.0
+    digest: Name = ""
+    kind: WeightsKind | Literal[""] = ""
+    nbytes: Count = 0
 
 
 Word: TypeAlias = Started | MetricRelayed | FinalRelayed | PublishedRelayed | Ended
@@ -153,34 +167,40 @@ Word: TypeAlias = Started | MetricRelayed | FinalRelayed | PublishedRelayed | En
 class Words(Message, frozen=True, tag="W"):
     """Numbered words; the first has number ``first``. Kept until the head acknowledges them."""
 
-    first: int
+    first: Count
     words: list[msgspec.Raw]
 
 
 class AgentHello(Message, frozen=True, tag="H"):
     """An agent introduces itself to a head: ``life`` tells one agent process from the next,
-    ``holds`` are the attempts it runs or has words of, ``first`` its oldest kept word."""
+    ``holds`` are the attempts it runs or has words of, ``first`` its oldest kept word,
+    ``orders`` the number of the newest order it heard from this head."""
 
-    life: str
-    worker: str
-    slots: int
-    pid: int
-    holds: list[tuple[int, int]]
-    first: int
+    life: Name
+    worker: Name
+    slots: Slots
+    pid: Count
+    holds: list[tuple[Count, Count]]
+    first: Annotated[int, Meta(ge=1, le=(1 << 53) - 1)]
+    orders: Count = 0
 
 
 class Heartbeat(Message, frozen=True, tag="B"):
-    """The agent lives. ``newest`` is the number of its newest word."""
+    """The agent lives. ``newest`` is the number of its newest word, ``sent`` that of the newest
+    one it sent: a head that has not got it by now never will. ``refused`` is what it has not
+    taken from trials and strangers, counted by reason."""
 
-    life: str
-    running: int
-    newest: int
+    life: Name
+    running: Count
+    newest: Count
+    refused: dict[Name, Count] = msgspec.field(default_factory=dict)
+    sent: Count = 0
 
 
 class Fenced(Message, frozen=True, tag="X"):
     """The agent follows a head of a later epoch."""
 
-    epoch: int
+    epoch: Count
 
 
 FromAgent: TypeAlias = Words | AgentHello | Heartbeat | Fenced
@@ -241,6 +261,7 @@ TIMED_OUT = "timed out"
 START_FAILED = "could not start"
 SHUT_DOWN = "stopped with the experiment"
 LOST = "lost"
+PREEMPTED = "preempted"
 END_REASONS = frozenset(
     {
         FINISHED,
@@ -251,6 +272,7 @@ END_REASONS = frozenset(
         START_FAILED,
         SHUT_DOWN,
         LOST,
+        PREEMPTED,
         "killed by the user",
         "stopped early",
     }
@@ -258,21 +280,26 @@ END_REASONS = frozenset(
 
 
 class HeadFrame(msgspec.Struct, frozen=True, array_like=True):
-    """From the head: its epoch in every frame, which is what fences an older head."""
+    """From the head: its epoch in every frame, which is what fences an older head. ``orders``
+    counts the orders up to the end of this frame: an agent that has heard fewer missed some
+    (a connection that broke takes what was under way). Zero where nobody counts."""
 
-    epoch: int
+    epoch: Count
     messages: list[FromHead]
+    orders: Count = 0
 
 
 class AgentFrame(msgspec.Struct, frozen=True, array_like=True):
     """From the agent: the epoch of the head it is meant for."""
 
-    epoch: int
+    epoch: Count
     messages: list[FromAgent]
 
 
 _encoder = msgspec.msgpack.Encoder()
-_from_trial: msgspec.msgpack.Decoder[list[FromTrial]] = msgspec.msgpack.Decoder(list[FromTrial])
+_from_trial: msgspec.msgpack.Decoder[list[FromTrial]] = msgspec.msgpack.Decoder(
+    Annotated[list[FromTrial], Meta(min_length=1, max_length=MAX_TRIAL_MESSAGES)]
+)
 _from_agent = msgspec.msgpack.Decoder(AgentFrame)
 _from_head = msgspec.msgpack.Decoder(HeadFrame)
 _word: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
@@ -288,7 +315,7 @@ def decode_word(raw: msgspec.Raw | bytes) -> Word:
     try:
         return _word.decode(raw)
     except UNREADABLE as error:
-        raise WireError(f"malformed word: {error}") from error
+        raise WireError(f"malformed word: {brief(error)}") from error
 
 
 def from_trial(payload: bytes) -> list[FromTrial]:

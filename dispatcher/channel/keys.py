@@ -15,6 +15,9 @@ class CurveKeys(NamedTuple):
     public: str
     secret: str
 
+    def __repr__(self) -> str:
+        return f"CurveKeys(public={self.public!r})"  # a secret has no place in a traceback
+
     @classmethod
     def fresh(cls) -> CurveKeys:
         """A new pair."""

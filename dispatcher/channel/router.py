@@ -21,6 +21,7 @@ from zmq.auth.thread import ThreadAuthenticator
 from dispatcher.channel.keys import CurveKeys
 from dispatcher.errors import PermanentBackendError
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES
+from trial_runtime.refusals import Refusals
 
 #: Messages that wait in ZeroMQ for one peer before :meth:`RouterLink.send` says no. Beyond
 #: it the link keeps them itself, up to ``MAX_BACKLOG``.
@@ -91,7 +92,19 @@ class Router:
         self._wake_in.setblocking(False)
         self._wake_out.setblocking(False)
         self._poller.register(self._wake_in, zmq.POLLIN)
-        self.refused = 0
+        self._refusals = Refusals()
+        self._allowed: _AllowList | None = None
+
+    @property
+    def refused(self) -> int:
+        """Messages of strangers and malformed ones that were dropped."""
+        return self._refusals.total
+
+    def refusals(self) -> dict[str, int]:
+        """What was dropped, by reason: ``stranger`` (an unknown id), ``frames`` (not one
+        frame), ``foreign key`` (connections with a key that is not allowed)."""
+        denied = self._allowed.denied if self._allowed is not None else 0
+        return self._refusals.counts | ({"foreign key": denied} if denied else {})
 
     def bind_ipc(self, path: Path) -> str:
         """Listen on a socket file; its folder (mode 0700) is what keeps strangers out.
@@ -120,9 +133,8 @@ class Router:
         """
         self._authenticator = ThreadAuthenticator(self._context)
         self._authenticator.start()
-        self._authenticator.configure_curve_callback(
-            domain="*", credentials_provider=_AllowList(allowed)
-        )
+        self._allowed = _AllowList(allowed)
+        self._authenticator.configure_curve_callback(domain="*", credentials_provider=self._allowed)
         router = self._new_socket()
         router.setsockopt(zmq.CURVE_SERVER, 1)
         router.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
@@ -188,8 +200,11 @@ class Router:
                 return
             frames = router.recv_multipart(zmq.NOBLOCK)
             peer = frames[0]
-            if len(frames) != 2 or not self._knows(peer):
-                self.refused += 1
+            if len(frames) != 2:
+                self._refusals.count("frames")
+                continue
+            if not self._knows(peer):
+                self._refusals.count("stranger")
                 continue
             self._home[peer] = router
             link = self._links.get(peer)
@@ -198,6 +213,7 @@ class Router:
             said.append(Said(link.owner if link else "", peer, frames[1]))
 
     def _knows(self, peer: bytes) -> bool:
+        # A lookup by hash tells nobody how much of a guess was right; a comparison could.
         if peer in self._links:
             return True
         prefix = self._guest_prefix
@@ -251,6 +267,10 @@ class _AllowList:
 
     def __init__(self, keys: list[str]) -> None:
         self._keys = {key.encode() for key in keys}
+        self.denied = 0  # changed by the authenticator's thread alone
 
     def callback(self, domain: str, key: bytes) -> bool:
-        return key in self._keys
+        if key in self._keys:
+            return True
+        self.denied += 1
+        return False

@@ -15,6 +15,7 @@ class ExitCode(IntEnum):
     ENVIRONMENT = 4
     PROTOCOL = 5
     EXPERIMENT_STOPPED = 6
+    SUPERSEDED = 7
     INTERNAL = 70
     INTERRUPTED = 130
 
@@ -31,6 +32,8 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.PROTOCOL: "another process said what it may not say",
     ExitCode.EXPERIMENT_STOPPED: "`run` and `resume`: the experiment was stopped from elsewhere "
     "(`bequeath stop`); can be resumed",
+    ExitCode.SUPERSEDED: "`run` and `resume`: another head has taken over the experiment "
+    "(`bequeath resume --take-over`); its trials go on there",
     ExitCode.INTERNAL: "a fault of bequeath itself; please report it with the traceback",
     ExitCode.INTERRUPTED: "stopped by Ctrl-C, once or twice; an experiment can be resumed",
 }

@@ -35,6 +35,8 @@ EXPERIMENT: Table = {
     "update": Entry("experiment:update", "Change a limit or the search space while it runs."),
     "delete": Entry("experiment:delete", "Delete an experiment with logs and weights."),
     "verify": Entry("experiment:verify", "Check the store against its own journal."),
+    "backup": Entry("experiment_store:backup", "Copy an experiment, also while it runs."),
+    "compact": Entry("experiment_store:compact", "Make an experiment's journal shorter."),
 }
 
 

@@ -29,20 +29,28 @@ _SHOWN = {
     NoticeKind.STACKS: "stacks of the blocked threads",
     NoticeKind.PEER_FAULT: "refused",
     NoticeKind.RETENTION: "weights",
+    NoticeKind.WORKER: "worker",
+    NoticeKind.DISK: "disk",
 }
 
 
-def lead(folder: Path, name: str, *, as_json: bool) -> None:
+def lead(folder: Path, name: str, *, as_json: bool, take_over: bool = False) -> None:
     """Lead to the end and exit accordingly. Blocks; must be called in the main thread.
+
+    Args:
+        folder: the experiment's folder.
+        name: what it is called.
+        as_json: say how it ended as one JSON document.
+        take_over: lead even if another head does.
 
     Raises:
         typer.Exit: unless the experiment is completed.
-        BequeathError: another head leads it, or the head ended early.
+        BequeathError: another head leads it or has taken over, or the head ended early.
     """
     from dispatcher.head import Head
 
     watching = Watching(Observer(folder, name))
-    head = Head(folder, on_notice=lambda notice: _tell(watching, notice))
+    head = Head(folder, on_notice=lambda notice: _tell(watching, notice), take_over=take_over)
     signals = _Signals(head, watching)
     signals.install()
     watching.start()

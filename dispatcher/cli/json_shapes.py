@@ -37,7 +37,7 @@ SHAPES: dict[str, str] = {
     "running head says of itself (as `top --json`), or null.",
     "top": "`{experiment, snapshot}`; `snapshot` holds phase, reason, epoch, slots, lookahead, "
     "max_trials, max_duration_s, active_s, submitted, ended, counts, running, waiting, open, "
-    "workers, why.",
+    "workers, why, troubles.",
     "why": "`{experiment, cause, text}`; `cause` is a word of an enumeration.",
     "best": f"`{{experiment, mode, trials}}`; a trial holds {TRIAL_KEYS}.",
     "lineage": "`{experiment, mode, nodes, roots, best, best_path}`; a node holds id, parent, "
@@ -54,6 +54,8 @@ SHAPES: dict[str, str] = {
     "experiment update": "`{experiment, key, running}`.",
     "experiment delete": "`{experiment, deleted}`.",
     "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences}`.",
+    "experiment backup": "`{experiment, folder, weights, linked, gone}`.",
+    "experiment compact": "`{experiment, compacted, bytes_before, bytes}`.",
     "weights export": "`{experiment, trial, file, tensors, bytes}`.",
     "weights du": "`{experiment, root, trials, total_bytes, removed_bytes}`; each trial holds "
     "trial, path, own_bytes, inherited_bytes, files, pinned, problem.",

@@ -15,6 +15,7 @@ from dispatcher.cli.console import Column, rich_table
 from dispatcher.cli.leaderboard import paths_of
 from dispatcher.cli.safe_text import safe_text
 from dispatcher.cli.scene import Scene
+from dispatcher.cli.status import troubles_beside
 from dispatcher.queries.records import json_value
 
 #: Lines of the picture that are not rows of trials: header, bar, best, counts, why, blanks.
@@ -22,6 +23,9 @@ _OTHER_LINES = 10
 
 #: Parents named in a row; a wait for more is cut.
 _PARENTS = 4
+
+#: Troubles that are shown; 'status' lists them all.
+_TROUBLES = 3
 
 _COLUMNS = (
     Column("trial", right=True),
@@ -47,6 +51,8 @@ def picture(scene: Scene, width: int, height: int, messages: Sequence[str] = ())
     snapshot = scene.snapshot
     if snapshot is None:
         return Text(f"{scene.name}  {scene.silent or 'starting'} …", style="dim")
+    troubles = troubles_beside(snapshot)[:_TROUBLES]
+    messages = [*map(safe_text, troubles), *messages]
     room = max(3, height - _OTHER_LINES - len(messages))
     parts: list[RenderableType] = [_header(scene, snapshot), _bar(scene, snapshot, width), Text()]
     parts.append(_best(scene, width))

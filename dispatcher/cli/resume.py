@@ -15,6 +15,13 @@ def resume(
     background: Annotated[
         bool, typer.Option("--background", "-b", help="Return once it runs.")
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="Lead even if another head does, hung or not; it can do no harm afterwards.",
+        ),
+    ] = False,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -22,14 +29,20 @@ def resume(
 
     What is in the journal counts: no result is lost, none is told to the tuner twice, and
     trials that still run are taken up again. Without EXPERIMENT the newest one is meant.
-    """
-    from dispatcher.cli.find import find_resumable
 
-    found = find_resumable(experiment, folder)
+    An experiment that a head leads already is refused, unless you --take-over: that head is
+    asked to leave, and fenced by its number if it does not answer. Trials go on meanwhile.
+    """
+    from dispatcher.cli.find import find_one, find_resumable
+
+    if take_over:
+        found = find_one(experiment, folder, change=True)
+    else:
+        found = find_resumable(experiment, folder)
     if background:
         from dispatcher.background import start_in_background
 
-        pid = start_in_background(found.folder)
+        pid = start_in_background(found.folder, take_over=take_over)
         if as_json:
             print_json({"experiment": found.id, "folder": str(found.folder), "pid": pid})
         else:
@@ -38,4 +51,4 @@ def resume(
     from dispatcher.cli.foreground import lead
 
     note(f"experiment {found.id} in {found.folder}")
-    lead(found.folder, found.name, as_json=as_json)
+    lead(found.folder, found.name, as_json=as_json, take_over=take_over)

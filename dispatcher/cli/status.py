@@ -44,6 +44,12 @@ def asked(folder: Path) -> dict[str, Any] | None:
     return snapshot
 
 
+def troubles_beside(snapshot: dict[str, Any]) -> list[str]:
+    """What is not as it should be, and not said by ``why`` already."""
+    said = snapshot["why"]["text"]
+    return [text for text in snapshot.get("troubles", ()) if text not in said]
+
+
 def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str]]:
     limit = f" of {summary.max_trials}" if summary.max_trials is not None else ""
     facts = [("id", summary.id), ("folder", summary.folder)]
@@ -54,6 +60,7 @@ def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str
     if snapshot is not None:
         facts.append(("slots", f"{snapshot['counts']['running']} of {snapshot['slots']} busy"))
         facts.append(("why", snapshot["why"]["text"]))
+        facts.extend(("trouble", text) for text in troubles_beside(snapshot))
     if summary.best is not None:
         facts.append(("best", f"{words.number(summary.best.value)}, trial {summary.best.id}"))
     if summary.rate is not None:

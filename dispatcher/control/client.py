@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from pathlib import Path
@@ -25,13 +26,24 @@ class RunFile(msgspec.Struct):
     started_at: float
     sockets: str = ""  # folder of the ipc sockets
 
+    def __repr__(self) -> str:
+        return f"RunFile(pid={self.pid}, epoch={self.epoch})"  # without the token
+
     def write(self, folder: Path) -> None:
         """Publish it by rename, so that readers see all of it or the one before."""
         path = folder / "run.json"
         temporary = path.with_suffix(".new")
-        temporary.touch(mode=0o600)
-        temporary.write_bytes(msgspec.json.encode(self))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(temporary, flags, 0o600), "wb") as file:
+            os.fchmod(file.fileno(), 0o600)  # whatever a head before us left there
+            file.write(msgspec.json.encode(self))
         temporary.replace(path)
+
+    def remove(self, folder: Path) -> None:
+        """Take it back, unless another head has written its own since."""
+        found = RunFile.read(folder)
+        if found is not None and found.token == self.token:
+            (folder / "run.json").unlink(missing_ok=True)
 
     @classmethod
     def read(cls, folder: Path) -> RunFile | None:

@@ -14,6 +14,7 @@ import msgspec
 
 from dispatcher.codec import UNREADABLE
 from dispatcher.control.messages import (
+    MAX_REQUEST_BYTES,
     NoArguments,
     Reply,
     Request,
@@ -28,6 +29,7 @@ from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import AttemptState, EndReason, Outcome
+from dispatcher.core.trouble import troubles
 from dispatcher.core.why import why
 from dispatcher.errors import UserError
 
@@ -46,9 +48,10 @@ class Desk:
     """Verbs are methods that take the request, the state and arguments of the verb's own type.
     What does not fit the type is refused here: it would not fit the journal either.
 
-    ``admit`` turns parameters by hand into a ``TrialSubmitted`` (canonical paths), ``update``
-    a key and value into events; both raise :class:`UserError`. They are the head's, since
-    they know the experiment file.
+    ``refused`` tells what was not taken from whom, counted by reason. ``admit`` turns
+    parameters by hand into a ``TrialSubmitted`` (canonical paths), ``update`` a key and value
+    into events; both raise :class:`UserError`. They are the head's, since they know the
+    experiment file. ``step_down`` is called when another head takes over.
     """
 
     def __init__(
@@ -56,12 +59,17 @@ class Desk:
         admit: Callable[[dict[str, Any]], e.TrialSubmitted],
         update: Callable[[str, Any], list[e.Event]],
         clock: Callable[[], float] = time.time,
+        refused: Callable[[], dict[str, dict[str, int]]] = dict,
+        step_down: Callable[[], None] = lambda: None,
     ) -> None:
         self._admit = admit
         self._update = update
         self._clock = clock
+        self._step_down = step_down
+        self._refused = refused
         self._verbs: dict[str, tuple[type, Callable[[Request, State, Any], Handled]]] = {
             "ping": (NoArguments, self._ping),
+            "step_down": (NoArguments, self._leave_the_lead),
             "snapshot": (NoArguments, self._snapshot),
             "stop": (StopArguments, self._stop),
             "stop_trial": (StopTrialArguments, self._stop_trial),
@@ -71,6 +79,9 @@ class Desk:
 
     def receive(self, payload: bytes, state: State) -> Handled:
         """Decode and carry out one request."""
+        if len(payload) > MAX_REQUEST_BYTES:
+            text = f"a request of {len(payload):,} bytes; {MAX_REQUEST_BYTES:,} are allowed"
+            return _refused(0, UserError(text))
         try:
             request = request_decoder.decode(payload)
         except UNREADABLE as error:
@@ -91,8 +102,14 @@ class Desk:
     def _ping(self, request: Request, state: State, told: NoArguments) -> Handled:
         return _answer(request, [], lambda s: {"epoch": s.epoch, "phase": s.phase.value})
 
+    def _leave_the_lead(self, request: Request, state: State, told: NoArguments) -> Handled:
+        self._step_down()  # after this reply has left
+        return _answer(request, [], lambda s: {"epoch": s.epoch})
+
     def _snapshot(self, request: Request, state: State, told: NoArguments) -> Handled:
-        return _answer(request, [], lambda s: snapshot(s, self._clock()))
+        return _answer(
+            request, [], lambda s: snapshot(s, self._clock()) | {"refused": self._refused()}
+        )
 
     def _stop(self, request: Request, state: State, told: StopArguments) -> Handled:
         event = e.StopRequested(told.kind, told.reason, told.grace_s)
@@ -174,6 +191,7 @@ def snapshot(state: State, now: float) -> dict[str, Any]:
             for w in state.workers.values()
         ],
         "why": {"cause": explanation.cause.name, "text": explanation.text},
+        "troubles": troubles(state, now),
     }
 
 

@@ -11,6 +11,10 @@ from dispatcher.core.events import StopKind
 #: Longest grace that may be asked for (seconds): a day. Infinity would be no stop at all.
 MAX_GRACE_S = 86_400.0
 
+#: Largest request (bytes). Parameters by hand and search spaces are far smaller; the engine's
+#: thread reads them, and everybody waits while it does.
+MAX_REQUEST_BYTES = 2 << 20
+
 
 class Request(msgspec.Struct, array_like=True):
     """``verb`` names what the desk does; ``number`` pairs the reply with it."""

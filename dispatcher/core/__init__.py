@@ -22,6 +22,11 @@ Legality is a table (``table``), effects are in ``transitions`` by event family,
 from the state as a whole (placing, opening requests, finishing, stalls) is in ``coupling``. How
 an attempt's end is translated for the tuner and the children is one function, ``endings.conclude``.
 
+Failures are a policy: which attempt is followed by another is ``endings.retries``; when a worker
+is left out, ``quarantine``; when the experiment ends since everything fails, ``failures``; and
+nothing new begins while a disk is nearly full. Each such rule has a number in ``settings`` that
+is off by default: a journal is replayed under the rules it was written under.
+
 The state is changed in place by its one owner: copying an index of ten thousand trials on each
 event would make the cost of a trial grow with the experiment. Refusals come before changes.
 

@@ -148,6 +148,22 @@ class ReportStall:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportWorker:
+    """A worker fell silent, was put in quarantine, or came back from either."""
+
+    worker: WorkerId
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDisk:
+    """A file system is nearly full, or has room again."""
+
+    place: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class TrialIsOver:
     """A trial ended and everybody was told: retention may look at it."""
 
@@ -181,7 +197,9 @@ TunerAction: TypeAlias = (
     | AskStacks
 )
 WorkerAction: TypeAlias = LaunchWorker | StartAttempt | StopAttempt
-HeadAction: TypeAlias = ReportTunerError | ReportStall | TrialIsOver | GrantRemoval | Finish
+HeadAction: TypeAlias = (
+    ReportTunerError | ReportStall | ReportWorker | ReportDisk | TrialIsOver | GrantRemoval | Finish
+)
 Action: TypeAlias = TunerAction | WorkerAction | HeadAction
 
 TUNER_ACTIONS = (

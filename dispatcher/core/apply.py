@@ -17,7 +17,7 @@ from dispatcher.core.gates import delivery_of
 from dispatcher.core.model import OVER, AttemptState, Phase, State
 from dispatcher.core.moves import asks
 from dispatcher.core.settings import HOST_RESTARTS_IN_A_ROW, Settings
-from dispatcher.core.transitions import attempt, request, user, weights, worker
+from dispatcher.core.transitions import attempt, disk, request, user, weights, worker
 from dispatcher.core.transitions.attempt import start_of, stop_of
 from dispatcher.errors import InvalidTransition
 
@@ -134,9 +134,9 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
         case e.WorkerLost():
             worker.worker_lost(state, event, out)
         case e.WorkerSuspect():
-            counted = worker.worker_suspect(state, event)
+            counted = worker.worker_suspect(state, event, out)
         case e.WorkerHeard():
-            counted = worker.worker_heard(state, event)
+            counted = worker.worker_heard(state, event, out)
         case e.RemovalAnnounced():
             weights.removal_announced(state, event, out)
         case e.TrialSubmitted():
@@ -155,6 +155,10 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
                 out.append(TellSearchSpace(event.search_space))
         case e.ExperimentCreated():
             state.settings = event.settings
+        case e.DiskLow():
+            disk.disk_low(state, event, out)
+        case e.DiskRecovered():
+            counted = disk.disk_recovered(state, event, out)
         case e.Tick():
             pass
         case e.MetricReported() | e.StacksReported() | e.TunerStateTaken():
@@ -229,4 +233,6 @@ def next_deadline(state: State) -> float | None:
         if state.settings.max_duration_s is not None and state.started_at is not None:
             left = state.settings.max_duration_s - state.active_s
             due.append(state.started_at + left)
+        ends = (worker.conduct.quarantined_until for worker in state.workers.values())
+        due.extend(end for end in ends if end is not None)
     return min(due, default=None)

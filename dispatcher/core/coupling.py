@@ -6,11 +6,13 @@ finished tuner may open gates, which the loop in :func:`settle` catches.
 
 from dispatcher.core import stalls
 from dispatcher.core.actions import Action, Finish, OpenRequest
+from dispatcher.core.failures import all_failed
 from dispatcher.core.gates import end_without_trial
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import OVER, Phase, State, TrialState
 from dispatcher.core.moves import asks, move, new_trial
-from dispatcher.core.placement import free_worker
+from dispatcher.core.placement import next_placement
+from dispatcher.core.quarantine import end_quarantines
 from dispatcher.core.settings import ABANDONED_IN_A_ROW, DELIVERY_BACKLOG
 from dispatcher.core.transitions.attempt import start_attempt
 
@@ -20,6 +22,7 @@ def settle(state: State, out: list[Action]) -> None:
     _end_of_time(state)
     if state.phase is Phase.RUNNING:
         _end_backoffs(state)
+        end_quarantines(state)
         _start_attempts(state, out)
         _open_requests(state, out)
         while _tuner_is_done(state):
@@ -49,16 +52,16 @@ def _end_backoffs(state: State) -> None:
 
 
 def _start_attempts(state: State, out: list[Action]) -> None:
-    while state.queued:
-        worker = free_worker(state)
-        if worker is None:
+    while not state.low_disks:
+        place = next_placement(state)
+        if place is None:
             return
-        start_attempt(state, state.trials[state.queued[0]], worker, out)
+        start_attempt(state, place.trial, place.worker, out)
 
 
 def _open_requests(state: State, out: list[Action]) -> None:
     """Promise 5 and the rule of design §1: open what a slot would idle without."""
-    if not state.host_ready or state.tuner_done:
+    if not state.host_ready or state.tuner_done or state.low_disks:
         return
     while _slot_would_idle(state):
         if state.parked:
@@ -138,6 +141,9 @@ def _finish(state: State, out: list[Action]) -> None:
         if state.delivering and state.host_ready and state.phase is Phase.DRAINING:
             return  # a stop does not wait for the tuner: what is untold is told after a resume
         state.phase = state.over_phase
+    nothing_to_show = all_failed(state)
+    if state.phase is Phase.COMPLETED and nothing_to_show:
+        state.phase, state.phase_reason = Phase.FAILED, nothing_to_show
     out.append(Finish(state.phase, state.phase_reason))
 
 

@@ -31,6 +31,7 @@ _FAILURES: dict[EndReason, tuple[Outcome, FailReason]] = {
     EndReason.STOPPED_EARLY: (Outcome.STOPPED_EARLY, FailReason.STOPPED_EARLY),
     EndReason.SHUTDOWN: (Outcome.FAILED, FailReason.FAILED),
     EndReason.LOST: (Outcome.LOST, FailReason.LOST),
+    EndReason.PREEMPTED: (Outcome.LOST, FailReason.LOST),
 }
 
 
@@ -64,31 +65,60 @@ def _no(reason: FailReason) -> Verdict:
     return Verdict(reason)
 
 
+#: Ends for which a trial can do nothing: ``lost_retries`` bounds them.
+NOT_ITS_FAULT = frozenset({EndReason.LOST, EndReason.PREEMPTED})
+
+#: Ends that count against the trial: ``trial_retries`` bounds them. A time-out is not among
+#: them, since the same would happen again.
+ITS_FAULT = frozenset(
+    {EndReason.FAILED, EndReason.SIGNALLED, EndReason.OUT_OF_MEMORY, EndReason.START_FAILED}
+)
+
+
 def retries(trial: Trial, reason: EndReason, settings: Settings) -> bool:
     """Whether another attempt follows. A trial that has reported its result, or that was to
     be ended, is never tried again."""
     if trial.final is not None or trial.kill_reason is not None:
         return False
-    match reason:
-        case EndReason.SHUTDOWN:
-            return True
-        case EndReason.LOST:
-            return trial.losses < settings.lost_retries
-        case (
-            EndReason.FAILED
-            | EndReason.SIGNALLED
-            | EndReason.OUT_OF_MEMORY
-            | EndReason.START_FAILED
-        ):
-            return trial.failures < settings.trial_retries
-        case _:  # finished, timed out, killed, stopped early: the same would happen again
-            return False
+    if reason is EndReason.SHUTDOWN:
+        return True
+    if reason in settings.retries:  # a limit of its own, and a count of its own
+        return (trial.retried or {}).get(reason, 0) < settings.retries[reason]
+    if reason in NOT_ITS_FAULT:
+        return trial.losses < settings.lost_retries
+    return reason in ITS_FAULT and trial.failures < settings.trial_retries
 
 
-def backoff_s(trial: Trial, settings: Settings) -> float:
-    """Seconds before the next attempt: doubles with each failure, bounded."""
-    tries = max(trial.failures + trial.losses - 1, 0)
-    return float(min(settings.retry_backoff_s * 2 ** min(tries, 30), settings.retry_backoff_max_s))
+def spend_retry(trial: Trial, reason: EndReason, settings: Settings) -> None:
+    """Count the attempt that :func:`retries` has just allowed another one for."""
+    if reason in settings.retries:
+        trial.retried = dict(trial.retried or {})
+        trial.retried[reason] = trial.retried.get(reason, 0) + 1
+    elif reason in NOT_ITS_FAULT:
+        trial.losses += 1
+    else:
+        trial.failures += 1
+
+
+def backoff_s(trial: Trial, reason: EndReason, settings: Settings) -> float:
+    """Seconds before the next attempt; doubles with each of its kind, bounded.
+
+    Whom the first loss struck is tried again at once: there is nothing to wait for but a
+    place, and placement waits for that.
+    """
+    own = trial.retried or {}
+    losses = trial.losses + sum(n for r, n in own.items() if r in NOT_ITS_FAULT)
+    failures = trial.failures + sum(n for r, n in own.items() if r not in NOT_ITS_FAULT)
+    if not settings.losses_at_once:
+        doublings = failures + losses - 1
+    elif reason in NOT_ITS_FAULT:
+        doublings = losses - 2
+    else:
+        doublings = failures - 1
+    if doublings < 0:
+        return 0.0
+    pause_s = settings.retry_backoff_s * 2 ** min(doublings, 30)
+    return float(min(pause_s, settings.retry_backoff_max_s))
 
 
 #: Longest chain of failed ancestors that a ``ParentFailed`` names.

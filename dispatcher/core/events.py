@@ -64,6 +64,24 @@ class Tick:
     """Time passed; sent when :func:`dispatcher.core.next_deadline` is due."""
 
 
+@dataclass(frozen=True, slots=True)
+class DiskLow:
+    """The file system of ``place`` (a folder) has less room than is kept in reserve. No new
+    request or attempt is started until :class:`DiskRecovered`; what runs goes on."""
+
+    place: str
+    free_bytes: int
+    needed_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRecovered:
+    """There is room on the file system of ``place`` again."""
+
+    place: str
+    free_bytes: int
+
+
 # -- the tuner host ------------------------------------------------------------------------
 
 
@@ -310,6 +328,8 @@ Event: TypeAlias = (
     | SearchSpaceUpdated
     | StopRequested
     | Tick
+    | DiskLow
+    | DiskRecovered
     | TunerHostReady
     | TunerHostLost
     | WaitStarted

@@ -16,6 +16,13 @@ def check(state: State) -> None:
     for worker in state.workers.values():
         silent = worker.suspect_since is not None
         _must(worker.alive or not silent, f"{worker.id} is suspect and lost at once")
+        conduct = worker.conduct
+        _must(
+            conduct.quarantined_until is None or not conduct.on_probation,
+            f"{worker.id} is left out and on probation at once",
+        )
+        on_probe = conduct.probe is None or conduct.probe in worker.running
+        _must(on_probe, f"{worker.id} waits for a probe that is over")
     for path, owner in state.claims.items():
         _must(state.trials[owner].save_path == path, f"{path!r} is claimed for trial {owner}")
     from_tuner = 0

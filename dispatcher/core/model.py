@@ -48,6 +48,7 @@ class EndReason(StrEnum):
     STOPPED_EARLY = "stopped early"
     SHUTDOWN = "stopped with the experiment"
     LOST = "lost"
+    PREEMPTED = "preempted"  # its place was taken for something more urgent
 
 
 class Outcome(StrEnum):
@@ -136,6 +137,8 @@ class Trial:
     weights_seq: int = 0  # number of the message that told of ``weights``
     failures: int = 0  # attempts that count against trial_retries
     losses: int = 0  # attempts that do not
+    retried: dict[EndReason, int] | None = None  # for reasons with a limit of their own
+    failed_on: WorkerId | None = None  # where its newest attempt failed
     final: str | None = None  # JSON text of the final metric
     last_intermediate: str | None = None
     weights: Weights | None = None
@@ -177,6 +180,24 @@ class Wait:
 
 
 @dataclass(slots=True)
+class Conduct:
+    """How attempts fared on a worker; see :mod:`dispatcher.core.quarantine`."""
+
+    failing: dict[TrialId, None] = field(default_factory=dict)  # failed there, none well since
+    failing_since: float = 0.0
+    went_well_at: float | None = None  # when an attempt ended well there last
+    quarantined_until: float | None = None
+    quarantines: int = 0  # in a row
+    on_probation: bool = False  # one attempt at a time, until one has ended well
+    probe: TrialId | None = None  # that attempt's trial
+
+    @property
+    def trusted(self) -> bool:
+        """Neither left out nor watched."""
+        return self.quarantined_until is None and not self.on_probation
+
+
+@dataclass(slots=True)
 class Worker:
     """A place with slots: one agent on one host."""
 
@@ -185,12 +206,42 @@ class Worker:
     alive: bool = True
     losses: int = 0  # in a row, without a hello in between
     suspect_since: float | None = None  # silent, and not given up yet: since its last word
+    conduct: Conduct = field(default_factory=Conduct)
     running: set[TrialId] = field(default_factory=set)
 
     @property
     def usable(self) -> bool:
         """Whether new attempts may go there, free slots aside."""
         return self.alive and self.suspect_since is None
+
+
+@dataclass(frozen=True, slots=True)
+class LowDisk:
+    """A file system with less room than the experiment keeps in reserve."""
+
+    free_bytes: int
+    needed_bytes: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class FailureCause:
+    """One cause among trials that failed in a row, told by the newest of them."""
+
+    count: int
+    text: str
+    trial: TrialId
+
+
+@dataclass(slots=True)
+class Failures:
+    """Trials that ended in failure; see :mod:`dispatcher.core.failures`."""
+
+    in_a_row: int = 0  # since the last trial that went well, or the start of this head
+    in_all: int = 0
+    went_well: int = 0  # trials, in all
+    causes: dict[str, FailureCause] = field(default_factory=dict)  # of the row, as they came
+    tripped: bool = False  # there were too many in a row
 
 
 @dataclass(slots=True)
@@ -213,6 +264,8 @@ class State:
     tuner_errors_in_a_row: int = 0
     abandoned_in_a_row: int = 0  # requests that failed with their parents, nothing in between
     tuner_done: bool = False
+    failures: Failures = field(default_factory=Failures)
+    low_disks: dict[str, LowDisk] = field(default_factory=dict)  # by place
     results_seen: int = 0  # ends delivered so far; a parked request is asked again after one
     search_space: str | None = None  # newest one, if it was changed while we ran
     lookahead_extra: int = 0  # what ``onStall: grow`` has added
@@ -244,5 +297,6 @@ class State:
 
     @property
     def lookahead(self) -> int:
-        """How many requests may be blocked before no further one is opened."""
-        return self.settings.lookahead + self.lookahead_extra
+        """How many requests may be blocked before no further one is opened. Even 0 leaves
+        room for one: nobody knows whether a request will wait before it is asked."""
+        return max(1, self.settings.lookahead + self.lookahead_extra)

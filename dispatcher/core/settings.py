@@ -1,6 +1,6 @@
 """What the core needs to know of the experiment file, as plain numbers and words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -26,6 +26,9 @@ class Settings:
 
     ``substitute_result`` is the JSON text that stands in for the result of a trial which
     exits 0 without a final metric; ``silent_is_failure`` counts such a trial as failed.
+
+    A rule that came later is off by default, and the head turns it on with
+    ``SettingsUpdated``: an older journal is replayed under the rules it was written under.
     """
 
     slots: int
@@ -44,6 +47,10 @@ class Settings:
     assess: bool = False  # there is an assessor
     early_stop_keeps_result: bool = False
     trial_stop_grace_s: float = 10.0
+    retries: dict[str, int] = field(default_factory=dict)  # by the word of an EndReason
+    losses_at_once: bool = False  # the first loss of a trial waits for no back-off
+    max_failed_in_a_row: int = 0  # trials; 0: no limit
+    quarantine_after: int = 0  # different trials failed on a worker; 0: never
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.
@@ -73,3 +80,15 @@ STALL_REPORT_S = 2.0
 #: Undelivered results beyond ``4 × slots`` and this many stop new requests: a tuner whose
 #: ``receive_trial_result`` is slower than its trials must slow the experiment down.
 DELIVERY_BACKLOG = 64
+
+#: Seconds for which a worker is left out after trials failed there one after another. It
+#: doubles each time its probe fails as well. A minute is what a full scratch disk or a stuck
+#: driver needs at least; after an hour somebody has repaired it, or nobody will.
+QUARANTINE_S = 60.0
+QUARANTINE_MAX_S = 3600.0
+
+#: Different causes of failure that are told apart; the rest is counted as one.
+CAUSES_KEPT = 32
+
+#: Longest text of one cause: a line of a traceback, cut.
+CAUSE_CHARS = 300

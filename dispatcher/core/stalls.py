@@ -40,6 +40,8 @@ def _quiet(state: State) -> bool:
     being delivered, and no request's thread is at work."""
     if state.running or state.queued or state.backoff or state.open:
         return False
+    if state.low_disks:
+        return False  # nothing is asked for meanwhile that could move them
     if state.delivering:
         return stuck_delivery(state) is not None
     return bool(state.blocked or state.held)

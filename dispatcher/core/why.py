@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dispatcher.core.model import OVER, Phase, State
+from dispatcher.core.placement import takes
 from dispatcher.core.settings import ABANDONED_IN_A_ROW
 from dispatcher.core.stalls import who_waits
+from dispatcher.core.trouble import low_disk_text, trouble_of
 
 #: Seconds after which a delivery that has not returned is worth a word.
 SLOW_DELIVERY_S = 5.0
@@ -16,11 +18,15 @@ class Cause(StrEnum):
 
     ALL_SLOTS_BUSY = "all slots are busy"
     OVER = "the experiment is over"
+    TRIALS_FAIL = "too many trials failed in a row"
     DRAINING = "no new trials are started"
     STALLED = "nothing can move"
+    DISK_LOW = "a disk is nearly full"
     TUNER_NOT_READY = "the tuner is not ready"
     WORKER_LOST = "no worker is there"
     WORKER_SUSPECT = "every worker is silent"
+    WORKER_QUARANTINED = "a worker on which trials fail is left out"
+    NO_FREE_SLOT = "no worker has a free slot"
     BACKOFF = "waiting before another attempt"
     ALL_PROPOSED = "every trial has been proposed"
     ABANDONED = "requests failed with their parents"
@@ -29,7 +35,6 @@ class Cause(StrEnum):
     LOOKAHEAD_FULL = "as many requests wait as lookahead allows"
     TUNER_BUSY = "the tuner is thinking"
     TUNER_BEHIND = "the tuner is behind with results"
-    STARTING = "trials are being started"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +51,18 @@ def why(state: State, now: float) -> Explanation:
     if state.phase in OVER:
         return _because(Cause.OVER, f"the experiment is {state.phase.value}: {state.phase_reason}")
     if state.phase is not Phase.RUNNING:
+        cause = Cause.TRIALS_FAIL if state.failures.tripped else Cause.DRAINING
         text = f"{state.phase.value} ({state.phase_reason}): {running} trials still run"
-        return _because(Cause.DRAINING, text)
+        return _because(cause, text)
     if running >= slots:
         return _because(Cause.ALL_SLOTS_BUSY, f"all {slots} slots are busy")
     if state.fail_at is not None:
         return _because(Cause.STALLED, "nothing can move any more: " + who_waits(state))
+    if state.low_disks:
+        place, low = next(iter(state.low_disks.items()))
+        return _because(Cause.DISK_LOW, low_disk_text(place, low))
     if state.queued:
-        if not any(w.alive for w in state.workers.values()):
-            text = f"{len(state.queued)} trials are queued, and no worker is there to run them"
-            return _because(Cause.WORKER_LOST, text)
-        if not any(w.usable for w in state.workers.values()):
-            return _because(Cause.WORKER_SUSPECT, _silent(state, now))
-        return _because(Cause.STARTING, f"{len(state.queued)} trials wait for a free worker slot")
+        return _no_place(state, now)
     if not state.host_ready:
         return _because(Cause.TUNER_NOT_READY, "the tuner's process is starting")
     if state.backoff:
@@ -71,6 +75,24 @@ def why(state: State, now: float) -> Explanation:
         text = f"request {first} has been in generate_parameters for {since:.0f} s"
         return _because(Cause.TUNER_BUSY, text)
     return _idle(state, now)
+
+
+def _no_place(state: State, now: float) -> Explanation:
+    """Trials are queued: what keeps each of the workers from taking one?"""
+    queued = f"{len(state.queued)} trials are queued"
+    workers = state.workers.values()
+    beside = "; ".join(trouble_of(worker, now) for worker in workers if trouble_of(worker, now))
+    if not any(worker.alive for worker in workers):
+        return _because(Cause.WORKER_LOST, f"{queued}, and no worker is there to run them")
+    if not any(worker.usable for worker in workers):
+        return _because(Cause.WORKER_SUSPECT, f"{queued}: {beside}")
+    if any(worker.usable and not worker.conduct.trusted for worker in workers):
+        return _because(Cause.WORKER_QUARANTINED, f"{queued}: {beside}")
+    if any(takes(worker) for worker in workers):
+        text = f"{queued}, having failed on the worker that is free: they wait for another"
+    else:
+        text = f"{queued}, and every slot of a worker is taken"
+    return _because(Cause.NO_FREE_SLOT, f"{text}; {beside}" if beside else text)
 
 
 def _idle(state: State, now: float) -> Explanation:
@@ -102,16 +124,7 @@ def _idle(state: State, now: float) -> Explanation:
         return _because(Cause.BLOCKED, who_waits(state))
     if limit is not None and state.submitted >= limit:
         return _because(Cause.ALL_PROPOSED, f"all {limit} trials were proposed, the last ones run")
-    return _because(Cause.STARTING, "the next trial is being prepared")
-
-
-def _silent(state: State, now: float) -> str:
-    silent = [(w.suspect_since, w.id) for w in state.workers.values() if w.suspect_since]
-    since, name = min(silent)
-    return (
-        f"{len(state.queued)} trials are queued, and worker {name} has been silent for "
-        f"{now - since:.0f} s; no attempt is started there until it is heard of, or lost"
-    )
+    return _because(Cause.TUNER_BUSY, "the next request is about to be opened")
 
 
 def _because(cause: Cause, text: str) -> Explanation:

@@ -23,13 +23,18 @@ from pydantic import (
 )
 
 from dispatcher.experiment.algorithm import AlgorithmConfig, AssessorConfig, TunerConfig
+from dispatcher.experiment.failure_policy import (
+    FAILED_IN_A_ROW,
+    FAILED_PER_SLOT,
+    FailurePolicy,
+    RetriesConfig,
+)
 from dispatcher.experiment.fields import (
     Count,
     CountOrZero,
     Duration,
     Grace,
     ResolvedPath,
-    Section,
     Size,
     Switch,
     Text,
@@ -64,6 +69,7 @@ __all__ = [
     "OnTunerError",
     "OptimizeMode",
     "RetentionConfig",
+    "RetriesConfig",
     "ReuseMode",
     "TunerConfig",
     "WeightKeysConfig",
@@ -131,7 +137,7 @@ def _read_without_result(value: object) -> object:
     raise ValueError(f"must be 'ignore', 'fail' or the number to take instead, not {value!r}")
 
 
-class ExperimentConfig(Section):
+class ExperimentConfig(FailurePolicy):
     """All of an experiment's settings; see the field descriptions, which are its reference."""
 
     experiment_name: Annotated[
@@ -193,17 +199,6 @@ class ExperimentConfig(Section):
     trial_stop_grace: Annotated[
         Grace, Field(description="Time between asking a trial to stop and ending it.")
     ] = 10.0
-    trial_retries: Annotated[
-        CountOrZero,
-        Field(description="Attempts after the first for a trial that failed or was killed."),
-    ] = 1
-    lost_retries: Annotated[
-        CountOrZero,
-        Field(description="Attempts after the first for a trial that was lost with its host."),
-    ] = 5
-    retry_backoff: Annotated[
-        Grace, Field(description="Time before the second attempt; doubled for each further one.")
-    ] = 1.0
     on_trial_without_result: Annotated[
         Literal["ignore", "fail"] | float,
         PlainValidator(_read_without_result),
@@ -361,6 +356,13 @@ class ExperimentConfig(Section):
         if self.lookahead is not None:
             return self.lookahead
         return max(LOOKAHEAD_LEAST, LOOKAHEAD_PER_SLOT * self.trial_concurrency)
+
+    @property
+    def effective_max_failed_in_a_row(self) -> int:
+        """Failed trials in a row that end the experiment, whether or not the file says so."""
+        if self.max_failed_trials_in_a_row is not None:
+            return self.max_failed_trials_in_a_row
+        return max(FAILED_IN_A_ROW, FAILED_PER_SLOT * self.trial_concurrency)
 
     @property
     def slots(self) -> int:

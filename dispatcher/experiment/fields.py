@@ -140,6 +140,7 @@ CountOrZero = Annotated[int, Strict(), Field(ge=0, le=MOST)]
 Duration = Annotated[float, PlainValidator(_positive_duration), WithJsonSchema(_DURATION_SCHEMA)]
 Grace = Annotated[float, PlainValidator(parse_duration), WithJsonSchema(_DURATION_SCHEMA)]
 Size = Annotated[int, PlainValidator(_positive_size), WithJsonSchema(_SIZE_SCHEMA)]
+SizeOrZero = Annotated[int, PlainValidator(parse_size), WithJsonSchema(_SIZE_SCHEMA)]
 ResolvedPath = Annotated[
     Path, PlainValidator(resolve_path), WithJsonSchema({"type": "string", "title": "path"})
 ]

@@ -19,7 +19,7 @@ CONFIG_NAME: Final = "experiment.json"
 
 #: The schemas that the queries of this version understand; ``dispatcher.store`` writes the
 #: newest of them.
-SCHEMAS: Final = frozenset({"0001"})
+SCHEMAS: Final = frozenset({"0001", "0002"})
 
 # A reader of a WAL store waits for nobody but a recovery after a crash.
 _BUSY_TIMEOUT_S: Final = 10.0

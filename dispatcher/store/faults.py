@@ -5,7 +5,9 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from dispatcher.errors import StoreError
+from dispatcher.errors import StoreBusy, StoreError, Superseded
+
+__all__ = ["DamagedStore", "Superseded", "store_error"]
 
 # Primary result codes; extended codes carry more in their higher bits.
 _PRIMARY: Final = 0xFF
@@ -55,10 +57,6 @@ class DamagedStore(StoreError):
     """Raised when what is read from the store cannot have been written by bequeath."""
 
 
-class Superseded(StoreError):
-    """Raised when a head with a greater epoch has taken the lead: this one may write no more."""
-
-
 def store_error(error: sqlite3.Error, where: str) -> StoreError:
     """The error to raise in place of SQLite's own."""
     code = getattr(error, "sqlite_errorcode", None)
@@ -69,5 +67,9 @@ def store_error(error: sqlite3.Error, where: str) -> StoreError:
     if meaning is None:
         return StoreError(f"the store failed: {said}", where=where)
     text, hint = meaning
-    damaged = primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-    return (DamagedStore if damaged else StoreError)(f"{text}: {said}", hint=hint, where=where)
+    kind = StoreError
+    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        kind = DamagedStore
+    elif primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        kind = StoreBusy
+    return kind(f"{text}: {said}", hint=hint, where=where)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from sqlalchemy import Connection
 
@@ -25,12 +26,14 @@ from dispatcher.core.model import EndReason, Trial
 from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import Entry, JournalRow, Snapshot
 from dispatcher.store import statements
+from dispatcher.store.checksums import crc_of
 from dispatcher.store.connection import connect_writer, raw_of
 from dispatcher.store.faults import DamagedStore, Superseded, store_error
 from dispatcher.store.filesystem import refuse_network_filesystem
 from dispatcher.store.migrate import bring_up_to_date
 from dispatcher.store.trial_rows import Row, write_rows
 from dispatcher.store.values import number_of
+from trial_runtime.failpoints import failpoint
 
 SNAPSHOTS_KEPT: Final = 2
 
@@ -44,6 +47,11 @@ _LAST_INTERMEDIATE: Final = """
 # Its own number may be below that of a later message which is in the journal, and what comes
 # out of order does not count.
 _BEYOND_ALL: Final = (1 << 63) - 1
+
+# Rows up to that of the base may be gone, and their numbers are never given again.
+_NEWEST: Final = """
+    SELECT max((SELECT coalesce(max(n), 0) FROM journal), (SELECT coalesce(max(n), 0) FROM bases))
+"""
 
 # Rows fetched at a time while the journal is read back.
 _ROWS_AT_ONCE: Final = 512
@@ -74,7 +82,7 @@ class SqliteJournal:
         self._raw = raw_of(connection)
         self._epoch = epoch
         self._durable = True  # as connect_writer leaves it
-        newest = self._raw.execute("SELECT coalesce(max(n), 0) FROM journal").fetchone()
+        newest = self._raw.execute(_NEWEST).fetchone()
         self._last = int(newest[0])
 
     @classmethod
@@ -115,6 +123,16 @@ class SqliteJournal:
             raise
 
     @property
+    def last(self) -> int:
+        """Number of the newest row."""
+        return self._last
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    @property
     def raw(self) -> sqlite3.Connection:
         """SQLite's own connection, for the other modules of this room."""
         return self._raw
@@ -133,22 +151,19 @@ class SqliteJournal:
                 continue
             number += 1
             trial, attempt = getattr(event, "trial", None), getattr(event, "attempt", None)
-            journal_rows.append((number, at, kind.__name__, trial, attempt, encode(event)))
+            name, payload = kind.__name__, encode(event)
+            crc = crc_of(number, at, name.encode(), payload)
+            journal_rows.append((number, at, name, trial, attempt, payload, crc))
         records = {trial.id: trial for trial in touched}
         if not (journal_rows or metric_rows or records):
             return number
-        raw = self._raw
-        try:
-            self._set_durable(durable)
-            self._begin()
+        with self.transaction(durable=durable) as raw:
             if journal_rows:
                 raw.executemany(statements.INSERT_JOURNAL, journal_rows)
             if metric_rows:
                 raw.executemany(statements.INSERT_METRIC, metric_rows)
             write_rows(raw, entries, records)
-            raw.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._given_up(error) from error
+            failpoint("journal.batch.written")
         self._last = number
         return number
 
@@ -162,11 +177,13 @@ class SqliteJournal:
         number = after
         try:
             cursor = self._raw.execute(
-                "SELECT n, at, kind, payload FROM journal WHERE n > ? ORDER BY n", (after,)
+                "SELECT n, at, kind, payload, crc FROM journal WHERE n > ? ORDER BY n", (after,)
             )
             cursor.arraysize = _ROWS_AT_ONCE
             while batch := cursor.fetchmany():
-                for number, at, kind, payload in batch:
+                for number, at, kind, payload, crc in batch:
+                    if crc is not None and crc != crc_of(number, at, kind.encode(), payload):
+                        raise ProtocolError("its checksum does not fit")
                     event = codec.decode(kind, payload)
                     if isinstance(event, AttemptEnded) and event.reason is _JUDGED_EARLY:
                         yield from self._last_intermediate(number, at, event)
@@ -190,37 +207,45 @@ class SqliteJournal:
     def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
         """See :meth:`dispatcher.ports.Journal.last_sequences`. Final metrics are journalled
         as events and are not among these."""
-        try:
-            found = self._raw.execute(_LAST_SEQUENCES).fetchall()
-        except sqlite3.Error as error:
-            raise store_error(error, str(self._path)) from error
+        found = self.query(_LAST_SEQUENCES)
         return {(trial, attempt): (seq, value) for trial, attempt, seq, value in found}
 
     def save_snapshot(self, snapshot: Snapshot) -> None:
         """See :meth:`dispatcher.ports.Journal.save_snapshot`. Durable when it returns."""
-        raw = self._raw
-        try:
-            self._set_durable(True)
-            self._begin()
-            raw.execute("INSERT OR REPLACE INTO snapshots (n, state) VALUES (?, ?)", snapshot)
+        number, state = snapshot
+        with self.transaction(durable=True) as raw:
+            raw.execute(
+                "INSERT OR REPLACE INTO snapshots (n, state, crc) VALUES (?, ?, ?)",
+                (number, state, crc_of(number, 0.0, state.encode())),
+            )
             raw.execute(
                 "DELETE FROM snapshots WHERE n NOT IN "
                 "(SELECT n FROM snapshots ORDER BY n DESC LIMIT ?)",
                 (SNAPSHOTS_KEPT,),
             )
-            raw.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._given_up(error) from error
+            failpoint("journal.snapshot.written")
 
     def latest_snapshot(self) -> Snapshot | None:
-        """See :meth:`dispatcher.ports.Journal.latest_snapshot`."""
-        try:
-            row = self._raw.execute(
-                "SELECT n, state FROM snapshots ORDER BY n DESC LIMIT 1"
-            ).fetchone()
-        except sqlite3.Error as error:
-            raise store_error(error, str(self._path)) from error
-        return None if row is None else Snapshot(*row)
+        """See :meth:`dispatcher.ports.Journal.latest_snapshot`. One whose checksum does not
+        fit is passed over while the one before it can serve.
+
+        Raises:
+            DamagedStore: there are tuner states, and none can be believed.
+        """
+        rows = self.query(
+            "SELECT n, state, crc FROM snapshots "
+            "WHERE n >= (SELECT coalesce(max(n), 0) FROM bases) ORDER BY n DESC"
+        )
+        for number, state, crc in rows:
+            if crc is None or crc == crc_of(number, 0.0, state.encode()):
+                return Snapshot(number, state)
+        if rows:
+            raise DamagedStore(
+                "no tuner state that is kept fits its checksum",
+                hint="restore the experiment from a backup",
+                where=str(self._path),
+            )
+        return None
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep a fact about the experiment, such as its id. Durable when it returns."""
@@ -237,21 +262,20 @@ class SqliteJournal:
         )
 
     def _set_metas(self, pairs: list[tuple[str, str]]) -> None:
-        try:
-            self._set_durable(True)
-            self._begin()
-            self._raw.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", pairs)
-            self._raw.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._given_up(error) from error
+        with self.transaction(durable=True) as raw:
+            raw.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", pairs)
 
     def get_meta(self, key: str) -> str | None:
         """The fact, if it was kept."""
+        rows = self.query("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else None
+
+    def query(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """All rows of a small answer. Raises ``StoreError``."""
         try:
-            row = self._raw.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+            return self._raw.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise store_error(error, str(self._path)) from error
-        return None if row is None else str(row[0])
 
     def close(self) -> None:
         """See :meth:`dispatcher.ports.Journal.close`. Idempotent."""
@@ -264,6 +288,26 @@ class SqliteJournal:
             pass  # tidying up only: all that was committed is in the log, and is read from there
         finally:
             self._connection.close()
+
+    @contextmanager
+    def transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
+        """The block's statements, all of them or none; with ``durable``, on disk at its end.
+
+        Raises:
+            Superseded: another head leads.
+            StoreError: SQLite failed; nothing of the block is on disk.
+        """
+        try:
+            self._set_durable(durable)
+            self._begin()
+            yield self._raw
+            self._raw.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._given_up(error) from error
+        except BaseException:
+            if self._raw.in_transaction:
+                self._raw.execute("ROLLBACK")
+            raise
 
     def _begin(self) -> None:
         """Take the write lock, and look whether we may still write: asked under the lock, so

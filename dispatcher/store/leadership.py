@@ -1,9 +1,14 @@
 """At most one head leads an experiment, and each has a number above the one before.
 
 A file lock says *who*, since the kernel lets go of it when the process dies, however it
-dies. The number (epoch) says *which*: agents refuse words of an older head, which is what
-fences a head that was believed dead. The lock works because the experiment's folder is
-local (``filesystem.py``).
+dies. The number (epoch) says *which*: the journal and the agents refuse an older head, which
+is what fences one that was believed dead, or was taken over while it did not answer. The lock
+works because the experiment's folder is local (``filesystem.py``).
+
+A take-over asks the head that leads to step down; one that does not answer loses the lock by
+``lock_file.py``'s replacement, and can commit nothing from the moment at which its successor
+opens the journal under the next epoch. Whoever changes who leads holds a second lock
+meanwhile, so that of several who want to take over from the same head one does.
 """
 
 from __future__ import annotations
@@ -11,21 +16,33 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import sqlite3
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Self
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from dispatcher.errors import ExperimentBusy, StoreError
+from dispatcher.store.lock_file import LockFile, file_id, is_held
+from dispatcher.store.predecessor import Predecessor
+from trial_runtime.failpoints import failpoint
+from trial_runtime.process_start import start_time
 
 LOCK_NAME: Final = "head.lock"
 LEADER_NAME: Final = "leader.json"
 
+#: Held while who leads is changing: milliseconds.
+CHANGE_NAME: Final = "lead.lock"
+
 # Somebody who only asks whether a head runs holds the lock for microseconds; a head that
 # starts in that moment waits it out rather than giving up.
 _PATIENCE_S: Final = 0.5
+_CHANGE_PATIENCE_S: Final = 5.0
+
+# A head that has agreed to step down ends its tuner and closes its journal first.
+_STEP_DOWN_S: Final = 20.0
 
 
 class Leader(msgspec.Struct, frozen=True):
@@ -35,16 +52,22 @@ class Leader(msgspec.Struct, frozen=True):
     host: str
     epoch: int
     since: float  # seconds since the epoch, UTC
+    started: str = ""  # tells this process from a later one of the same number
+    fenced: bool = False  # the journal refuses it once a later head has opened it
 
 
 class Leadership:
-    """The lead of one experiment, held from :meth:`acquire` to :meth:`release`.
+    """The lead of one experiment, held from :meth:`acquire` or :meth:`take_over` to
+    :meth:`release`, or until another head takes over.
 
-    Any thread may release it; the process's end does so too.
+    Any thread may release it, or ask whether it holds; the process's end releases it too.
     """
 
-    def __init__(self, lock: FileLock, leader: Leader) -> None:
+    def __init__(
+        self, lock: LockFile, leader: Leader, predecessor: Predecessor | None = None
+    ) -> None:
         self._lock = lock
+        self._predecessor = predecessor
         self.leader = leader
 
     @property
@@ -52,9 +75,14 @@ class Leadership:
         """This head's number: one above all heads before it, from 1."""
         return self.leader.epoch
 
+    @property
+    def holds(self) -> bool:
+        """Whether no other head has taken over. Two system calls."""
+        return self._lock.is_current
+
     @classmethod
     def acquire(cls, folder: Path, *, last_epoch: int = 0) -> Self:
-        """Take the lead. Blocks for half a second at most.
+        """Take the lead. Blocks for half a second, or for some while another head begins.
 
         Args:
             folder: the experiment's folder, which exists.
@@ -65,29 +93,79 @@ class Leadership:
             ExperimentBusy: another head leads; the error names its process and host.
             StoreError: the folder cannot be written.
         """
-        # thread_local: the thread that winds up the head need not be the one that began.
-        lock = FileLock(folder / LOCK_NAME, mode=0o644, thread_local=False)
-        try:
-            lock.acquire(timeout=_PATIENCE_S)
-        except Timeout:
-            raise _busy(folder) from None
-        except OSError as error:
-            raise StoreError(
-                f"cannot lock the experiment: {error.strerror or error}",
-                hint="check that you may write to its folder",
-                where=str(folder),
-            ) from error
+        with _errors(folder), _alone(folder):
+            lock = LockFile.take(folder / LOCK_NAME, _PATIENCE_S)
+            if lock is None:
+                raise _busy(folder)
+            return cls._begin(folder, lock, last_epoch)
+
+    @classmethod
+    def take_over(cls, folder: Path, *, last_epoch: int = 0, step_down: Callable[[], bool]) -> Self:
+        """Take the lead from whoever has it; the same as :meth:`acquire` if nobody does.
+
+        The head that leads now is asked first, and gets 20 s to wind up if it agrees. If it
+        does not answer, or does not end, it has lost the lead all the same: it can commit
+        nothing once the journal was opened under our epoch. Nothing is killed.
+
+        Args:
+            folder: the experiment's folder, which exists.
+            last_epoch: as for :meth:`acquire`.
+            step_down: asks the head that leads; true if it agreed. Must be bounded.
+
+        Raises:
+            ExperimentBusy: another head has taken over meanwhile, or the one that leads
+                cannot be fenced, since it is of an older bequeath.
+            StoreError: the folder cannot be written.
+        """
+        path = folder / LOCK_NAME
+        before = read_leader(folder)
+        if is_held(path) and step_down():
+            _wait_until_free(path, _STEP_DOWN_S)
+        with _errors(folder), _alone(folder):
+            if read_leader(folder) != before:
+                raise _busy(folder)
+            lock = LockFile.take(path, _PATIENCE_S)
+            if lock is not None:
+                return cls._begin(folder, lock, last_epoch)
+            if before is None or not before.fenced:
+                raise _cannot_fence(folder)
+            predecessor = Predecessor(before.pid, before.started, file_id(path))
+            lock = LockFile.replace(path)
+            failpoint("leadership.lock.replaced")
+            here = before.host == socket.gethostname()
+            return cls._begin(folder, lock, last_epoch, predecessor if here else None)
+
+    @classmethod
+    def _begin(
+        cls,
+        folder: Path,
+        lock: LockFile,
+        last_epoch: int,
+        predecessor: Predecessor | None = None,
+    ) -> Self:
+        """Write down that we lead. Lets go of the lock if that fails."""
+        failpoint("leadership.lock.taken")
         try:
             before = read_leader(folder)
             epoch = 1 + max(last_epoch, before.epoch if before else 0)
-            leader = Leader(os.getpid(), socket.gethostname(), epoch, time.time())
+            pid = os.getpid()
+            leader = Leader(
+                pid, socket.gethostname(), epoch, time.time(), start_time(pid) or "", fenced=True
+            )
             _write(folder / LEADER_NAME, msgspec.json.encode(leader))
         except OSError as error:
             lock.release()
             raise StoreError(
                 f"cannot write who leads: {error.strerror or error}", where=str(folder)
             ) from error
-        return cls(lock, leader)
+        failpoint("leadership.written")
+        return cls(lock, leader, predecessor)
+
+    def end_predecessor(self) -> bool:
+        """SIGKILL the head that was taken over, if it is proven to be that process; false, and
+        nothing done, otherwise. For the one case in which it stands in our way: it was stopped
+        while it held the store's own lock."""
+        return self._predecessor is not None and self._predecessor.end()
 
     def release(self) -> None:
         """Let the next head lead. Idempotent."""
@@ -107,14 +185,79 @@ def read_leader(folder: Path) -> Leader | None:
     return None
 
 
+def claimed_epoch(journal: Path) -> int:
+    """The newest epoch under which a head has opened this journal; 0 if that cannot be read,
+    as in one that is not there."""
+    if not journal.exists():
+        return 0
+    try:
+        raw = sqlite3.connect(f"{journal.resolve().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error:
+        return 0
+    try:
+        row = raw.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
+        return 0 if row is None else int(row[0])
+    except (sqlite3.Error, ValueError):
+        return 0
+    finally:
+        raw.close()
+
+
+def _wait_until_free(path: Path, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
+    while is_held(path) and time.monotonic() < deadline:
+        time.sleep(0.05)  # another process's end; there is nothing of it to wait on
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Nobody else changes who leads meanwhile."""
+    lock = LockFile.take(folder / CHANGE_NAME, _CHANGE_PATIENCE_S)
+    if lock is None:
+        raise ExperimentBusy(
+            "another head is just taking the lead of this experiment",
+            hint="'bequeath status' shows which one leads",
+            where=str(folder),
+        )
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def _errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"cannot lock the experiment: {error.strerror or error}",
+            hint="check that you may write to its folder",
+            where=str(folder),
+        ) from error
+
+
 def _busy(folder: Path) -> ExperimentBusy:
-    leader = read_leader(folder)
-    who = f"process {leader.pid} on {leader.host}" if leader else "another process"
     return ExperimentBusy(
-        f"a head already leads this experiment: {who}",
-        hint="'bequeath status' shows it; end it with 'bequeath stop' before you resume here",
+        f"a head already leads this experiment: {_who(folder)}",
+        hint="'bequeath status' shows it; end it with 'bequeath stop' before you resume here, "
+        "or take over from it with 'bequeath resume --take-over'",
         where=str(folder),
     )
+
+
+def _cannot_fence(folder: Path) -> ExperimentBusy:
+    return ExperimentBusy(
+        f"the head that leads this experiment cannot be taken over: {_who(folder)} is of an "
+        "older bequeath, which would go on writing",
+        hint="end it with 'bequeath stop' or 'bequeath kill', then resume",
+        where=str(folder),
+    )
+
+
+def _who(folder: Path) -> str:
+    leader = read_leader(folder)
+    return f"process {leader.pid} on {leader.host}" if leader else "another process"
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -124,6 +267,7 @@ def _write(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+    failpoint("leadership.draft.synced")
     draft.replace(path)
     descriptor = os.open(path.parent, os.O_RDONLY)
     try:

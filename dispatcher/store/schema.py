@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import REAL
 
 #: The newest schema; versions are numbers written with four digits, each after the one before.
-SCHEMA_VERSION: Final = "0001"
+SCHEMA_VERSION: Final = "0002"
 
 #: Holds one row, the version: what other versions of bequeath read before all else.
 VERSION_TABLE: Final = "schema_version"
@@ -38,7 +38,8 @@ meta = Table(
 )
 
 # The truth. ``payload`` holds the event's fields as dispatcher.codec encodes them; ``trial``
-# and ``attempt`` repeat two of them so that the story of one trial is an index away.
+# and ``attempt`` repeat two of them so that the story of one trial is an index away. ``crc``
+# is over number, time, kind and payload; rows of schema 0001 have none.
 journal = Table(
     "journal",
     metadata,
@@ -48,6 +49,7 @@ journal = Table(
     Column("trial", Integer),
     Column("attempt", Integer),
     Column("payload", LargeBinary, nullable=False),
+    Column("crc", Integer),
     Index("journal_by_trial", "trial", sqlite_where=Column("trial").is_not(None)),
 )
 
@@ -138,6 +140,39 @@ snapshots = Table(
     metadata,
     Column("n", Integer, primary_key=True),
     Column("state", Text, nullable=False),
+    Column("crc", Integer),  # over number and state
+)
+
+# At most one row: the core's whole state as of journal row ``n`` (``state_codec``), with which
+# a replay begins; journal rows up to ``n`` may be gone. ``seeds`` are the read models' rows, as
+# of then, of the trials that were not over.
+bases = Table(
+    "bases",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("at", REAL, nullable=False),
+    Column("state", LargeBinary, nullable=False),
+    Column("seeds", LargeBinary, nullable=False),
+    Column("crc", Integer, nullable=False),
+)
+
+# Trials whose events may be gone: a digest of their rows in the read models, which are all
+# that is left of the details. A migration that changes those tables makes these anew.
+folded = Table(
+    "folded",
+    metadata,
+    Column("trial", Integer, primary_key=True),
+    Column("digest", LargeBinary, nullable=False),
+)
+
+# What a tuner without ``state()`` was asked and told, up to row ``n`` and after that of the
+# row before: its only past once the journal is compacted.
+past_calls = Table(
+    "past_calls",
+    metadata,
+    Column("n", Integer, primary_key=True),
+    Column("calls", LargeBinary, nullable=False),
+    Column("crc", Integer, nullable=False),
 )
 
 pins = Table(

@@ -2,6 +2,10 @@
 
 The fold is :func:`dispatcher.core.apply` itself, so replay and life cannot differ; what can
 differ is a read model that a fault of ours, or somebody's editor, has changed.
+
+In a compacted store the fold begins with the base. What it proves of a trial whose events are
+gone is that its rows are those that were there when they went (by their digest), not that
+these were right; nor can these rows be made again.
 """
 
 from __future__ import annotations
@@ -10,16 +14,19 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Table
 from sqlalchemy.schema import CreateTable
 
 from dispatcher import core
 from dispatcher.core.events import ExperimentCreated, MetricReported
-from dispatcher.core.model import State
+from dispatcher.core.model import State, TrialState
 from dispatcher.errors import BequeathError, StoreError
 from dispatcher.ports import Entry
+from dispatcher.state_codec import decode_state
+from dispatcher.store.checksums import crc_of
+from dispatcher.store.compaction import Compaction, Seeds, digest_of, seeds_of
 from dispatcher.store.faults import store_error
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.schema import attempts, metadata, trials
@@ -42,9 +49,12 @@ class Difference:
     column: str  # "" when the whole row is missing, or should not be there
     stored: Any
     journalled: Any
+    folded: bool = False  # its events are gone, and its rows are not those of then
 
     def __str__(self) -> str:
         row = f"{self.table} {'.'.join(map(str, self.key))}"
+        if self.folded:
+            return f"{row}: has changed, or is gone, since its events were compacted"
         if not self.column:
             return f"{row}: {'missing' if self.stored is None else 'not in the journal'}"
         return f"{row}: {self.column} is {self.stored!r}, the journal says {self.journalled!r}"
@@ -67,7 +77,8 @@ class Verification:
 
 
 def verify(path: Path) -> Verification:
-    """Replay the journal and compare. Changes nothing; blocks for about 30 µs an event.
+    """Replay the journal and compare. Completes an interrupted compaction and changes nothing
+    else; blocks for about 30 µs an event.
 
     Raises ``StoreError`` when the store cannot be opened at all. Not for a store whose head
     is running: what it writes meanwhile would be taken for a difference.
@@ -75,8 +86,10 @@ def verify(path: Path) -> Verification:
     journal = SqliteJournal.open(path)
     differences: list[Difference] = []
     try:
-        damage = _damage(journal.raw)
-        model, events, broken_at = _replayed(journal)
+        damage = _damage(journal)
+        replayed = replay_rows(journal)
+        model, events, broken_at = replayed.model, replayed.row, replayed.broken_at
+        differences.extend(replayed.changed)
         try:
             for table in (trials, attempts):
                 differences.extend(_compare(journal.raw, model, table))
@@ -101,9 +114,11 @@ def rebuild(path: Path) -> int:
     """
     journal = SqliteJournal.open(path)
     try:
-        model, _, broken_at = _replayed(journal)
-        if broken_at:
-            raise StoreError(f"the journal cannot be replayed: {broken_at}", where=str(path))
+        replayed = replay_rows(journal)
+        model = replayed.model
+        if replayed.broken_at:
+            text = f"the journal cannot be replayed: {replayed.broken_at}"
+            raise StoreError(text, where=str(path))
         raw = journal.raw
         raw.execute("BEGIN IMMEDIATE")
         for table in (trials, attempts):
@@ -123,39 +138,111 @@ def rebuild(path: Path) -> int:
         journal.close()
 
 
-def _damage(raw: sqlite3.Connection) -> list[str]:
-    """What SQLite finds wrong with the file, which may be too damaged for it to finish."""
+def _damage(journal: SqliteJournal) -> list[str]:
+    """What SQLite finds wrong with the file, which may be too damaged for it to finish; and
+    tuner states that do not fit their checksums."""
     found: list[str] = []
     try:
-        found.extend(text for (text,) in raw.execute("PRAGMA integrity_check(20)"))
+        found.extend(text for (text,) in journal.raw.execute("PRAGMA integrity_check(20)"))
+        states = journal.raw.execute("SELECT n, state, crc FROM snapshots WHERE crc NOT NULL")
+        found.extend(
+            f"the tuner's state as of row {number} does not fit its checksum"
+            for number, state, crc in states
+            if crc != crc_of(number, 0.0, state.encode())
+        )
     except sqlite3.DatabaseError as error:
         found.append(str(error))
     return [text for text in found if text != "ok"]
 
 
-def _replayed(journal: SqliteJournal) -> tuple[sqlite3.Connection, int, str]:
-    """The read models as the journal makes them, in memory; events; where it broke, or ''."""
+class Replayed(NamedTuple):
+    """The read models as the journal makes them, in memory, with the state beside them."""
+
+    model: sqlite3.Connection
+    state: State | None
+    row: int  # the last one that was read
+    broken_at: str  # why it was the last one, or ""
+    changed: list[Difference]  # trials whose events are gone, and whose rows are others now
+
+
+def replay_rows(journal: SqliteJournal, upto: int | None = None) -> Replayed:
+    """Make the read models from the base and the rows after it, up to row ``upto``.
+
+    The store itself is completed where a compaction was interrupted, and otherwise left alone.
+    """
     model = sqlite3.connect(":memory:", isolation_level=None)
     for table in metadata.sorted_tables:
         if table in (trials, attempts):
             model.execute(compiled(CreateTable(table)))
     state: State | None = None
+    folded: set[int] = set()
     number = 0
     try:
-        for number, at, event in journal.rows():
+        compaction = Compaction(journal)
+        while compaction.tidy():
+            pass
+        base = compaction.base()
+        if base is not None:
+            number, state = base.number, decode_state(base.state)
+            folded = _begin_with_base(journal.raw, model, state, compaction.seeds())
+        mentioned: set[int] = set()
+        for number, at, event in journal.rows(base.number if base is not None else 0):
+            if upto is not None and number > upto:
+                number = upto
+                break
             if isinstance(event, ExperimentCreated):
                 state = core.new_state(event.settings)
             if state is None:
-                return model, number, f"row {number}: no ExperimentCreated before it"
+                return Replayed(
+                    model, None, number, f"row {number}: no ExperimentCreated before it", []
+                )
             counted = core.apply(state, event, at).counted
             if isinstance(event, MetricReported):
                 continue
             touched = {trial: state.trials[trial] for trial in state.dirty}
             state.dirty.clear()
+            mentioned.update(touched)
+            mentioned.add(getattr(event, "trial", -1))
             write_rows(model, (Entry(at, event, counted),), touched)
     except BequeathError as error:
-        return model, number, f"row {number}: {error.message}"
-    return model, number, ""
+        return Replayed(model, state, number, f"row {number}: {error.message}", [])
+    return Replayed(model, state, number, "", _changed(journal.raw, folded - mentioned))
+
+
+def _begin_with_base(
+    raw: sqlite3.Connection, model: sqlite3.Connection, state: State, seeds: Seeds
+) -> set[int]:
+    """Fill the model with what it held as of the base; return the trials of which no more is
+    known than the rows themselves."""
+    seeded = {int(row[0]) for row in seeds[0]}
+    digested = {int(row[0]) for row in raw.execute("SELECT trial FROM folded")}
+    over = {t.id for t in state.trials.values() if t.state is TrialState.ENDED}
+    folded = {int(one) for one in over & digested} - seeded
+    for number in sorted(folded):
+        rows = seeds_of(raw, (number,))
+        _insert(model, trials, rows[0])
+        _insert(model, attempts, rows[1])
+    _insert(model, trials, seeds[0])
+    _insert(model, attempts, seeds[1])
+    # Rows that lagged behind when the base was made were written soon afterwards.
+    write_rows(model, (), {t.id: t for t in state.trials.values() if t.id not in folded})
+    return folded
+
+
+def _insert(model: sqlite3.Connection, table: Table, rows: list[list[Any]]) -> None:
+    marks = ", ".join("?" * len(table.columns))
+    names = _names(table)
+    model.executemany(f"INSERT INTO {table.name} ({names}) VALUES ({marks})", rows)  # noqa: S608
+
+
+def _changed(raw: sqlite3.Connection, folded: set[int]) -> list[Difference]:
+    """Folded trials whose rows are no longer what they were."""
+    digests = dict(raw.execute("SELECT trial, digest FROM folded"))
+    return [
+        Difference("trials", (number,), "", None, None, folded=True)
+        for number in sorted(folded)
+        if digest_of(raw, number) != digests[number]
+    ]
 
 
 def _names(table: Table) -> str:

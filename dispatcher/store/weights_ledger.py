@@ -14,6 +14,7 @@ from dispatcher import codec
 from dispatcher.store.connection import connect_writer, raw_of
 from dispatcher.store.faults import store_error
 from dispatcher.store.migrate import bring_up_to_date
+from trial_runtime.failpoints import failpoint
 
 
 class LedgerTrial(NamedTuple):
@@ -122,6 +123,7 @@ class SqliteWeightsLedger:
                 "VALUES (?, ?, ?, ?)",
                 [(r.path, r.trial, at, r.nbytes) for r in removals],
             )
+            failpoint("ledger.intent.written")
             self._raw.execute("COMMIT")
 
     def removal_done(self, path: str, at: float) -> None:

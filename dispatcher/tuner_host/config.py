@@ -52,6 +52,7 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     # Set by the driver for each start.
     head_pipe: int = -1  # read end of a pipe that ends with the head
     failure_file: str = ""  # where a tuner that cannot be built says why
+    leader_file: str = ""  # says which head leads
 
 
 _encoder = msgspec.json.Encoder()

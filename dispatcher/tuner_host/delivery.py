@@ -23,6 +23,7 @@ from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.snapshots import Snapshots
 from dispatcher.tuner_host.tracebacks import describe
+from trial_runtime.failpoints import failpoint
 
 Work = Deliver | TellSearchSpace | Request
 
@@ -99,16 +100,19 @@ class Delivery:
         parameters = self._generated.pop(trial, None)
         if work.value is not None and not work.result_delivered:
             error = self._result(work, work.value, parameters)
+            failpoint("host.result.returned")
             # Travels with the end, unless that takes long: the I/O thread looks now and then
             # while a delivery is under way.
             self._outbox.say_later(ResultDelivered(trial, error))
         error = self._end(trial, work.success)
+        failpoint("host.end.returned")
         self._snapshots.count()
         messages: list[object] = [EndDelivered(trial, error)]
         state = self._snapshots.try_take()
         if state is not None:
             messages.append(state)
         self._gate.open(trial, work.verdict, messages, self._outbox.say)
+        failpoint("host.gate.opened")
         if state is not None:
             self._snapshots.over()
 

@@ -26,6 +26,7 @@ from dispatcher.tuner_host.messages import (
     decode_from_host,
     encode,
 )
+from trial_runtime.failpoints import failpoint
 
 #: As in ending.py, which only the child imports.
 EXIT_BROKEN = 66
@@ -168,6 +169,7 @@ class TunerHostDriver:
             endpoint=msgspec.structs.replace(self._config.endpoint, routing_id=routing_id),
             head_pipe=ours,
             failure_file=str(self._failure_file),
+            leader_file=str(self._folder / "leader.json"),
         )
         path = self._folder / "tuner_host.json"
         config_file.write(config, path)
@@ -176,6 +178,7 @@ class TunerHostDriver:
                 self._process = _spawn(path, log, ours)
         finally:
             os.close(ours)
+        failpoint("launch.tuner.spawned")
         self._heard = self._lost = False
 
     def _open_log(self) -> IO[bytes]:

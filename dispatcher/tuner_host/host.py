@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import traceback
 from collections import deque
 from pathlib import Path
@@ -52,6 +53,7 @@ from dispatcher.tuner_host.snapshots import Snapshots
 from dispatcher.tuner_host.stacks import stacks
 from dispatcher.tuner_host.tracebacks import describe
 from trial_runtime.endpoint import connect
+from trial_runtime.failpoints import failpoint
 
 _SERIAL = "multiThread is false: all tuner calls run one after another in one thread"
 
@@ -69,6 +71,7 @@ class Host:
         self._early: deque[Any] = deque()  # what the head said before the tuner was built
         self._ending = Ending(self._gate)
         self._ready = False
+        self._look_at = 0.0
         self._assessing: Assessing | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._io = IoLoop(
@@ -152,6 +155,7 @@ class Host:
             raise
         except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
             raise TunerCodeError(f"the tuner cannot be restored\n{describe(error)}") from None
+        failpoint("host.restored")
 
     def _broken(self, reason: str, io_thread: threading.Thread) -> None:
         if self._config.failure_file:
@@ -194,6 +198,8 @@ class Host:
     def _due(self) -> float | None:
         if leash.is_orphan():
             os._exit(0)
+        if self._is_superseded():
+            leash.end_group()
         due = [leash.LOOK_S, self._ending.due()]
         if self._ready:
             while self._early:
@@ -206,6 +212,15 @@ class Host:
         due.append(self._floor.overdue())
         due.append(GATHER_S if self._floor.crowded() else None)
         return min((one for one in due if one is not None), default=None)
+
+    def _is_superseded(self) -> bool:
+        """Whether another head has taken over from ours, looked up every few seconds: its own
+        tuner host goes on, and two of them would do the author's work twice."""
+        now = time.monotonic()
+        if now < self._look_at:
+            return False
+        self._look_at = now + leash.LOOK_S
+        return leash.is_superseded(self._config.leader_file, self._config.epoch)
 
     def _take(self, message: Any) -> None:
         if isinstance(message, Shutdown):

@@ -12,6 +12,7 @@ import zmq
 
 from dispatcher.tuner_host import messages
 from dispatcher.tuner_host.outbox import Outbox
+from trial_runtime.failpoints import failpoint
 
 #: While a delivery is under way: how long its first half may wait for the second (seconds).
 SECOND_HALF_S = 0.02
@@ -114,6 +115,7 @@ class IoLoop:
         if said:
             self._sent_at = self._clock()
             self._frames.extend(messages.encode(said))
+            failpoint("host.words.gathered")
         while self._frames:
             try:
                 self._socket.send(self._frames[0], zmq.NOBLOCK)

@@ -10,10 +10,13 @@ does not do this for pipes, the I/O thread sees the end of file.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import signal
 
-#: A process that the head forked without exec (a notebook's) may hold the pipe open after
-#: it: so often, in seconds, we look whether we were adopted by another parent.
+#: A head that was stopped, and taken over from, holds the pipe for as long as it likes; and a
+#: process that the head forked without exec (a notebook's) may hold the pipe open after
+#: it: so often, in seconds, we look which head leads, and whether another parent adopted us.
 LOOK_S = 5.0
 
 _parent = os.getppid()
@@ -22,6 +25,22 @@ _parent = os.getppid()
 def is_orphan() -> bool:
     """Whether the process that started this one is gone."""
     return os.getppid() != _parent
+
+
+def is_superseded(leader_file: str, epoch: int) -> bool:
+    """Whether a head after ours leads, by what it wrote down; not if that makes no sense."""
+    try:
+        with open(leader_file, "rb") as file:
+            return bool(json.load(file)["epoch"] > epoch)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def end_group() -> None:
+    """End this process at once, and its group if it leads one. Does not return."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
 
 
 def tie(pipe: int) -> None:

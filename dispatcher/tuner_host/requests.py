@@ -15,6 +15,7 @@ from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
+from trial_runtime.failpoints import failpoint
 from tuners.errors import ParentFailed, UnknownParent, WaitCancelled
 
 
@@ -49,6 +50,7 @@ class Requests:
         if request.cancelled and not isinstance(event, RequestFailed):
             self.generated.pop(request.trial, None)
             event = _cancelled(request)
+        failpoint("host.request.returned")
         self._over(request)
         # Said before the count goes down: a snapshot must not overtake its answers.
         request.say(event)

@@ -17,6 +17,7 @@ from dispatcher.tuner_host.messages import FRAME_BYTES
 from dispatcher.tuner_host.request import Say
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
+from trial_runtime.failpoints import failpoint
 
 #: States above this size are not kept (bytes): they would not fit into one message.
 MAX_STATE_BYTES = 6 * FRAME_BYTES
@@ -104,6 +105,7 @@ class Snapshots:
         if len(text) > MAX_STATE_BYTES:
             self._give_up(f"state() is {len(text):,} bytes; {MAX_STATE_BYTES:,} are kept at most")
             return None
+        failpoint("host.state.taken")
         return TunerStateTaken(text)
 
     def _give_up(self, reason: str) -> None:

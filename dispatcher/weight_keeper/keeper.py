@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 from dispatcher.errors import PassingBackendError, PermanentBackendError, UserError
 from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
 from dispatcher.weight_keeper.retention import Decision, Need, Policy, TrialView, decide
+from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -239,6 +240,7 @@ class WeightKeeper:
                 self._removal(decision.dropped, trials)
                 allowed = set(announce(decision.dropped))
                 granted = tuple(trial for trial in decision.dropped if trial in allowed)
+                failpoint("keeper.removal.granted")
             removal = self._removal(granted, trials)
             told = self._told(decision, trials, granted, removal, done=True)
             if granted:
@@ -246,6 +248,7 @@ class WeightKeeper:
                     [RemovedWeights(one.path, one.trial, one.nbytes) for one in told.doomed],
                     self._clock(),
                 )
+                failpoint("keeper.removal.intended")
                 self._delete(removal, [one.path for one in told.doomed])
             return told
 
@@ -273,6 +276,7 @@ class WeightKeeper:
                 hint="the next sweep tries again; they count as gone already",
                 where=str(error.filename or self._root),
             ) from error
+        failpoint("keeper.files.removed")
         for path in paths:
             self._ledger.removal_done(path, self._clock())
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("dispatcher", "tuners", "trial_runtime", "nfs_setup")
 
 #: What any room may import beside itself.
-COMMON = {"core", "errors", "ports", "codec"}
+COMMON = {"core", "errors", "ports", "codec", "state_codec"}
 
 #: What each room may import beyond that. The command line is no room in this sense.
 MORE = {
@@ -23,7 +23,7 @@ MORE = {
     "control": {"trial_runtime"},
     "experiment": set[str](),
     "queries": set[str](),
-    "store": set[str](),
+    "store": {"trial_runtime"},
     "tuner_host": {"trial_runtime", "tuners"},
     "weight_keeper": {"trial_runtime"},
 }
@@ -32,10 +32,12 @@ MORE = {
 JOINERS = {
     "api",
     "background",
+    "backup",
     "cli",
     "engine",
     "head",
     "history",
+    "leading",
     "restoring",
     "retention",
     "wiring",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
 
 from trial_runtime.agent.agent import Agent
-from trial_runtime.agent.config import read_config
+from trial_runtime.agent.config import ON_RECORD, read_config
 
 
 def main() -> int:
     """Run an agent until it is over."""
+    if ON_RECORD in sys.argv[2:] and not _on_record():
+        return 0
     logging.Formatter.converter = time.gmtime
     logging.basicConfig(
         stream=sys.stderr,
@@ -19,8 +22,17 @@ def main() -> int:
         format="%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s",
         datefmt="%Y-%m-%dT%H:%M:%S",
     )
-    Agent(read_config(sys.argv[1])).run()
+    Agent(read_config(sys.argv[1]), sys.argv[1]).run()
     return 0
+
+
+def _on_record() -> bool:
+    """Wait for the head's line; false if it died before it could write down that we exist."""
+    told = os.read(0, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return bool(told)
 
 
 if __name__ == "__main__":

@@ -6,18 +6,20 @@ that can wait (metrics, starts) wait a few milliseconds for others.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
 import time
 from functools import partial
 
+import msgspec
 import zmq
 
 from trial_runtime import wire
 from trial_runtime.agent import sweep
 from trial_runtime.agent.attempts import Attempts
-from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.config import AgentConfig, read_config
 from trial_runtime.agent.door import Door
 from trial_runtime.agent.environment import (
     base_environment,
@@ -37,6 +39,7 @@ from trial_runtime.agent.scripts import script_of
 from trial_runtime.agent.timers import Timers
 from trial_runtime.agent.warm import WarmRunner
 from trial_runtime.agent.watch import Watch
+from trial_runtime.endpoint import Endpoint
 
 #: How long words that are not urgent wait for company; metrics are looked at by people.
 LINGER_S = 0.01
@@ -56,17 +59,23 @@ _log = logging.getLogger("bequeath.agent")
 
 
 class Agent:
-    """An agent of one experiment on one host. ``run`` blocks until it is over."""
+    """An agent of one experiment on one host. ``run`` blocks until it is over.
 
-    def __init__(self, config: AgentConfig) -> None:
+    Args:
+        config: what it was told at its start.
+        config_path: where later heads write what has changed of that: their address.
+    """
+
+    def __init__(self, config: AgentConfig, config_path: str | None = None) -> None:
         self._config = config
+        self._config_path = config_path
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._watch = Watch()
         self._timers = Timers()
         self._helper = Helper()
         self._memory = OutOfMemoryWatch()
         self._outbox = Outbox(config.spool_path)
-        self._door = Door(config.run_folder, config.worker)
+        self._door = Door(config.run_folder, config.worker, config.trial, self._timers)
         self._children = ChildWatch(self._watch)
         self._outputs = Outputs(config.trial, self._watch)
         self._base_environment = base_environment(config)
@@ -81,7 +90,9 @@ class Agent:
         )
         self._warm: WarmRunner | None = None
         self._attempts.runner = self._make_runner()
-        self._head = HeadLink(self._context, config, self._outbox, self._attempts.holds)
+        self._head = HeadLink(
+            self._context, config, self._outbox, self._attempts.holds, self._where_is_the_head
+        )
         self._poller = zmq.Poller()
         self._listening = False
         self._linger_until: float | None = None
@@ -179,13 +190,27 @@ class Agent:
         now = time.monotonic()
         self._timers.at(now + self._config.heartbeat_s, self._tick)
         self._memory.sample(now)
-        self._head.heartbeat(self._attempts.running)
+        self._head.heartbeat(self._attempts.running, self._door.refusals.counts)
         self._attempts.sweep_strays()
+        self._head.look()
         if self._head.quiet:
             self._spool()
+            self._look_for_another_head()
         grace_s = max(self._config.head_grace_s, LEAST_GRACE_BEATS * self._config.heartbeat_s)
         if self._head.silence_s > grace_s and self._leave_at is None:
             self._shut_down("the grace time without a head", self._config.trial.stop_grace_s)
+
+    def _look_for_another_head(self) -> None:
+        before = self._head.socket
+        if self._head.reconnect():
+            self._poller.unregister(before)
+            self._poller.register(self._head.socket, zmq.POLLIN | zmq.POLLOUT)
+
+    def _where_is_the_head(self) -> Endpoint:
+        if self._config_path is not None:
+            with contextlib.suppress(OSError, msgspec.MsgspecError):
+                return read_config(self._config_path).head
+        return self._config.head
 
     def _spool(self) -> None:
         try:

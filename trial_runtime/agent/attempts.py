@@ -27,6 +27,7 @@ from trial_runtime.agent.output import Outputs
 from trial_runtime.agent.preparing import Unpreparable, make_room, session_for, session_path
 from trial_runtime.agent.runners import CannotStart, Runner
 from trial_runtime.agent.timers import Timers
+from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
     from trial_runtime.weights.plain import PublishedDigest
@@ -72,6 +73,7 @@ class Attempts:
         key = (order.trial, order.attempt)
         if key in self._live or key in self._ended:
             return
+        failpoint("agent.order.taken")
         try:
             session = session_for(self._config, order, self._door.address)
         except Unpreparable as error:
@@ -120,6 +122,7 @@ class Attempts:
             kind = type(message)
             if kind is wire.Metric:
                 if attempt.metrics >= self._config.trial.max_metrics:
+                    self._door.refusals.count("metric count")
                     self._refuse_metric(connection, attempt)
                     continue
                 attempt.metrics += 1
@@ -163,6 +166,7 @@ class Attempts:
 
     def started(self, attempt: Attempt) -> None:
         """The attempt's process is there."""
+        failpoint("agent.process.started")
         attempt.phase = Phase.RUNNING
         attempt.started_at = time.monotonic()
         # Not urgent: for a short trial it leaves with its result.
@@ -181,6 +185,7 @@ class Attempts:
         """The attempt's process is gone, or its function is over."""
         if attempt.exit is not None:
             return
+        failpoint("agent.exit.seen")
         attempt.exit = outcome
         attempt.phase = Phase.LEAVING
         attempt.cancel_timers()
@@ -212,6 +217,7 @@ class Attempts:
         if error is not None:
             self._end(attempt, Ending(wire.START_FAILED, f"the parent's weights: {error}"))
         else:
+            failpoint("agent.parent.verified")
             self._launch(attempt)
 
     def _launch(self, attempt: Attempt) -> None:
@@ -221,6 +227,7 @@ class Attempts:
         try:
             if attempt.session.save_path is not None:
                 make_room(attempt.session.save_path, attempt.number)
+                failpoint("agent.room.made")
             self.runner.launch(attempt)
         except (Unpreparable, CannotStart, LookupError, OSError) as error:
             self._end(attempt, Ending(wire.START_FAILED, str(error)))
@@ -288,6 +295,7 @@ class Attempts:
         found: PublishedDigest | None,
         error: Exception | None,
     ) -> None:
+        failpoint("agent.files.digested")
         if error is not None:
             # Nothing there is no error of this attempt: the table of endings knows the case.
             _log.info("no weights of %r: %s", attempt, error)
@@ -324,6 +332,7 @@ class Attempts:
             ),
             urgent=True,
         )
+        failpoint("agent.end.noted")
         if attempt.number > 1 or len(self._live) > 0:
             self._release_successor(attempt.trial)
 
@@ -336,7 +345,8 @@ class Attempts:
     def _refuse(self, order: wire.Start, text: str) -> None:
         self._ended[(order.trial, order.attempt)] = None
         self._outbox.add(
-            wire.Ended(order.trial, order.attempt, wire.START_FAILED, text=text), urgent=True
+            wire.Ended(order.trial, order.attempt, wire.START_FAILED, text=text[-8192:]),
+            urgent=True,
         )
 
     def _refuse_metric(self, connection: Connection, attempt: Attempt) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from trial_runtime.failpoints import failpoint
+
 _OURS = __file__.removesuffix("agent/calling.py")
 
 
@@ -137,4 +139,5 @@ def leave(code: int) -> None:
     if run_exit_functions is not None:
         run_exit_functions()
     flush_streams()
+    failpoint("trial.leaving")
     os._exit(code)

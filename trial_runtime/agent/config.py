@@ -10,6 +10,11 @@ from trial_runtime.endpoint import Endpoint
 
 ReuseMode = Literal["none", "forked", "inProcess"]
 
+#: Argument of an agent that may begin once a line comes in: its head has written down by then
+#: that there is an agent. When nothing comes, that head has died, and the next one would start
+#: another agent beside it.
+ON_RECORD = "--once-on-record"
+
 
 class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a trial is run. Exactly one of ``command`` (for ``bash -c``) and ``function``
@@ -29,6 +34,7 @@ class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     cpus_per_trial: int | None = None
     max_metric_bytes: int = 64 << 10
     max_metrics: int = 100_000
+    max_message_rate: int = 20_000  # a second, and for one attempt
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):

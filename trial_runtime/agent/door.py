@@ -1,57 +1,110 @@
 """The door at which trials and warm workers speak to their agent.
 
 A connection's first frame is its owner's secret: who does not know the secret of an attempt
-cannot speak for it, and what others say is not even decoded.
+cannot speak for it, and what others say is not even decoded. Nothing that arrives here is
+believed: sizes, counts, rates and the texts of metrics are checked, and what is not taken is
+counted by reason.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 from trial_runtime import wire
+from trial_runtime.agent.allowance import Allowance
 from trial_runtime.agent.attempt import Attempt
+from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.listener import FrameTooLong, Listener, Peer
+from trial_runtime.agent.metric_check import metric_fault
+from trial_runtime.agent.timers import Timers
 from trial_runtime.link import RECEIPT_EVERY
 from trial_runtime.local_channel import SCHEME
+from trial_runtime.refusals import Refusals
 
 #: Processes of one attempt that may speak at the same time.
 MAX_CONNECTIONS = 4096
 
+#: Processes in all; more wait in the kernel's line.
+MAX_PEERS = 16_384
+
+#: What a frame may hold beside one metric (bytes).
+ROOM_BYTES = 64 << 10
+
+#: Bytes that cost a trial as much of its rate as one more message does.
+BYTES_PER_TOKEN = 1024
+
 _log = logging.getLogger("bequeath.agent")
+
+
+class _Unacceptable(Exception):
+    """Raised when a frame may not be said; ``reason`` is the word it is counted under."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
 
 
 class Speaker:
     """Who owns a secret: an attempt, or a warm worker with the attempt it runs now."""
 
-    __slots__ = ("attempt", "connections", "secret")
+    __slots__ = ("allowance", "attempt", "connections", "secret")
 
-    def __init__(self, secret: bytes, attempt: Attempt | None) -> None:
+    def __init__(self, secret: bytes, attempt: Attempt | None, allowance: Allowance) -> None:
         self.secret = secret
         self.attempt = attempt
+        self.allowance = allowance
         self.connections: list[Connection] = []
 
 
 class Connection:
-    """One process that speaks, and how far it has been receipted."""
+    """One process that speaks, and how far it has been receipted.
 
-    __slots__ = ("count", "peer", "receipted", "speaker")
+    ``bound`` is the attempt it was opened for. The first connection of a speaker is its own
+    process, which a warm worker's attempts share; any other belongs to whatever ran when it
+    was opened, and what a process left behind by one attempt says later is not the next one's.
+    """
+
+    __slots__ = ("bound", "count", "owed", "peer", "receipted", "speaker")
 
     def __init__(self, peer: Peer, speaker: Speaker) -> None:
         self.peer = peer
         self.speaker = speaker
+        self.bound = speaker.attempt if speaker.connections else None
         self.count = 0
         self.receipted = 0
+        self.owed = False  # a receipt waits until the speaker has paid its debt
+
+    @property
+    def stale(self) -> bool:
+        """Whether the attempt it was opened for is not the one that its speaker has now."""
+        return self.bound is not None and self.bound is not self.speaker.attempt
 
 
 class Door:
-    """Who may speak, and what they say. Owned by the agent's loop."""
+    """The socket and who may use it. Owned by the agent's loop.
 
-    def __init__(self, folder: str, worker: str) -> None:
+    Args:
+        folder: private and short; the socket is made in it.
+        worker: the agent's name.
+        spec: the caps on what trials say.
+        timers: of the agent's loop.
+    """
+
+    def __init__(self, folder: str, worker: str, spec: TrialSpec, timers: Timers) -> None:
         path = os.path.join(folder, f"a-{worker}")
         self.address = SCHEME + path
-        self._listener = Listener(path, limit=wire.MAX_TRIAL_FRAME_BYTES, most=MAX_CONNECTIONS)
+        self.max_frame_bytes = min(spec.max_metric_bytes + ROOM_BYTES, wire.MAX_TRIAL_FRAME_BYTES)
+        self._listener = Listener(path, limit=self.max_frame_bytes, most=MAX_PEERS)
+        self.refusals = Refusals()
+        self.slowed = 0  # receipts that were held back
+        self._max_metric_bytes = spec.max_metric_bytes
+        self._rate = float(spec.max_message_rate)
+        self._timers = timers
+        #: Told of connections that are not listened to any more.
+        self.on_closed: Callable[[Connection], None] | None = None
         self._speakers: dict[bytes, Speaker] = {}
 
     def fileno(self) -> int:
@@ -60,7 +113,7 @@ class Door:
 
     def admit(self, secret: str, attempt: Attempt | None) -> Speaker:
         """Let processes that know this secret speak."""
-        speaker = Speaker(secret.encode(), attempt)
+        speaker = Speaker(secret.encode(), attempt, Allowance(self._rate, time.monotonic()))
         self._speakers[speaker.secret] = speaker
         return speaker
 
@@ -84,20 +137,6 @@ class Door:
                 for peer, frame in self._listener.drain(connection.peer):
                     yield from self._take(peer, frame)
 
-    def send(self, connection: Connection, messages: Sequence[wire.ToTrial]) -> bool:
-        """Say something; false if nobody is there any more (or does not listen)."""
-        return connection.peer.send(wire.frame(messages))
-
-    def receipt(self, connection: Connection, *, now: bool) -> None:
-        """Confirm what has arrived: at once, or when enough of it has."""
-        if now or connection.count - connection.receipted >= RECEIPT_EVERY:
-            connection.receipted = connection.count
-            self.send(connection, [wire.Receipt(connection.count)])
-
-    def close(self) -> None:
-        """Stop listening."""
-        self._listener.close()
-
     def _take(
         self, peer: Peer, frame: bytes | FrameTooLong | None
     ) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
@@ -105,35 +144,112 @@ class Door:
         if connection is None:
             if isinstance(frame, bytes):
                 self._greet(peer, frame)
-            return
-        if frame is None:
-            if connection in connection.speaker.connections:
-                connection.speaker.connections.remove(connection)
-            return
-        try:
-            if isinstance(frame, FrameTooLong):
-                raise wire.WireError(str(frame))
-            messages = wire.from_trial(frame)
-        except wire.WireError as error:
-            _log.warning("closed a connection of %s: %s", _name(connection), error)
-            self.send(connection, [wire.Refused(str(error))])
-            self._hang_up(connection)
-            return
-        connection.count += len(messages)
-        yield connection, messages
+            elif frame is not None:
+                self._refuse(None, "stranger", "unknown sender")
+        elif frame is None:
+            self._forget(connection)
+        elif isinstance(frame, FrameTooLong):
+            self._close(connection, "oversize", str(frame))
+        elif connection.stale:
+            self._refuse(connection, "superseded", "")
+        else:
+            messages = self._understood(connection, frame)
+            if messages is not None:
+                connection.count += len(messages)
+                yield connection, messages
 
     def _greet(self, peer: Peer, secret: bytes) -> None:
+        # A lookup by hash tells nobody how much of a guess was right.
         speaker = self._speakers.get(secret)
-        if speaker is None:
+        if speaker is None or len(speaker.connections) >= MAX_CONNECTIONS:
+            self._refuse(None, "stranger", "unknown sender")
             peer.close()
             return
         peer.owner = connection = Connection(peer, speaker)
         speaker.connections.append(connection)
 
-    def _hang_up(self, connection: Connection) -> None:
-        connection.peer.close()
+    def _forget(self, connection: Connection) -> None:
         if connection in connection.speaker.connections:
             connection.speaker.connections.remove(connection)
+
+    def _understood(self, connection: Connection, payload: bytes) -> list[wire.FromTrial] | None:
+        """The messages of a frame; None, and the connection closed, if it may not be said."""
+        try:
+            return self._checked(connection.speaker.allowance, payload)
+        except _Unacceptable as error:
+            self._close(connection, error.reason, str(error))
+            return None
+
+    def _checked(self, allowance: Allowance, payload: bytes) -> list[wire.FromTrial]:
+        size = len(payload)
+        allowance.spend(1 + size / BYTES_PER_TOKEN, time.monotonic())
+        try:
+            messages = wire.from_trial(payload)
+        except wire.WireError as error:
+            raise _Unacceptable("malformed", str(error)) from error
+        allowance.level -= len(messages) - 1
+        if allowance.flooded:
+            raise _Unacceptable("flood", "more messages than it may send in a time")
+        for message in messages:
+            if isinstance(message, wire.Metric | wire.Final):
+                fault = metric_fault(message.value, self._max_metric_bytes)
+                if fault:
+                    raise _Unacceptable("metric", fault)
+        return messages
+
+    def _close(self, connection: Connection, reason: str, text: str) -> None:
+        """Do not listen to this connection any more, and tell it why."""
+        self._refuse(connection, reason, text)
+        self.send(connection, [wire.Refused(text)])
+        connection.peer.close()
+        self._forget(connection)
+        if self.on_closed is not None:
+            self.on_closed(connection)
+
+    def _refuse(self, connection: Connection | None, reason: str, text: str) -> None:
+        if self.refusals.count(reason):
+            who = _name(connection) if connection is not None else "somebody"
+            _log.warning(
+                "refused what %s said (%s, %d so far)%s",
+                who,
+                reason,
+                self.refusals.counts.get(reason, 0),
+                f": {text}" if text else "",
+            )
+
+    def send(self, connection: Connection, messages: Sequence[wire.ToTrial]) -> bool:
+        """Say something; false if nobody is there any more (or does not listen)."""
+        return connection.peer.send(wire.frame(messages))
+
+    def receipt(self, connection: Connection, *, now: bool) -> None:
+        """Confirm what has arrived: at once, or when enough of it has.
+
+        Later, when the speaker has said more than its rate allows: our library waits for
+        receipts, so that this is what slows it down.
+        """
+        if not now and connection.count - connection.receipted < RECEIPT_EVERY:
+            return
+        debt_s = connection.speaker.allowance.debt_s()
+        if debt_s > 0:
+            if not connection.owed:
+                connection.owed = True
+                self.slowed += 1
+                self._timers.at(time.monotonic() + debt_s, lambda: self._pay(connection))
+            return
+        self._confirm(connection)
+
+    def _pay(self, connection: Connection) -> None:
+        connection.owed = False
+        if connection.receipted < connection.count:
+            self._confirm(connection)
+
+    def _confirm(self, connection: Connection) -> None:
+        connection.receipted = connection.count
+        self.send(connection, [wire.Receipt(connection.count)])
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._listener.close()
 
 
 def _name(connection: Connection) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import time
 from collections.abc import Callable
 
 import zmq
@@ -13,10 +12,17 @@ import zmq
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.outbox import Outbox
-from trial_runtime.endpoint import connect
+from trial_runtime.endpoint import Endpoint, connect
+from trial_runtime.failpoints import failpoint
+from trial_runtime.refusals import Refusals
+from trial_runtime.silence import Silence
 
 #: Silence after which words are spooled: longer than a busy head ever is between two pings.
 QUIET_S = 3.0
+
+#: What counts as silence between two ticks of the agent at most, in heartbeats: less than the
+#: shortest grace, so that none ends by a pause of our own.
+_STEP_BEATS = 2
 
 _NOBLOCK = int(zmq.NOBLOCK)  # a plain number is cheaper to pass on than the enumeration
 
@@ -27,8 +33,11 @@ class HeadLink:
     """A DEALER to the head. Owned by the agent's loop.
 
     Words leave only between a head's welcome and the next sign that it is gone; each new
-    head is told everything it may not know. A head of an older epoch is refused: somebody
-    has taken over from it.
+    head is told everything it may not know. A head of an older epoch is refused, and counted:
+    somebody has taken over from it.
+
+    Args:
+        where: the head's address as of now; asked when the head is quiet.
     """
 
     def __init__(
@@ -37,14 +46,21 @@ class HeadLink:
         config: AgentConfig,
         outbox: Outbox,
         holds: Callable[[], list[tuple[int, int]]],
+        where: Callable[[], Endpoint] | None = None,
     ) -> None:
+        self._context = context
         self._config = config
         self._outbox = outbox
         self._holds = holds
         self.life = secrets.token_hex(8)
         self.epoch = config.epoch
-        self.heard_at = time.monotonic()
+        self.refused = Refusals()
+        self._silence = Silence(_STEP_BEATS * config.heartbeat_s)
         self._greeted = False
+        self._orders = 0  # number of the newest order heard from this head
+        self._where = where or (lambda: config.head)
+        self._endpoint = config.head
+        self._socket_file = _socket_file(config.head)
         self.socket = connect(context, config.head, immediate=True)
 
     @property
@@ -55,22 +71,48 @@ class HeadLink:
     @property
     def quiet(self) -> bool:
         """Whether the head has been silent for a while."""
-        return time.monotonic() - self.heard_at > QUIET_S
+        return self._silence.seconds > QUIET_S
 
     @property
     def silence_s(self) -> float:
-        """Seconds since the head's last word."""
-        return time.monotonic() - self.heard_at
+        """Seconds since the head's last word, as far as we listened."""
+        return self._silence.seconds
+
+    def look(self) -> None:
+        """To be called at each heartbeat, after :meth:`receive`."""
+        self._silence.look()
+
+    def reconnect(self) -> bool:
+        """Turn to a head that has come to another address, or to another socket at the same
+        path; true if there is one, and :attr:`socket` another.
+
+        A head that was killed leaves a broken connection, which ZeroMQ mends. One that was
+        stopped, and taken over from, holds its end open for as long as it likes.
+        """
+        endpoint = self._where()
+        there = _socket_file(endpoint)
+        if (endpoint, there) == (self._endpoint, self._socket_file):
+            return False
+        if there is None and endpoint.address.startswith(_IPC):
+            return False  # nobody listens there now
+        _log.info("the head is elsewhere now: connecting anew")
+        self._endpoint, self._socket_file = endpoint, there
+        self.socket.close(linger=0)
+        self.socket = connect(self._context, endpoint, immediate=True)
+        self._greeted = False
+        return True
 
     def receive(self) -> list[wire.FromHead]:
         """Orders of the head that leads; all else is dealt with here."""
         orders: list[wire.FromHead] = []
-        welcomed = False
+        welcomed = missed = False
         while True:
             try:
                 payload = self.socket.recv(_NOBLOCK)
             except zmq.Again:
-                if welcomed:
+                if missed:
+                    self._begin_anew()
+                elif welcomed:
                     self.greet()
                 return orders
             try:
@@ -79,13 +121,19 @@ class HeadLink:
                 _log.error("dropped a frame of the head: %s", error)
                 continue
             if frame.epoch < self.epoch:
+                if self.refused.count("words of an older head", len(frame.messages)):
+                    _log.warning(
+                        "refused a head of epoch %d: we follow %d", frame.epoch, self.epoch
+                    )
                 self._send_to(frame.epoch, [wire.Fenced(self.epoch)])
                 continue
-            self.heard_at = time.monotonic()
+            self._silence.heard()
             if frame.epoch > self.epoch:
                 _log.info("following the head of epoch %d", frame.epoch)
                 self.epoch = frame.epoch
                 self._greeted = False
+                self._orders = 0
+            known = len(orders)
             for message in frame.messages:
                 if type(message) is wire.Welcome:
                     welcomed = True
@@ -93,22 +141,34 @@ class HeadLink:
                     self._outbox.acknowledge(message.number)
                 elif type(message) is not wire.Ping:
                     orders.append(message)
+            heard = self._orders + len(orders) - known
+            missed = missed or frame.orders > heard
+            self._orders = frame.orders or heard
+
+    def _begin_anew(self) -> None:
+        """Orders were lost on the way. To the head we are a new agent that holds what we hold:
+        it asks again for what it misses, the one way of recovery that there is."""
+        _log.warning("orders of the head were lost on the way; joining anew")
+        self.life = secrets.token_hex(8)
+        self.greet()
 
     def greet(self) -> None:
         """Introduce ourselves; then all words are sent (again)."""
         config, outbox = self._config, self._outbox
         holds = sorted(set(self._holds()) | outbox.attempts())
         hello = wire.AgentHello(
-            self.life, config.worker, config.slots, os.getpid(), holds, outbox.first
+            self.life, config.worker, config.slots, os.getpid(), holds, outbox.first, self._orders
         )
         self._greeted = self._send([hello])
         if self._greeted:
             outbox.rewind()
 
-    def heartbeat(self, running: int) -> None:
-        """Say that we live."""
+    def heartbeat(self, running: int, refused: dict[str, int]) -> None:
+        """Say that we live, and what was not taken from trials and older heads."""
         if self._greeted:
-            self._send([wire.Heartbeat(self.life, running, self._outbox.newest)])
+            refused = refused | self.refused.counts
+            newest, sent = self._outbox.newest, self._outbox.sent
+            self._send([wire.Heartbeat(self.life, running, newest, refused, sent)])
         else:
             self.greet()
 
@@ -119,6 +179,7 @@ class HeadLink:
         while (words := self._outbox.next_frame()) is not None:
             if not self._send([words]):
                 return False
+            failpoint("agent.words.sent")
             self._outbox.mark_sent(words)
         return True
 
@@ -135,3 +196,18 @@ class HeadLink:
         except zmq.Again:
             return False
         return True
+
+
+_IPC = "ipc://"
+
+
+def _socket_file(endpoint: Endpoint) -> tuple[int, int, int] | None:
+    """Which file the head listens on; None on TCP, or when there is none. The time is in it
+    since the number of a file that is gone may be given to the next."""
+    if not endpoint.address.startswith(_IPC):
+        return None
+    try:
+        status = os.stat(endpoint.address.removeprefix(_IPC))
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_ctime_ns

@@ -129,6 +129,7 @@ class Listener:
         if os.path.exists(path):
             os.unlink(path)
         self._socket.bind(path)
+        os.chmod(path, 0o600)
         self._socket.listen(BACKLOG)
         self._accepting = False
         self._accept_if_room()

@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 import struct
 from collections import deque
+from collections.abc import Iterator
 from itertools import islice
+from zlib import crc32
 
 import msgspec
 
 from trial_runtime import wire
+from trial_runtime.failpoints import failpoint
 
 #: Encoded words kept at most (bytes): a metric takes about 30, so this is two million.
 MAX_BYTES = 64 << 20
@@ -25,7 +28,10 @@ _PER_WORD_BYTES = 80  # what CPython needs beside the content
 WORDS_PER_FRAME = 2000
 BYTES_PER_FRAME = 1 << 20
 
-_LENGTH = struct.Struct("<I")
+#: What a spool begins with. Without it, it is of a version that had no checksums.
+_MAGIC = b"BQS\x02"
+_RECORD = struct.Struct("<II")  # length, CRC-32
+_OLD_RECORD = struct.Struct("<I")
 
 
 class Outbox:
@@ -36,6 +42,7 @@ class Outbox:
         self._words: deque[msgspec.Raw] = deque()
         self._sizes = 0
         self._spooled = 0  # number of the newest word that lies in the spool
+        self._spool_bytes = 0  # of the spool, up to that word: what follows was torn
         self.first = 1
         self.newest = 0
         self.sent = 0  # number of the newest word sent to this head
@@ -92,6 +99,7 @@ class Outbox:
             self.first += 1
         self.sent = max(self.sent, self.first - 1)
         if self._spooled and number >= self._spooled:
+            failpoint("agent.spool.obsolete")
             self._drop_spool()
 
     def attempts(self) -> set[tuple[int, int]]:
@@ -103,17 +111,30 @@ class Outbox:
         """Copy what is not acknowledged to disk; cheap when nothing is new."""
         if self._spooled >= self.newest:
             return
-        start = max(self._spooled + 1 - self.first, 0)
-        fresh = self._spooled < self.first
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if fresh else os.O_APPEND)
-        descriptor = os.open(self._spool_path, flags, 0o600)
+        if self._spooled < self.first:
+            self._spool_bytes = 0
+        # Whole: under another name first, since what is there may be an agent's before us.
+        whole = self._spool_bytes == 0
+        path = f"{self._spool_path}.new" if whole else self._spool_path
+        start = 0 if whole else max(self._spooled + 1 - self.first, 0)
+        pieces = [_MAGIC] if whole else []
+        for word in islice(self._words, start, None):
+            raw = bytes(word)
+            pieces += (_RECORD.pack(len(raw), crc32(raw)), raw)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
-            for word in islice(self._words, start, None):
-                raw = bytes(word)
-                file.write(_LENGTH.pack(len(raw)) + raw)
+            # What a write that failed has left there would hide all that follows it.
+            file.truncate(self._spool_bytes)
+            file.seek(self._spool_bytes)
+            file.writelines(pieces)
             file.flush()
-            os.fsync(file.fileno())
-        self._spooled = self.newest
+            failpoint("agent.spool.written")
+            os.fsync(descriptor)
+            size = file.tell()
+        if whole:
+            os.replace(path, self._spool_path)
+        failpoint("agent.spool.synced")
+        self._spooled, self._spool_bytes = self.newest, size
 
     def _load(self) -> None:
         try:
@@ -121,26 +142,40 @@ class Outbox:
                 content = file.read()
         except FileNotFoundError:
             return
-        position = 0
-        while position + _LENGTH.size <= len(content):
-            (length,) = _LENGTH.unpack_from(content, position)
-            raw = content[position + _LENGTH.size : position + _LENGTH.size + length]
-            position += _LENGTH.size + length
-            if len(raw) < length:
-                break  # the agent before died while it wrote
-            try:
-                wire.decode_word(raw)
-            except wire.WireError:
-                break
+        end = 0
+        for raw, position in _records(content):
+            end = position
             self._words.append(msgspec.Raw(raw))
-            self._sizes += length + _PER_WORD_BYTES
+            self._sizes += len(raw) + _PER_WORD_BYTES
             self.newest += 1
         self._spooled = self.newest
+        if content.startswith(_MAGIC):
+            self._spool_bytes = end
         self.urgent = self.newest > 0
 
     def _drop_spool(self) -> None:
-        self._spooled = 0
+        self._spooled = self._spool_bytes = 0
         try:
             os.unlink(self._spool_path)
         except FileNotFoundError:
             pass
+
+
+def _records(content: bytes) -> Iterator[tuple[bytes, int]]:
+    """The words of a spool, each with where it ends, up to where its writer died or the disk
+    has changed it."""
+    checked = content.startswith(_MAGIC)
+    position = len(_MAGIC) if checked else 0
+    head = _RECORD if checked else _OLD_RECORD
+    while position + head.size <= len(content):
+        length, *crc = head.unpack_from(content, position)
+        position += head.size
+        raw = content[position : position + length]
+        position += length
+        if len(raw) < length or (checked and crc32(raw) != crc[0]):
+            return
+        try:
+            wire.decode_word(raw)
+        except wire.WireError:
+            return
+        yield raw, position

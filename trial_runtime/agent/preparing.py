@@ -11,6 +11,7 @@ import msgspec
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.errors import PathError
+from trial_runtime.failpoints import failpoint
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
 
 _parameters: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
@@ -111,6 +112,7 @@ def make_room(save_path: str, attempt: int) -> None:
             number += 1
             aside = f"{save_path}.superseded.{attempt - 1}-{number}"
         os.rename(save_path, aside)
+        failpoint("agent.leftovers.set_aside")
     except OSError as error:
         raise Unpreparable(f"cannot prepare {save_path}: {error.strerror}") from error
 

@@ -21,6 +21,7 @@ from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
 from trial_runtime.agent.sweep import kill_group, signal_group
 from trial_runtime.agent.watch import Watch
 from trial_runtime.agent.worker import WORKER_VARIABLE, WorkerFile
+from trial_runtime.failpoints import failpoint
 from trial_runtime.session_file import remove_session
 
 _SERVE = "from trial_runtime.agent.worker import main; main()"
@@ -73,6 +74,7 @@ class WarmRunner:
         self._workers: dict[Speaker, _Worker] = {}
         self._of_attempt: dict[tuple[int, int], _Worker] = {}
         self._started = 0
+        door.on_closed = self._unheard
         # What workers print while no trial runs: imports that warn, threads that go on.
         self._strays = LogFile(
             strays_path, max_bytes=spec.max_log_bytes, max_files=spec.max_log_files
@@ -174,6 +176,7 @@ class WarmRunner:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             file.write(msgspec.json.encode(told))
+        failpoint("agent.worker.told")
         environment = self._environment()
         environment[WORKER_VARIABLE] = path
         pipes = [make_pipe() for _ in STREAMS]
@@ -231,6 +234,12 @@ class WarmRunner:
     def _retire(self, worker: _Worker) -> None:
         if worker.connection is not None:
             self._door.send(worker.connection, [wire.Leave()])
+
+    def _unheard(self, connection: Connection) -> None:
+        """A worker that is not listened to could never say that its function is over."""
+        worker = self._workers.get(connection.speaker)
+        if worker is not None and worker.connection is connection:
+            kill_group(worker.pid)
 
     def _died(self, worker: _Worker, outcome: Exit) -> None:
         self._pump(worker)

@@ -24,6 +24,7 @@ from trial_runtime.agent.calling import (
     put_code_first,
 )
 from trial_runtime.agent.sweep import die_with_parent
+from trial_runtime.failpoints import failpoint
 from trial_runtime.link import AgentLink
 from trial_runtime.metric import metric_text
 from trial_runtime.session_file import MARKER_VARIABLE
@@ -40,6 +41,9 @@ class WorkerFile(msgspec.Struct, frozen=True):
     call: str
     code_directory: str
     preload: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"WorkerFile({self.call!r})"  # its secret is nobody's business
 
 
 def main() -> None:
@@ -85,6 +89,7 @@ def _run(link: AgentLink, order: wire.Run, imported: Result) -> None:
         final = result.value
     if result.text:
         sys.stderr.write(result.text + "\n")
+    failpoint("worker.function.returned")
     flush_streams()
     sessions.adopt(None)
     done = wire.Done(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from trial_runtime.errors import DiskFull
-from trial_runtime.weights.failpoints import hit
+from trial_runtime.failpoints import failpoint
 
 TEMPORARY_PREFIX: Final = ".tmp-"
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -77,15 +77,15 @@ class NewFile:
 
     def publish(self, what: str) -> None:
         """Make it durable and give it its name, replacing what has it; blocks on the disk."""
-        hit(f"{what}.written")
+        failpoint(f"weights.{what}.written")
         os.fsync(self.fd)
-        hit(f"{what}.synced")
+        failpoint(f"weights.{what}.synced")
         fd, self.fd = self.fd, -1
         os.close(fd)  # NFS reports a full server here at the latest
         os.rename(self._temporary, self.path)
         self._published = True
         sync_folder(self._folder)
-        hit(f"{what}.renamed")
+        failpoint(f"weights.{what}.renamed")
 
 
 def sync_folder(path: str) -> None:

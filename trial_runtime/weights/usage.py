@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from trial_runtime.errors import PathOutsideRoot, StaleWeights
+from trial_runtime.failpoints import failpoint
 from trial_runtime.weights import hashing, publishing
 from trial_runtime.weights.manifest import MANIFEST_NAME, Manifest, decode
 from trial_runtime.weights.mapped import MappedFiles
@@ -167,6 +168,7 @@ def remove(root: str, removal: Removal) -> None:
             os.unlink(os.path.join(folder, os.path.basename(full)))
         except FileNotFoundError:
             continue
+        failpoint("weights.file.removed")
         touched.add(folder)
     for path in removal.folders:
         try:

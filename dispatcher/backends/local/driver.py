@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from dispatcher.backends.local.identity import (
-    AgentRecord,
-    agent_routing_id,
-    is_running,
-    read_record,
-    record_of,
-    write_private,
-)
+from dispatcher.backends.local.identity import agent_routing_id
+from dispatcher.backends.local.process import AgentProcess
 from dispatcher.backends.local.translation import event_of, start_order, stop_order
 from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
-from dispatcher.core.events import Event, WorkerJoined, WorkerLost
+from dispatcher.core.events import Event, WorkerHeard, WorkerJoined, WorkerLost, WorkerSuspect
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.errors import ProtocolError
+from dispatcher.errors import ProtocolError, Superseded
 from dispatcher.ports import Link
 from trial_runtime import wire
-from trial_runtime.agent.config import AgentConfig, encode_config
+from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.sweep import kill_sessions_below
+from trial_runtime.refusals import MOST_REASONS, Refusals
+from trial_runtime.silence import Silence
 
 #: Words after which an acknowledgement does not wait for an order to go with.
 ACKNOWLEDGE_EVERY = 256
 
+#: What counts as silence of the agent between two calls of ``check`` at most (seconds): less
+#: than any lease, so that none ends by a pause of our own.
+STEP_S = 1.0
+
 #: The head speaks at least this often, so that an agent can tell a quiet head from a dead one.
 PING_S = 1.0
+
+#: Time given to an agent to answer a welcome before it is welcomed again.
+WELCOME_EVERY_S = 0.5
+
+#: Time given to an agent to answer a welcome before it is welcomed again.
+WELCOME_EVERY_S = 0.5
+
+#: Messages that an agent must not miss; the others are repeated, or made up for by the next.
+_ORDERS = (wire.Start, wire.Stop, wire.Shutdown)
 
 _log = logging.getLogger("bequeath.backends.local")
 
@@ -50,6 +56,7 @@ class Statistics:
     running: int
     silence_s: float
     words: int
+    refused: dict[str, int]  # by the agent, from trials and strangers
 
 
 class LocalBackend:
@@ -62,8 +69,10 @@ class LocalBackend:
         link: a place on the head's ROUTER; it is renewed to the agent's own routing id, which
             is kept in the experiment's folder, so that a later head hears the same agent.
         config: what the agent is told; ``config.epoch`` is this head's epoch.
-        suspect_s: silence after which the agent is named in :meth:`waiting`.
-        lost_s: silence after which a living agent is given up and killed.
+        suspect_s: silence after which the agent is suspect: it gets nothing more to run.
+        lost_s: silence after which a living agent is given up and killed, with all it runs.
+        leads: whether this head still leads. One that does not, since it was stopped and
+            another one has taken over, may judge and kill nobody.
         clock: monotonic seconds.
     """
 
@@ -74,6 +83,7 @@ class LocalBackend:
         *,
         suspect_s: float = 30.0,
         lost_s: float = 120.0,
+        leads: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         folder = Path(config.experiment_folder)
@@ -81,21 +91,25 @@ class LocalBackend:
         link.renew(routing_id)
         self._link = link
         self._config = replace(config, head=replace(config.head, routing_id=routing_id))
-        self._folder = folder
         self._suspect_s = suspect_s
         self._lost_s = lost_s
+        self._leads = leads
+        self._silence = Silence(STEP_S, clock)
+        self._suspect = False
         self._clock = clock
         self._worker = WorkerId(config.worker)
-        self._record_path = folder / f"agent-{config.worker}.json"
-        self._record: AgentRecord | None = None
-        self._is_our_child = False  # else a head before us started it
+        self._process = AgentProcess(folder, config.worker)
         self._life = ""  # of the agent that has joined
         self._joined = False
         self._received = 0  # number of the newest word taken from this life
         self._acknowledged = 0
         self._told = 0  # what the agent has been told of that
+        self._orders = 0  # number of the newest order sent to this life
+        self._welcomed_at = float("-inf")
+        self._welcomed_at = float("-inf")
         self._running = 0
-        self._heard_at = clock()
+        self._refused: dict[str, int] = {}
+        self._unreadable = Refusals()
         self._spoke_at = clock()
         self._outgoing: list[wire.FromHead] = []
         self._lost_events: list[Event] = []
@@ -142,41 +156,53 @@ class LocalBackend:
             frame = wire.from_agent(payload)
         except wire.WireError as error:
             raise ProtocolError(f"agent {self._worker}: {error}") from error
-        self._heard_at = self._clock()
+        self._silence.heard()
         if frame.epoch > self._config.epoch:
-            raise ProtocolError(
-                f"agent {self._worker} follows a head of epoch {frame.epoch}; this one is "
-                f"{self._config.epoch}",
-                hint="another head has taken over this experiment",
-            )
+            raise self._later_head(frame.epoch)
         if frame.epoch < self._config.epoch:
             # It still follows the head before; what it says will be said again to us.
             self._welcome()
             return []
         events: list[Event] = []
+        if self._suspect:
+            self._suspect = False
+            events.append(WorkerHeard(self._worker))
         for message in frame.messages:
             if isinstance(message, wire.Words):
                 self._take(message, events)
             elif isinstance(message, wire.Heartbeat):
                 self._running = message.running
-                if message.life != self._life or message.newest < self._received:
+                self._refused = dict(islice(message.refused.items(), MOST_REASONS))
+                # What was sent before this and is not here was lost with a connection.
+                strange = message.life != self._life or message.newest < self._received
+                if strange or message.sent > self._received:
                     self._welcome()
             elif isinstance(message, wire.AgentHello):
                 self._join(message, events)
             else:
-                raise ProtocolError(f"agent {self._worker} follows a later head")
+                raise self._later_head(message.epoch)
         return events
+
+    def _later_head(self, epoch: int) -> ProtocolError | Superseded:
+        """The agent knows of a head after this one. If nobody else does, it is mistaken."""
+        ours = self._config.epoch
+        text = f"agent {self._worker} follows a head of epoch {epoch}; this one is {ours}"
+        return ProtocolError(text) if self._leads() else Superseded(text)
 
     def check(self) -> list[Event]:
         """Look after the agent: a process that died or went silent becomes an event."""
         events, self._lost_events = self._lost_events, []
         now = self._clock()
-        if self._record is not None and not self._closing:
-            if not self._alive():
+        silent_s = self._silence.look()
+        if self._process.pid is not None and not self._closing and self._leads():
+            if not self._process.alive:
                 events += self._lose("its process ended")
-            elif now - self._heard_at > self._lost_s:
-                self._kill(self._record.pid)
-                events += self._lose(f"silent for {now - self._heard_at:.0f} s")
+            elif silent_s > self._lost_s:
+                self._process.kill()
+                events += self._lose(f"silent for {silent_s:.0f} s")
+            elif silent_s > self._suspect_s and self._joined and not self._suspect:
+                self._suspect = True
+                events.append(WorkerSuspect(self._worker, silent_s))
         if self._joined and now - self._spoke_at >= PING_S:
             self._send([wire.Ping()])
         self._send_all()
@@ -184,8 +210,8 @@ class LocalBackend:
 
     def waiting(self) -> str | None:
         """Why this backend runs nothing at the moment, in a sentence, or None."""
-        silence = self._clock() - self._heard_at
-        if self._record is None:
+        silence = self._silence.seconds
+        if self._process.pid is None:
             return "the agent of this machine is not running"
         if not self._joined:
             return "the agent of this machine has not joined yet"
@@ -196,11 +222,12 @@ class LocalBackend:
     def statistics(self) -> Statistics:
         """A look at the agent."""
         return Statistics(
-            self._record.pid if self._record is not None else None,
+            self._process.pid,
             self._joined,
             self._running,
-            self._clock() - self._heard_at,
+            self._silence.seconds,
             self._received,
+            self._refused | self._unreadable.counts,
         )
 
     # -- life and death ----------------------------------------------------------------------------
@@ -210,18 +237,18 @@ class LocalBackend:
 
         Whatever a dead agent left behind is ended, so that no attempt runs twice.
         """
-        if self._record is not None:
+        if self._process.pid is not None:
             return True
-        record = read_record(self._record_path)
-        if record is None:
-            return False
-        if is_running(record):
-            _log.info("taking up agent %s (pid %d) again", self._worker, record.pid)
-            self._record = record
-            self._heard_at = self._clock()
-            return True  # its heartbeat, of the epoch before ours, will be answered
-        self._sweep()
-        return False
+        found = self._process.find()
+        if found:
+            _log.info("taking up agent %s (pid %s) again", self._worker, self._process.pid)
+            self._silence.heard()
+            # We may be at another address than the head before; its heartbeat, of the epoch
+            # before ours, will be answered.
+            self._process.write_config(self._config)
+        elif found is False:
+            self._sweep()
+        return bool(found)
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
         """End the agent and all it runs, or leave it to wait for the next head.
@@ -229,59 +256,43 @@ class LocalBackend:
         Blocks at most ``deadline_s`` and the moment that SIGKILL takes.
         """
         self._send_all()
-        if leave_running or self._record is None:
+        if leave_running or self._process.pid is None:
             return
         self._closing = True
         give_up = time.monotonic() + deadline_s
         grace_s = min(self._config.trial.stop_grace_s, max(0.0, deadline_s - 1.0))
         if not (self._joined and self._send([wire.Shutdown(grace_s)])):
-            self._signal(self._record.pid, signal.SIGTERM)
-        if not self._wait_until_gone(give_up):
-            self._kill(self._record.pid)
-            self._wait_until_gone(time.monotonic() + 5.0)
+            self._process.terminate()
+        if not self._process.wait_until_gone(give_up):
+            self._process.kill()
+            self._process.wait_until_gone(time.monotonic() + 5.0)
             self._sweep()
         self._forget()
 
     def _launch(self) -> None:
-        if self.recover():
+        if not self._leads() or self.recover():
             return
-        config_path = self._folder / f"agent-{self._config.worker}.config.json"
-        write_private(config_path, encode_config(self._config))
-        logs = self._folder / "logs"
-        logs.mkdir(exist_ok=True)
-        environment = dict(os.environ)
-        root = str(Path(wire.__file__).parent.parent)
-        environment["PYTHONPATH"] = os.pathsep.join(
-            part for part in (environment.get("PYTHONPATH", ""), root) if part
-        )
-        with open(logs / "agent.log", "ab") as log:
-            try:
-                process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "trial_runtime.agent", str(config_path)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=environment,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                self._lost_events += [
-                    WorkerLost(self._worker, f"cannot start the agent: {error.strerror}")
-                ]
-                return
-        # It may outlive this head, and is reaped by its number: Popen need not watch it.
-        process.returncode = 0
-        self._is_our_child = True
-        self._record = record_of(process.pid)
-        write_private(self._record_path, _encode_record(self._record))
-        self._heard_at = self._clock()
+        try:
+            self._process.launch(self._config)
+        except OSError as error:
+            reason = f"cannot start the agent: {error.strerror}"
+            self._lost_events.append(WorkerLost(self._worker, reason))
+            return
+        self._silence.heard()
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
         if hello.life == self._life and self._joined:
             return  # said twice; the words that follow are told apart by their numbers
+        if self._process.pid not in (None, hello.pid):
+            # Given up, and back all the same. What it runs is not believed any more.
+            _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)
+            farewell = wire.HeadFrame(self._config.epoch, [wire.Shutdown(0.0)])
+            self._link.send(wire.frame(farewell))
+            return
         self._life = hello.life
         self._joined = True
         self._received = self._acknowledged = self._told = hello.first - 1
+        self._orders = hello.orders
         held = set(hello.holds)
         # Orders for an agent before this one are void: the core will give them again.
         self._outgoing = []
@@ -307,71 +318,53 @@ class LocalBackend:
         for raw in new:
             try:
                 events.append(event_of(wire.decode_word(raw)))
-            except wire.WireError as error:
-                raise ProtocolError(f"agent {self._worker}: {error}") from error
+            except (wire.WireError, ProtocolError) as error:
+                # Skipped and counted: an agent repeats what is not taken, and all that it
+                # has to say would wait behind a word that nobody will ever understand.
+                if self._unreadable.count("unreadable word"):
+                    _log.error("agent %s: %s", self._worker, error)
         self._received += len(new)
 
     def _welcome(self) -> None:
-        self._send([wire.Welcome()])
+        """Ask for all again; once, while that is on its way: each of many frames behind a gap
+        would ask for as many again."""
+        now = self._clock()
+        if now - self._welcomed_at >= WELCOME_EVERY_S:
+            self._welcomed_at = now
+            """Ask for all again; once, while that is on its way: each of many frames behind a gap
+        would ask for as many again."""
+        now = self._clock()
+        if now - self._welcomed_at >= WELCOME_EVERY_S:
+            self._welcomed_at = now
+            self._send([wire.Welcome()])
 
     def _send(self, messages: list[wire.FromHead]) -> bool:
-        sent = self._link.send(wire.frame(wire.HeadFrame(self._config.epoch, messages)))
+        orders = self._orders + sum(isinstance(message, _ORDERS) for message in messages)
+        frame = wire.HeadFrame(self._config.epoch, messages, orders)
+        sent = self._link.send(wire.frame(frame))
         if sent:
             self._spoke_at = self._clock()
+            self._orders = orders
         return sent
-
-    def _alive(self) -> bool:
-        if self._record is None:
-            return False
-        if self._is_our_child:
-            try:
-                os.waitpid(self._record.pid, os.WNOHANG)
-            except ChildProcessError:
-                return False
-        return is_running(self._record)
 
     def _lose(self, reason: str) -> list[Event]:
         _log.warning("agent %s is lost: %s", self._worker, reason)
-        self._wait_until_gone(time.monotonic() + 1.0)
+        self._process.wait_until_gone(time.monotonic() + 1.0)
         self._forget()
         self._sweep()
         return [WorkerLost(self._worker, reason)]
 
     def _forget(self) -> None:
-        self._record = None
-        self._is_our_child = False
+        self._process.forget()
         self._joined = False
+        self._suspect = False
         self._life = ""
         self._outgoing = []
-        self._record_path.unlink(missing_ok=True)
 
     def _sweep(self) -> None:
         """End the trials that a dead agent left: nobody else would, nor hear of their end."""
+        if not self._leads():
+            return  # they may be those of our successor's agent
         killed = kill_sessions_below(self._config.run_folder)
         if killed:
             _log.warning("ended %d processes that a dead agent left behind", killed)
-
-    def _wait_until_gone(self, until: float) -> bool:
-        pause = 0.01
-        while self._alive():
-            if time.monotonic() > until:
-                return False
-            time.sleep(pause)
-            pause = min(0.2, pause * 2)
-        return True
-
-    def _kill(self, pid: int) -> None:
-        self._signal(pid, signal.SIGKILL)
-
-    @staticmethod
-    def _signal(pid: int, number: int) -> None:
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            pass
-
-
-def _encode_record(record: AgentRecord) -> bytes:
-    import msgspec
-
-    return msgspec.json.encode(record)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from trial_runtime.process_start import start_time
+
 
 class AgentRecord(msgspec.Struct, frozen=True):
     """The agent that was started last. ``started`` tells its pid from a later process's."""
@@ -25,26 +27,38 @@ def agent_routing_id(folder: Path, worker: str) -> str:
     It holds the agent's secret; a restarted head must know the same one.
     """
     path = folder / f"agent-{worker}.id"
+    name = f"agent:{worker}:"
     try:
-        return path.read_text(encoding="ascii")
-    except FileNotFoundError:
-        routing_id = f"agent:{worker}:{secrets.token_hex(16)}"
-        write_private(path, routing_id.encode("ascii"))
-        return routing_id
+        routing_id = path.read_text(encoding="ascii")
+        if routing_id.startswith(name) and len(routing_id) > len(name):
+            return routing_id  # not empty, as a power cut leaves what was never synced
+    except (FileNotFoundError, UnicodeDecodeError):
+        pass
+    routing_id = f"{name}{secrets.token_hex(16)}"
+    write_private(path, routing_id.encode("ascii"))
+    return routing_id
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, all at once."""
+    """Write a file that only its owner can read, all at once and durably: after a power cut
+    it is this one, or the one before, and not an empty one. Blocks for the disk."""
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as file:
         file.write(content)
+        file.flush()
+        os.fsync(descriptor)
     os.replace(partial, path)
 
 
 def record_of(pid: int) -> AgentRecord:
     """A record of a process that runs now."""
     return AgentRecord(pid, start_time(pid) or "")
+
+
+def write_record(path: Path, record: AgentRecord) -> None:
+    """Let a later head find this agent."""
+    write_private(path, msgspec.json.encode(record))
 
 
 def read_record(path: Path) -> AgentRecord | None:
@@ -59,28 +73,3 @@ def is_running(record: AgentRecord) -> bool:
     """Whether that very process still runs (a zombie does not)."""
     now = start_time(record.pid)
     return now is not None and now == record.started
-
-
-def start_time(pid: int) -> str | None:
-    """When a process started, as a text that no other process of this number shares."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except FileNotFoundError:
-        return _start_time_by_ps(pid) if not os.path.isdir("/proc/self") else None
-    except OSError:
-        return None
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in ("Z", "X") else fields[19]
-
-
-def _start_time_by_ps(pid: int) -> str | None:
-    """macOS has no /proc."""
-    import psutil
-
-    try:
-        process = psutil.Process(pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return None
-        return repr(process.create_time())
-    except psutil.Error:
-        return None

@@ -2,10 +2,12 @@
 
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, StartAttempt, StopAttempt
-from dispatcher.core.endings import backoff_s, conclude, retries
+from dispatcher.core.endings import NOT_ITS_FAULT, backoff_s, conclude, retries, spend_retry
+from dispatcher.core.failures import take_note
 from dispatcher.core.gates import deliver
 from dispatcher.core.model import AttemptState, EndReason, State, Trial, TrialState, Worker
 from dispatcher.core.moves import move
+from dispatcher.core.quarantine import judge
 
 
 def start_attempt(state: State, trial: Trial, worker: Worker, out: list[Action]) -> None:
@@ -16,6 +18,8 @@ def start_attempt(state: State, trial: Trial, worker: Worker, out: list[Action])
     trial.worker = worker.id
     trial.last_seq = trial.weights_seq = 0
     worker.running.add(trial.id)
+    if worker.conduct.on_probation:
+        worker.conduct.probe = trial.id
     out.append(start_of(state, trial))
 
 
@@ -93,16 +97,23 @@ def attempt_ended(state: State, event: e.AttemptEnded, out: list[Action]) -> Non
     trial = state.trials[event.trial]
     if event.weights is not None and not trial.self_published and trial.save_path is not None:
         trial.weights = event.weights
-    attempt_over(state, trial, event.reason, out)
+    attempt_over(state, trial, event.reason, out, event)
 
 
-def attempt_over(state: State, trial: Trial, reason: EndReason, out: list[Action]) -> None:
+def attempt_over(
+    state: State,
+    trial: Trial,
+    reason: EndReason,
+    out: list[Action],
+    said: e.AttemptEnded | None = None,
+) -> None:
     """Retry, or conclude by the table of endings. A failed attempt that will be tried again
     releases nobody."""
     assert trial.worker is not None
     worker = state.workers.get(trial.worker)
     if worker is not None:
         worker.running.discard(trial.id)
+        judge(state, worker, trial, reason, out)
     trial.attempt_state = None
     if trial.kill_reason is not None and reason in (EndReason.LOST, EndReason.SHUTDOWN):
         reason = trial.kill_reason  # it was to end, and end it did
@@ -114,6 +125,7 @@ def attempt_over(state: State, trial: Trial, reason: EndReason, out: list[Action
     trial.success = ending.success
     trial.told = ending.value
     trial.verdict_due = ending.verdict
+    take_note(state, trial, ending, reason, said)
     deliver(state, trial, out)
 
 
@@ -121,12 +133,12 @@ def _retry(state: State, trial: Trial, reason: EndReason) -> None:
     trial.weights = None
     trial.self_published = False
     trial.last_intermediate = None
-    trial.worker = None
     if reason is EndReason.SHUTDOWN:
+        trial.worker = None
         move(state, trial, TrialState.QUEUED)
         return
-    if reason is EndReason.LOST:
-        trial.losses += 1
-    else:
-        trial.failures += 1
-    move(state, trial, TrialState.BACKOFF, due=state.now + backoff_s(trial, state.settings))
+    trial.failed_on = None if reason in NOT_ITS_FAULT else trial.worker
+    trial.worker = None
+    spend_retry(trial, reason, state.settings)
+    pause_s = backoff_s(trial, reason, state.settings)
+    move(state, trial, TrialState.BACKOFF, due=state.now + pause_s)

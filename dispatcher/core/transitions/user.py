@@ -7,6 +7,7 @@ from dispatcher.core.gates import end_without_trial, fail_unstarted
 from dispatcher.core.model import (
     OVER,
     AttemptState,
+    Conduct,
     EndReason,
     FailReason,
     Outcome,
@@ -92,11 +93,15 @@ def head_started(state: State, event: e.HeadStarted) -> None:
     state.host_restarts = 0
     state.quiet_since = state.fail_at = None
     state.deadlock_named = False
+    state.failures.in_a_row = 0
+    state.failures.tripped = False
+    state.low_disks.clear()  # it looks for itself
     host_gone(state)
     for worker in state.workers.values():
         worker.alive = False
         worker.suspect_since = None
         worker.losses = 0
+        worker.conduct = Conduct()
     for trial_id in state.running:
         trial = state.trials[trial_id]
         # What was stopped with the experiment goes on with it; what was killed is not forgiven.

@@ -1,7 +1,7 @@
 """Workers that come and go, fall silent and are heard again."""
 
 from dispatcher.core import events as e
-from dispatcher.core.actions import Action, LaunchWorker, StopAttempt
+from dispatcher.core.actions import Action, LaunchWorker, ReportWorker, StopAttempt
 from dispatcher.core.model import AttemptState, EndReason, Phase, State, TrialState, Worker
 from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
 from dispatcher.core.transitions.attempt import attempt_over, start_of, stop_of
@@ -57,19 +57,22 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
         out.append(LaunchWorker(event.worker))
 
 
-def worker_suspect(state: State, event: e.WorkerSuspect) -> bool:
+def worker_suspect(state: State, event: e.WorkerSuspect, out: list[Action]) -> bool:
     """Silence is no loss yet: what runs there goes on, nothing is added to it."""
     worker = state.workers.get(event.worker)
     if worker is None or not worker.usable:
         return False
     worker.suspect_since = state.now - event.silent_s
+    text = f"worker {worker.id} has been silent for {event.silent_s:.0f} s; nothing new goes there"
+    out.append(ReportWorker(worker.id, text))
     return True
 
 
-def worker_heard(state: State, event: e.WorkerHeard) -> bool:
+def worker_heard(state: State, event: e.WorkerHeard, out: list[Action]) -> bool:
     """It was only silent."""
     worker = state.workers.get(event.worker)
     if worker is None or worker.suspect_since is None:
         return False
     worker.suspect_since = None
+    out.append(ReportWorker(worker.id, f"worker {worker.id} is heard again"))
     return True

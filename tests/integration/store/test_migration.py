@@ -14,17 +14,18 @@ from dispatcher.ports import Entry
 from dispatcher.store import SqliteJournal
 from dispatcher.store.connection import connect_writer
 from dispatcher.store.migrate import MIGRATIONS, bring_up_to_date
+from dispatcher.store.schema import SCHEMA_VERSION
 
 ADDS_A_COLUMN = """
 from alembic import op
-revision, down_revision, branch_labels, depends_on = "0002", "0001", None, None
+revision, down_revision, branch_labels, depends_on = "9998", "{before}", None, None
 def upgrade():
     op.execute("ALTER TABLE trials ADD COLUMN colour TEXT")
 """
 
 FAILS_HALF_WAY = """
 from alembic import op
-revision, down_revision, branch_labels, depends_on = "0002", "0001", None, None
+revision, down_revision, branch_labels, depends_on = "9998", "{before}", None, None
 def upgrade():
     op.execute("ALTER TABLE trials ADD COLUMN colour TEXT")
     op.execute("DROP TABLE journal")
@@ -44,7 +45,7 @@ def path(tmp_path: Path) -> Path:
 def _newer(tmp_path: Path, script: str) -> Path:
     folder = tmp_path / "migrations"
     shutil.copytree(MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "versions" / "v0002_next.py").write_text(script)
+    (folder / "versions" / "v9998_next.py").write_text(script.replace("{before}", SCHEMA_VERSION))
     return folder
 
 
@@ -59,14 +60,14 @@ def _query(path: Path, query: str) -> list[tuple[object, ...]]:
 def test_an_older_store_is_backed_up_then_migrated(path: Path, tmp_path: Path) -> None:
     connection = connect_writer(path)
     folder = _newer(tmp_path, ADDS_A_COLUMN)
-    backup = bring_up_to_date(connection, path, newest="0002", migrations=folder)
-    assert bring_up_to_date(connection, path, newest="0002", migrations=folder) is None
+    backup = bring_up_to_date(connection, path, newest="9998", migrations=folder)
+    assert bring_up_to_date(connection, path, newest="9998", migrations=folder) is None
     connection.close()
     assert backup is not None
-    assert _query(path, "SELECT version_num FROM schema_version") == [("0002",)]
+    assert _query(path, "SELECT version_num FROM schema_version") == [("9998",)]
     assert _query(path, "SELECT count(colour), 1 FROM trials") == [(0, 1)]
     assert _query(path, "SELECT count(*) FROM journal") == [(1,)]
-    assert _query(backup, "SELECT version_num FROM schema_version") == [("0001",)]
+    assert _query(backup, "SELECT version_num FROM schema_version") == [(SCHEMA_VERSION,)]
     assert _query(backup, "SELECT count(*) FROM journal") == [(1,)]
 
 
@@ -74,7 +75,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(path: Path, tmp_path:
     connection = connect_writer(path)
     folder = _newer(tmp_path, FAILS_HALF_WAY)
     with pytest.raises(StoreError, match="syntax error"):
-        bring_up_to_date(connection, path, newest="0002", migrations=folder)
+        bring_up_to_date(connection, path, newest="9998", migrations=folder)
     connection.close()
     journal = SqliteJournal.open(path)
     assert [row.event for row in journal.rows()] == [e.HeadStarted(1)]

@@ -25,6 +25,7 @@ def test_each_base_of_errors_ends_in_a_documented_code() -> None:
         ExitCode.USER,
         ExitCode.ENVIRONMENT,
         ExitCode.PROTOCOL,
+        ExitCode.SUPERSEDED,
         ExitCode.INTERNAL,
     }
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher.cli.json_shapes import SHAPES
 from dispatcher.experiment import build_experiment
+from dispatcher.experiment.snapshot import to_json
 from dispatcher.head import create
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
@@ -80,6 +82,44 @@ def test_verify_finds_what_somebody_changed_and_rebuilds_it(home: Path, bequeath
     assert said.code == 1
     assert "number is 99" in said.out
     assert bequeath("experiment", "verify", "--rebuild").code == 0
+
+
+def test_compacting_shortens_the_journal_and_loses_nothing(home: Path, bequeath: Shell) -> None:
+    folder = make_folder(home)
+    evolve(folder, 60)
+    before = bequeath("trial", "ls", "--json").json()
+    document = bequeath("experiment", "compact", "--json").json()
+    assert list(document) == _keys_of("experiment compact")
+    assert document["compacted"]
+    assert document["bytes"] < document["bytes_before"]
+    assert bequeath("trial", "ls", "--json").json() == before
+    assert bequeath("experiment", "verify").code == 0
+    assert "nothing to fold" in bequeath("experiment", "compact").out
+
+
+def test_a_backup_is_an_experiment_of_its_own(home: Path, bequeath: Shell, tmp_path: Path) -> None:
+    folder = make_folder(home)
+    evolve(folder, 6)
+    values = {
+        "tuner": {"name": "random"},
+        "trialCommand": "true",
+        "trialConcurrency": 2,
+        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+    }
+    (folder / "experiment.json").write_text(to_json(build_experiment(values)))
+    other = tmp_path / "other"
+    document = bequeath("experiment", "backup", folder.name, other, "--json").json()
+    assert list(document) == _keys_of("experiment backup")
+    copy = Path(document["folder"])
+    assert copy == other / folder.name
+    assert bequeath("experiment", "verify", copy).code == 0
+    again = bequeath("experiment", "backup", folder.name, other)
+    assert again.code == 3
+    assert "something already" in again.err
+
+
+def _keys_of(command: str) -> list[str]:
+    return SHAPES[command].partition("{")[2].partition("}")[0].split(", ")
 
 
 def test_a_damaged_store_is_listed_and_can_be_deleted(home: Path, bequeath: Shell) -> None:

@@ -68,6 +68,18 @@ def test_the_picture_never_outgrows_the_terminal(width: int, height: int) -> Non
     assert any("more" in line for line in lines)
 
 
+def test_what_is_not_as_it_should_be_is_shown_and_the_picture_stays_within_the_terminal() -> None:
+    said = "worker b has been silent for 31 s, nothing new goes there"
+    many = [said, *(f"worker {n} is not there; it is being started" for n in range(30))]
+    snapshot = _snapshot(troubles=many, running=[_running(n) for n in range(50)])
+    lines = _drawn(Scene("digits", snapshot, None, None, None))
+    assert any(said in line for line in lines)
+    assert len(lines) <= 24
+    snapshot = _snapshot(troubles=[said], why={"cause": "WORKER_SUSPECT", "text": f"2: {said}"})
+    lines = _drawn(Scene("digits", snapshot, None, None, None))
+    assert sum(said in line for line in lines) == 1  # once is enough
+
+
 def test_what_a_trial_reports_cannot_draw() -> None:
     snapshot = _snapshot(running=[_running(1, last='"\\u001b[2J[red]"')], counts={"running": 1})
     text = "\n".join(_drawn(Scene("x\x1b[2J", snapshot, None, None, None)))

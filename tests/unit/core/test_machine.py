@@ -11,6 +11,7 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import OVER, AttemptState, EndReason, Phase, TrialState
+from dispatcher.core.why import Cause, why
 from tests.support.scene import Scene, weights
 
 PICK = st.integers(min_value=0, max_value=10_000)
@@ -24,7 +25,15 @@ class Core(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.scene = Scene(
-            begin=False, slots=2, lookahead=2, max_trials=12, on_tuner_error="continue"
+            begin=False,
+            slots=2,
+            lookahead=2,
+            max_trials=12,
+            on_tuner_error="continue",
+            losses_at_once=True,
+            max_failed_in_a_row=4,
+            quarantine_after=2,
+            retries={"timed out": 1},
         )
         self.told: dict[int, list[str]] = {}  # what the tuner believes: trial → calls
         self.believed: dict[int, int] = {}  # trial → newest attempt that was started
@@ -52,10 +61,16 @@ class Core(RuleBasedStateMachine):
                     above = state.trials[parent]
                     assert parent in self.ended, "promise 1: before the parent's end"
                     assert above.weights is not None, "promise 1: before the parent's weights"
-                assert attempt >= self.believed.get(trial, 0), "promise 3"
+                newest = self.believed.get(trial, 0)
+                assert attempt >= newest, "promise 3"
                 self.believed[trial] = attempt
                 assert len(state.running) <= state.settings.slots, "promise 5"
-                assert state.workers[action.worker].alive
+                worker = state.workers[action.worker]
+                assert worker.alive
+                if attempt > newest:
+                    assert not state.low_disks, "a new attempt on a full disk"
+                    assert worker.suspect_since is None
+                    assert worker.conduct.quarantined_until is None
             case a.Deliver(trial=trial):
                 assert self.ready
                 assert trial not in self.ended, "promise 2"
@@ -65,6 +80,7 @@ class Core(RuleBasedStateMachine):
                 self.deliveries.append(action)
             case a.OpenRequest(trial=trial):
                 assert self.ready
+                assert state.trials[trial].asked > 1 or not state.low_disks
                 self.asked.add(trial)
             case a.OpenGate(trial=trial) | a.CancelRequest(trial=trial):
                 self.asked.discard(trial)
@@ -235,6 +251,10 @@ class Core(RuleBasedStateMachine):
     def submit(self, number: int) -> None:
         self.say(e.TrialSubmitted("{}", f"hand/{number}"))
 
+    @rule(place=st.sampled_from(["/a", "/b"]), low=st.booleans())
+    def disk(self, place: str, low: bool) -> None:
+        self.say(e.DiskLow(place, 1, 2) if low else e.DiskRecovered(place, 3))
+
     @rule(kind=st.sampled_from(list(e.StopKind)))
     def stop(self, kind: e.StopKind) -> None:
         self.say(e.StopRequested(kind, "user"))
@@ -254,6 +274,22 @@ class Core(RuleBasedStateMachine):
         state = self.scene.state
         if state.phase in OVER:
             assert not state.running
+
+    @invariant()
+    def why_has_an_answer(self) -> None:
+        """Promise 10, and no sentence that contradicts the state."""
+        state = self.scene.state
+        told = why(state, self.scene.now)
+        assert told.text
+        assert (told.cause is Cause.OVER) == (state.phase in OVER)
+
+    @invariant()
+    def somebody_may_be_tried(self) -> None:
+        """Quarantine never leaves an experiment without a worker to use."""
+        state = self.scene.state
+        usable = [w for w in state.workers.values() if w.usable]
+        if state.phase is Phase.RUNNING and usable:
+            assert any(w.conduct.quarantined_until is None for w in usable)
 
     @invariant()
     def what_is_spoken_stays(self) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from dispatcher.core import events as e
-from dispatcher.core.ids import TrialId
+from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
+from dispatcher.core.trouble import troubles
 from dispatcher.core.why import Cause, why
 from tests.support.scene import HOST, Scene
 
@@ -110,21 +111,59 @@ def _tuner_behind() -> Scene:
     return scene
 
 
-def _starting() -> Scene:
+def _worker_full() -> Scene:
     scene = Scene(slots=2, workers=1)
     scene.propose(0)
     scene.propose(1)
     return scene
 
 
+def _failing() -> Scene:
+    scene = Scene(slots=2, trial_retries=0, max_failed_in_a_row=1)
+    scene.propose(0)
+    scene.propose(1)
+    scene.say(e.AttemptEnded(TrialId(1), 1, EndReason.FAILED, 1, text="KeyError: 'x'"))
+    return scene
+
+
+def _disk_low() -> Scene:
+    scene = Scene()
+    scene.say(e.DiskLow("/data", 90 << 20, 500 << 20))
+    return scene
+
+
+def _worker_left_out() -> Scene:
+    """Two trials fail on the other worker, and one goes well on ours in between."""
+    scene = Scene(slots=2, workers=1, trial_retries=0, quarantine_after=1)
+    scene.say(e.WorkerJoined(WorkerId("other"), 1))
+    scene.propose(0)  # local
+    scene.propose(1)  # other
+    scene.exit(1, EndReason.FAILED)
+    scene.propose(2)  # other
+    scene.run(0)
+    scene.exit(2, EndReason.FAILED)
+    scene.propose(3)  # local
+    scene.propose(4)  # would go to the other
+    return scene
+
+
 SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.ALL_SLOTS_BUSY: (_busy, "all 1 slots are busy"),
     Cause.OVER: (_over, "the experiment is completed: all 1 trials are over"),
+    Cause.TRIALS_FAIL: (
+        _failing,
+        r"draining \(1 trials failed in a row with: failed \(exit code 1\): KeyError: 'x'",
+    ),
+    Cause.DISK_LOW: (_disk_low, "no new trials: the disk of /data has 90 MB left"),
+    Cause.WORKER_QUARANTINED: (_worker_left_out, "1 trials are queued: worker other is left out"),
     Cause.DRAINING: (_draining, r"draining \(Ctrl-C\): 1 trials still run"),
     Cause.STALLED: (_stalled, "nothing can move any more: request 0 stands still"),
     Cause.TUNER_NOT_READY: (_host_away, "the tuner's process is starting"),
     Cause.WORKER_LOST: (_worker_away, "1 trials are queued, and no worker is there"),
-    Cause.WORKER_SUSPECT: (_worker_silent, "1 trials are queued, and worker local has been silent"),
+    Cause.WORKER_SUSPECT: (
+        _worker_silent,
+        "1 trials are queued: worker local has been silent for 31 s",
+    ),
     Cause.BACKOFF: (_backoff, "trial 0 starts its next attempt in 1 s"),
     Cause.ALL_PROPOSED: (_all_proposed, "all 1 trials were proposed"),
     Cause.NOT_NOW: (_not_now, "the tuner said 'not now' to request 1"),
@@ -133,7 +172,7 @@ SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.LOOKAHEAD_FULL: (_lookahead, "1 requests wait, as many as lookahead allows"),
     Cause.TUNER_BUSY: (Scene, "request 0 has been in generate_parameters for 0 s"),
     Cause.TUNER_BEHIND: (_tuner_behind, r"the tuner has \d+ results to take before more"),
-    Cause.STARTING: (_starting, "1 trials wait for a free worker slot"),
+    Cause.NO_FREE_SLOT: (_worker_full, "1 trials are queued, and every slot of a worker is taken$"),
 }
 
 
@@ -145,6 +184,49 @@ def test_every_cause_has_a_scene_and_a_sentence(cause: Cause) -> None:
     assert explanation.cause is cause
     assert re.match(sentence, explanation.text), explanation.text
     assert "\n" not in explanation.text
+
+
+def test_a_retry_that_waits_for_another_worker_is_named() -> None:
+    scene = Scene(slots=2, workers=1, trial_retries=1, quarantine_after=9, retry_backoff_s=0.0)
+    other = WorkerId("other")
+    scene.say(e.WorkerJoined(other, 1))
+    for number in (0, 1, 2):
+        scene.propose(number)
+        if scene.trial(number).worker == other:
+            scene.exit(number, EndReason.FAILED)
+            scene.exit(number, EndReason.FAILED, 2)
+    told = why(scene.state, scene.state.now)
+    assert told.cause is Cause.NO_FREE_SLOT
+    assert told.text.startswith("1 trials are queued, having failed on the worker that is free")
+
+
+def test_an_experiment_that_is_over_says_why() -> None:
+    scene = Scene(slots=1)
+    scene.whole(0)
+    scene.not_now(1)
+    scene.not_now(1)  # asked before the result, and after it
+    told = why(scene.state, scene.state.now)
+    assert (told.cause, told.text) == (
+        Cause.OVER,
+        "the experiment is completed: the tuner has no more trials",
+    )
+
+
+def test_what_is_not_as_it_should_be_is_listed_though_all_slots_are_busy() -> None:
+    scene = _busy()
+    assert troubles(scene.state, scene.state.now) == []
+    scene.say(e.DiskLow("/data", 0, 1 << 20), e.WorkerSuspect(HOST, 30.0))
+    scene.say(e.WorkerJoined(WorkerId("b"), 1), e.WorkerJoined(WorkerId("c"), 1))
+    scene.say(e.WorkerLost(WorkerId("b"), "gone"))
+    conduct = scene.state.workers[WorkerId("c")].conduct
+    conduct.quarantined_until = scene.state.now + 40.0
+    disk, silent, lost, left_out = troubles(scene.state, scene.state.now)
+    assert "the disk of /data has 0 MB left" in disk
+    assert silent == "worker local has been silent for 33 s, nothing new goes there"
+    assert lost == "worker b is not there; it is being started"
+    assert left_out == "worker c is left out for 40 s more, trials failed there"
+    conduct.quarantined_until, conduct.on_probation = None, True
+    assert "one attempt at a time" in troubles(scene.state, scene.state.now)[-1]
 
 
 def test_a_delivery_that_does_not_return_is_named() -> None:

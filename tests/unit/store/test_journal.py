@@ -175,6 +175,6 @@ def test_a_reader_sees_the_last_commit_while_the_writer_is_in_a_transaction(
 
 def test_a_row_nobody_can_read_names_itself(journal: SqliteJournal) -> None:
     journal.append([Entry(1.0, e.Tick()), Entry(2.0, e.Tick())], [], durable=True)
-    journal.raw.execute("UPDATE journal SET kind = 'FromTheFuture' WHERE n = 2")
+    journal.raw.execute("UPDATE journal SET kind = 'FromTheFuture', crc = NULL WHERE n = 2")
     with pytest.raises(StoreError, match=r"row 2.*FromTheFuture"):
         list(journal.rows())

@@ -13,9 +13,21 @@ from dispatcher.store.schema import SCHEMA_VERSION, VERSION_TABLE, metadata
 from dispatcher.store.statements import compiled
 
 
-def _shape(connection: sqlite3.Connection) -> dict[str, str]:
-    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
-    return {name: " ".join(sql.split()) for name, sql in rows if name != VERSION_TABLE}
+def _shape(connection: sqlite3.Connection) -> dict[str, object]:
+    """Columns of the tables, texts of the indexes: a column that a migration added stands
+    elsewhere in the table's text, and in the same place among its columns."""
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+    shape: dict[str, object] = {}
+    for kind, name, sql in rows.fetchall():
+        if name == VERSION_TABLE:
+            continue
+        if kind == "table":
+            shape[name] = connection.execute(f"PRAGMA table_xinfo({name})").fetchall()
+            shape[f"{name} without rowid"] = "WITHOUT ROWID" in sql
+            shape[f"{name} checks"] = sql.count("CHECK (")
+        else:
+            shape[name] = " ".join(sql.split())
+    return shape
 
 
 def test_migrating_from_nothing_makes_the_tables_of_the_schema(tmp_path: Path) -> None:

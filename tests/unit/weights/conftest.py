@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trial_runtime.weights import failpoints, roots
+from trial_runtime.weights import roots
 
 
 @pytest.fixture
@@ -14,9 +14,3 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setattr(roots, "_told", roots.Roots(str(folder)))
     return folder
-
-
-@pytest.fixture(autouse=True)
-def _nothing_armed() -> object:
-    yield
-    failpoints.armed.clear()

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from trial_runtime import failpoints
 from trial_runtime.errors import DiskFull, WeightsNotFound
 from trial_runtime.weights import load, publishing, save
 
 _CHILD = """
-import os, signal, sys
+import sys
 import numpy as np
-from trial_runtime.weights import failpoints, save
+from trial_runtime.weights import save
 
-failpoints.armed[sys.argv[2]] = lambda: os.kill(os.getpid(), signal.SIGKILL)
 save({"w": np.full(1000, 2.0)}, sys.argv[1])
 """
 _MOMENTS = [
@@ -35,7 +35,10 @@ _MOMENTS = [
 
 def save_and_die(path: Path, moment: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(path), moment], cwd=Path.cwd(), check=False
+        [sys.executable, "-c", _CHILD, str(path)],
+        env={**os.environ, failpoints.VARIABLE: f"weights.{moment}=kill"},
+        cwd=Path.cwd(),
+        check=False,
     )
     assert done.returncode == -signal.SIGKILL
 

@@ -1,0 +1,131 @@
+"""Back an experiment up while it runs: a second folder that can be resumed like the first.
+
+A backup holds the store as of one moment, the resolved file, the copy of the code if there is
+one, and on demand the committed weights. It holds no keys (the next head makes new ones), no
+logs, no outputs of trials and nothing of the processes of now. Trials that ran at that moment
+are run again by whoever resumes the backup.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from dispatcher.errors import PermanentBackendError, UserError
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.snapshot import from_json, to_json
+from dispatcher.folders import ExperimentFolder
+from dispatcher.store.copying import Committed, committed_weights, copy_store, note_removed
+from dispatcher.wiring import weights_root
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """What lies in ``folder`` now."""
+
+    folder: Path
+    weights: int  # how many trials' weights were copied
+    linked: bool  # all of them as hard links, which take no space
+    gone: int  # weights that retention removed meanwhile; the copy knows
+
+
+def back_up(source: Path, destination: Path, *, weights: bool = False) -> BackedUp:
+    """Copy the experiment in ``source`` to ``destination/<its id>``, whole or not at all.
+
+    Args:
+        source: an experiment's folder; its head may run.
+        destination: a folder, made if it is missing.
+        weights: take the committed weights along, as hard links where that is possible. Without
+            them the copy goes on with the weights root that the file names; if that lies in the
+            experiment's folder, its weights stay behind.
+
+    Raises:
+        UserError: there is something at the destination already.
+        BackendError: the store cannot be read, or the destination not be written.
+    """
+    old = ExperimentFolder(source.resolve())
+    place = destination.absolute() / old.id
+    if place.exists():
+        raise UserError("there is something already", hint="name another folder", where=str(place))
+    draft = ExperimentFolder(place.with_name(f".{old.id}.{os.getpid()}.partial"))
+    try:
+        draft.logs.mkdir(parents=True)
+        draft.keys.mkdir(mode=0o700)
+        copy_store(old.journal, draft.journal)
+        config = from_json(old.config.read_text(encoding="utf-8"), str(old.config))
+        draft.write_config(to_json(_moved(config, old.path, place, own_weights=weights)))
+        if old.code.is_dir():
+            shutil.copytree(old.code, draft.code, symlinks=True)
+        draft.weights.mkdir()
+        report = BackedUp(place, 0, True, 0)
+        if weights:
+            report = _copy_weights(weights_root(config, old), draft, place)
+        draft.path.replace(place)
+    except OSError as error:
+        shutil.rmtree(draft.path, ignore_errors=True)
+        raise PermanentBackendError(
+            f"cannot back up: {error.strerror or error}", where=str(error.filename or place)
+        ) from error
+    except BaseException:
+        shutil.rmtree(draft.path, ignore_errors=True)
+        raise
+    return report
+
+
+def _moved(
+    config: ExperimentConfig, old: Path, new: Path, *, own_weights: bool
+) -> ExperimentConfig:
+    """The file as it has to read in the other folder."""
+    changed: dict[str, object] = {"experiment_working_directory": new.parent}
+    if config.trial_code_directory.is_relative_to(old):
+        changed["trial_code_directory"] = new / config.trial_code_directory.relative_to(old)
+    root = config.weights_root
+    if root is not None and (own_weights or root.is_relative_to(old)):
+        changed["weights_root"] = None
+    return config.model_copy(update=changed)
+
+
+def _copy_weights(root: Path, draft: ExperimentFolder, place: Path) -> BackedUp:
+    copied, gone, linked = 0, list[Committed](), True
+    for one in committed_weights(draft.journal):
+        try:
+            linked = _copy_tree(root / one.path, draft.weights / one.path) and linked
+            copied += 1
+        except FileNotFoundError:
+            shutil.rmtree(draft.weights / one.path, ignore_errors=True)
+            gone.append(one)
+    note_removed(draft.journal, gone)
+    return BackedUp(place, copied, linked, len(gone))
+
+
+def _copy_tree(source: Path, target: Path) -> bool:
+    """Copy a file or a folder; whether hard links did it. Committed weights never change.
+
+    Raises:
+        FileNotFoundError: it is not there, or went while it was copied.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not source.is_dir():
+        return _link(source, target)
+    linked = True
+    target.mkdir(exist_ok=True)
+    for path in sorted(source.rglob("*")):
+        name = target / path.relative_to(source)
+        if path.is_dir() and not path.is_symlink():
+            name.mkdir(exist_ok=True)
+        else:
+            linked = _link(path, name) and linked
+    return linked
+
+
+def _link(source: Path, target: Path) -> bool:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except FileNotFoundError:
+        raise
+    except OSError:  # another file system, or one without links
+        shutil.copy2(source, target, follow_symlinks=False)
+        return False
+    return True

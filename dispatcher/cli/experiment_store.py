@@ -1,0 +1,98 @@
+"""``bequeath experiment backup`` and ``compact``: the keeping of an experiment's store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dispatcher.cli import words
+from dispatcher.cli.arguments import Experiment, Folder, Json
+from dispatcher.cli.console import note, print_json, say
+
+
+def backup(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPERIMENT",
+            help="Id, the beginning of one, a name or a folder.",
+            show_default=False,
+        ),
+    ],
+    destination: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Folder to put the backup in, under its id.", show_default=False
+        ),
+    ],
+    weights: Annotated[
+        bool, typer.Option("--weights", help="Take the committed weights along.")
+    ] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Copy an experiment into another folder, also while it runs.
+
+    The copy is an experiment of its own that `bequeath resume DIR/ID` takes up; copying it
+    again restores it elsewhere. Weights become hard links where that is possible. Keys, logs
+    and the outputs of trials stay behind.
+
+    Without --weights a copy goes on with the weights root that the file names, so do not let
+    both run.
+    """
+    from dispatcher.backup import back_up
+    from dispatcher.cli.find import find_folder
+
+    done = back_up(find_folder(experiment, folder), destination, weights=weights)
+    if as_json:
+        print_json(
+            {
+                "experiment": done.folder.name,
+                "folder": str(done.folder),
+                "weights": done.weights,
+                "linked": done.linked,
+                "gone": done.gone,
+            }
+        )
+        return
+    say(f"{done.folder.name} is backed up to {done.folder}")
+    if weights:
+        how = "hard links" if done.linked else "copies"
+        say(f"with weights of {words.count(done.weights, 'trial')}, as {how}")
+    if done.gone:
+        note(f"weights of {words.count(done.gone, 'trial')} went meanwhile; the copy knows")
+
+
+def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
+    """Make an experiment's journal shorter: fold what is past into one state.
+
+    A running head does so itself when enough has gathered, if its tuner keeps a state. Nothing
+    is lost that a resume needs; what `verify` can still say of the trials that were folded is
+    that they have not changed since.
+    """
+    from dispatcher.cli.find import find_folder, find_one
+    from dispatcher.folders import ExperimentFolder
+    from dispatcher.past import compact as compact_store
+    from dispatcher.store.journal import SqliteJournal
+    from dispatcher.store.leadership import Leadership
+
+    path = find_folder(experiment, folder) if experiment else find_one(None, folder).folder
+    store = ExperimentFolder(path).journal
+    before = store.stat().st_size
+    with Leadership.acquire(path):
+        journal = SqliteJournal.open(store)
+        try:
+            done = compact_store(journal)
+        finally:
+            journal.close()
+    after = store.stat().st_size
+    if as_json:
+        print_json(
+            {"experiment": path.name, "compacted": done, "bytes_before": before, "bytes": after}
+        )
+    elif done:
+        say(f"{path.name}: {words.size(before)} before, {words.size(after)} now")
+    else:
+        say(f"{path.name}: there is nothing to fold")

@@ -1,0 +1,101 @@
+"""Trials that fail one after another: counted, their common cause named, the experiment ended.
+
+An experiment in which everything fails (a missing package, a wrong path) would otherwise
+use up ``maxTrialNumber`` and be called completed.
+"""
+
+from dispatcher.core.endings import Ending
+from dispatcher.core.events import AttemptEnded
+from dispatcher.core.model import EndReason, FailureCause, Outcome, Phase, State, Trial
+from dispatcher.core.settings import CAUSE_CHARS, CAUSES_KEPT
+
+#: Under which causes beyond ``CAUSES_KEPT`` are counted.
+_OTHER = "other causes"
+
+
+def take_note(
+    state: State, trial: Trial, ending: Ending, reason: EndReason, said: AttemptEnded | None
+) -> None:
+    """A trial is over, and will not be tried again.
+
+    One that brought a result went well, whatever became of its process. What a user killed
+    or an assessor stopped says nothing about the next trial, either way.
+    """
+    failures = state.failures
+    if ending.success or ending.value is not None:
+        failures.went_well += 1
+        failures.in_a_row = 0
+        failures.causes.clear()
+    elif ending.outcome is Outcome.STOPPED_EARLY:
+        failures.went_well += 1  # it was at work
+    elif ending.outcome is not Outcome.KILLED and trial.kill_reason is None:
+        if not failures.in_a_row:
+            failures.causes.clear()
+        failures.in_all += 1
+        failures.in_a_row += 1
+        _count(failures.causes, trial, *cause_of(reason, said))
+        _trip(state)
+
+
+def _trip(state: State) -> None:
+    limit = state.settings.max_failed_in_a_row
+    if not limit or state.failures.in_a_row < limit or state.phase is not Phase.RUNNING:
+        return
+    state.failures.tripped = True
+    state.phase = Phase.DRAINING  # what runs may finish: it may tell more
+    state.over_phase = Phase.FAILED
+    state.phase_reason = f"{state.failures.in_a_row} trials failed in a row{common_cause(state)}"
+
+
+def all_failed(state: State) -> str:
+    """The sentence for an experiment that is over and has nothing to show; else empty."""
+    failures = state.failures
+    if failures.went_well or not failures.in_all:
+        return ""
+    which = "the only trial" if failures.in_all == 1 else f"all {failures.in_all} trials"
+    return f"{which} failed{common_cause(state)}"
+
+
+def common_cause(state: State) -> str:
+    """What most trials of the row failed of, to be put behind a count; empty for no row."""
+    causes = state.failures.causes
+    if not causes:
+        return ""
+    most = max(causes.values(), key=lambda cause: cause.count)  # of equals the first
+    total = sum(cause.count for cause in causes.values())
+    share = f", {most.count} of {total}" if most.count < total else ""
+    return f"{share} with: {most.text} (trial {most.trial})"
+
+
+def cause_of(reason: EndReason, said: AttemptEnded | None) -> tuple[str, str]:
+    """The kind of an attempt's end, and the end in one line: the reason, the code, the last
+    line of its errors. Numbers, addresses and paths differ among ends of one kind."""
+    words = "ended without a result" if reason is EndReason.FINISHED else reason.value
+    if said is None:
+        return words, words
+    if said.signal is not None:
+        words += f" (signal {said.signal})"
+    elif said.exit_code:
+        words += f" (exit code {said.exit_code})"
+    line = last_line(said.text)
+    if not line:
+        return words, words
+    bare = ["#" if any(map(str.isdigit, word)) else word for word in line.split()]
+    return f"{words}: {' '.join(bare)}", f"{words}: {line}"
+
+
+def last_line(text: str) -> str:
+    """The last line that says something, bounded, without what a terminal would obey."""
+    for line in reversed(text.splitlines()):
+        plain = "".join(c if c.isprintable() else " " for c in line).strip()
+        if plain:
+            cut = len(plain) > CAUSE_CHARS
+            return plain[: CAUSE_CHARS - 1] + "…" if cut else plain
+    return ""
+
+
+def _count(causes: dict[str, FailureCause], trial: Trial, kind: str, text: str) -> None:
+    if kind not in causes and len(causes) >= CAUSES_KEPT:
+        kind = text = _OTHER
+    before = causes.get(kind)
+    causes[kind] = FailureCause(before.count + 1 if before else 1, text, trial.id)

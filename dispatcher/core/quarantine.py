@@ -1,0 +1,106 @@
+"""Workers on which attempts fail one after another, while they go well elsewhere.
+
+Such a worker (a full scratch disk, a stuck driver) ends everything quickly, is therefore
+always the emptiest, and would draw in and fail trial after trial. It is left out for a
+while, then given one attempt as a probe: if that ends well all is forgiven, else it is left
+out for twice as long. A trial that fails on two workers is not held against either of them.
+"""
+
+from dispatcher.core.actions import Action, ReportWorker
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import Conduct, EndReason, State, Trial, Worker
+from dispatcher.core.settings import QUARANTINE_MAX_S, QUARANTINE_S
+
+#: Ends that may be the fault of the place.
+_BLAMED = frozenset(
+    {
+        EndReason.FAILED,
+        EndReason.SIGNALLED,
+        EndReason.OUT_OF_MEMORY,
+        EndReason.START_FAILED,
+        EndReason.TIMED_OUT,
+    }
+)
+
+
+def judge(state: State, worker: Worker, trial: Trial, reason: EndReason, out: list[Action]) -> None:
+    """An attempt is over on this worker: draw the conclusions about the worker."""
+    conduct = worker.conduct
+    was_probe = conduct.probe == trial.id
+    if was_probe:
+        conduct.probe = None
+    if conduct.quarantined_until is not None:
+        return  # begun before it was left out
+    if reason is EndReason.FINISHED:
+        if conduct.on_probation:
+            out.append(ReportWorker(worker.id, f"worker {worker.id} works again"))
+        worker.conduct = Conduct(went_well_at=state.now)
+    elif reason not in _BLAMED:
+        return
+    elif conduct.on_probation:
+        if was_probe and _another_usable(state, worker):
+            _leave_out(state, worker, f"trial {trial.id} failed there as well", out)
+    elif not _failed_elsewhere(state, worker, trial.id):
+        _hold_against(state, worker, trial.id, out)
+
+
+def _failed_elsewhere(state: State, worker: Worker, trial: TrialId) -> bool:
+    found = False
+    for other in state.workers.values():
+        if other is not worker and trial in other.conduct.failing:
+            del other.conduct.failing[trial]
+            found = True
+    return found
+
+
+def _hold_against(state: State, worker: Worker, trial: TrialId, out: list[Action]) -> None:
+    limit = state.settings.quarantine_after
+    if not limit:
+        return
+    conduct = worker.conduct
+    if not conduct.failing:
+        conduct.failing_since = state.now
+    if len(conduct.failing) < limit:
+        conduct.failing[trial] = None
+    if len(conduct.failing) >= limit and _goes_well_elsewhere(state, worker):
+        _leave_out(state, worker, f"{limit} trials failed there one after another", out)
+
+
+def _goes_well_elsewhere(state: State, worker: Worker) -> bool:
+    since = worker.conduct.failing_since
+    return any(
+        other.usable
+        and other.conduct.trusted
+        and other.conduct.went_well_at is not None
+        and other.conduct.went_well_at >= since
+        for other in state.workers.values()
+        if other is not worker
+    )
+
+
+def _another_usable(state: State, worker: Worker) -> bool:
+    return any(
+        other.usable and other.conduct.quarantined_until is None
+        for other in state.workers.values()
+        if other is not worker
+    )
+
+
+def _leave_out(state: State, worker: Worker, why: str, out: list[Action]) -> None:
+    conduct = worker.conduct
+    pause_s = min(QUARANTINE_S * 2.0 ** min(conduct.quarantines, 30), QUARANTINE_MAX_S)
+    conduct.quarantines += 1
+    conduct.quarantined_until = state.now + pause_s
+    conduct.on_probation = False
+    conduct.failing.clear()
+    text = f"worker {worker.id} is left out for {pause_s:.0f} s: {why}"
+    out.append(ReportWorker(worker.id, text))
+
+
+def end_quarantines(state: State) -> None:
+    """Give those a probe whose time is over, or who are all that is left."""
+    for worker in state.workers.values():
+        until = worker.conduct.quarantined_until
+        if until is not None and (until <= state.now or not _another_usable(state, worker)):
+            worker.conduct.quarantined_until = None
+            worker.conduct.on_probation = True

@@ -1,0 +1,39 @@
+"""What is not as it should be, whether or not it keeps anything from running."""
+
+from dispatcher.core.model import LowDisk, State, Worker
+
+
+def troubles(state: State, now: float) -> list[str]:
+    """One sentence for each; empty for an experiment in good health."""
+    found = [low_disk_text(place, low) for place, low in state.low_disks.items()]
+    found.extend(trouble_of(worker, now) for worker in state.workers.values())
+    return [text for text in found if text]
+
+
+def trouble_of(worker: Worker, now: float) -> str:
+    """Why a worker takes no, or not all, attempts; empty if it does."""
+    conduct = worker.conduct
+    if not worker.alive:
+        return f"worker {worker.id} is not there; it is being started"
+    if worker.suspect_since is not None:
+        silent_s = now - worker.suspect_since
+        return f"worker {worker.id} has been silent for {silent_s:.0f} s, nothing new goes there"
+    if conduct.quarantined_until is not None:
+        left_s = max(0.0, conduct.quarantined_until - now)
+        return f"worker {worker.id} is left out for {left_s:.0f} s more, trials failed there"
+    if conduct.on_probation:
+        probe = "" if conduct.probe is None else f", trial {conduct.probe}"
+        return f"worker {worker.id} gets one attempt at a time until one ends well{probe}"
+    return ""
+
+
+def low_disk_text(place: str, low: LowDisk) -> str:
+    """What is full, and how much has to go."""
+    return (
+        f"no new trials: the disk of {place} has {_mb(low.free_bytes)} left and "
+        f"{_mb(low.needed_bytes)} are kept in reserve; free space there, or lower diskReserve"
+    )
+
+
+def _mb(nbytes: int) -> str:
+    return f"{nbytes / (1 << 20):,.0f} MB"

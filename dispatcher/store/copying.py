@@ -1,0 +1,84 @@
+"""A consistent copy of a store, also while its head writes to it."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from dispatcher.errors import StoreError
+from dispatcher.store.faults import store_error
+
+#: Facts of the place and the head, not of the experiment: a copy begins without them.
+_OF_THE_PLACE = ("sockets",)
+
+
+class Committed(NamedTuple):
+    """Weights that the copy believes to be there. ``path`` is relative to the weights root."""
+
+    trial: int
+    path: str
+    nbytes: int
+
+
+def copy_store(source: Path, target: Path) -> None:
+    """Copy a store as it is at one moment. Its head goes on writing meanwhile.
+
+    In one step, which a writer neither waits for nor disturbs: in WAL mode a reader keeps the
+    moment at which it began. Blocks for about a second a gigabyte.
+
+    Raises:
+        StoreError: the source cannot be read, or the target not be written.
+    """
+    if not source.is_file():
+        raise StoreError("there is no store to copy", where=str(source))
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as reader,
+            contextlib.closing(sqlite3.connect(target, isolation_level=None)) as writer,
+        ):
+            reader.backup(writer)
+            writer.executemany("DELETE FROM meta WHERE key = ?", [(k,) for k in _OF_THE_PLACE])
+            writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
+        raise store_error(error, str(source)) from error
+
+
+def committed_weights(store: Path) -> list[Committed]:
+    """All weights that were committed and not removed, in the order of the trials."""
+    return [
+        Committed(*row)
+        for row in _ask(
+            store,
+            "SELECT id, save_path, coalesce(weights_nbytes, 0) FROM trials "
+            "WHERE weights_digest IS NOT NULL AND save_path IS NOT NULL "
+            "AND save_path NOT IN (SELECT path FROM weights_removed) ORDER BY id",
+        )
+    ]
+
+
+def note_removed(store: Path, gone: Iterable[Committed]) -> None:
+    """Tell the copy which weights went before they could be copied, as a removal by hand: the
+    next head announces it before it takes a proposal."""
+    now = time.time()
+    rows = [(one.path, one.trial, now, now, one.nbytes) for one in gone]
+    try:
+        with contextlib.closing(sqlite3.connect(store)) as writer, writer:
+            writer.executemany(
+                "INSERT OR REPLACE INTO weights_removed "
+                "(path, trial, intended_at, removed_at, nbytes) VALUES (?, ?, ?, ?, ?)",
+                rows,
+            )
+    except sqlite3.Error as error:
+        raise store_error(error, str(store)) from error
+
+
+def _ask(store: Path, statement: str) -> list[tuple[int, str, int]]:
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as reader:
+            return reader.execute(statement).fetchall()
+    except sqlite3.Error as error:
+        raise store_error(error, str(store)) from error

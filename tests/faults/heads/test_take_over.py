@@ -1,0 +1,119 @@
+"""``--take-over``: from a head that answers, one that hangs, and one that holds the store."""
+
+from __future__ import annotations
+
+import psutil
+
+from dispatcher.core import events as e
+from dispatcher.store.leadership import read_leader
+from tests.support.processes import wait_until
+
+#: So short that a head which judged by them after a pause would kill a healthy agent.
+SHORT_LEASES = {"alive": 0.2, "suspect": 0.5, "lost": 1.0}
+
+
+def test_a_head_that_answers_steps_down_and_its_trials_go_on(steady):
+    """Mutation: the desk does not call ``step_down``; or ``_wind_up`` forgets ``_stepping_down``
+    and shuts the agent down."""
+    one = steady()
+    first = one.lead_and_run()
+    agent, seen = one.agent, one.counting()
+    second = one.lead(take_over=True, by="dispatcher.cli")
+    assert first.wait(60) == 7
+    assert "another head has taken over" in one.said(first)
+    wait_until(lambda: one.leads(second), "the second head answers")
+    assert one.agent.pid == agent.pid
+    wait_until(
+        lambda: (now := one.counting()) and all(now.get(t, 0) > n for t, n in seen.items()),
+        "both trials go on counting",
+    )
+    one.release()
+    assert second.wait(60) == 0, one.said(second)
+    one.assert_nothing_happened()
+    assert [x.epoch for x in one.events() if isinstance(x, e.HeadStarted)] == [1, 2]
+    assert not (one.folder / "run.json").exists()
+
+
+def test_a_stopped_head_is_fenced_and_does_no_harm_when_it_goes_on(steady):
+    """Mutations, each found here: the agent never reconnects (its trials are taken up by nobody);
+    ``RunFile.remove`` looks at no token (nobody finds the new head); the tuner host does not
+    look who leads (it goes on with its head)."""
+    one = steady(leases=SHORT_LEASES, headGrace=60)
+    first = one.lead_and_run()
+    agent = one.agent
+    (old_host,) = one.processes("dispatcher.tuner_host")
+    one.stop(first)
+    refused = one.lead()
+    assert refused.wait(60) == 3  # without being told to, nobody takes over
+    assert "--take-over" in one.said(refused)
+    second = one.lead(take_over=True)
+    wait_until(lambda: one.leads(second), "the second head answers")
+    assert psutil.Process(first.pid).status() == psutil.STATUS_STOPPED  # nobody touched it
+    wait_until(lambda: not old_host.is_running() or _is_zombie(old_host), "the old host left")
+    wait_until(lambda: len(one.counting()) == 2, "the trials are taken up again")
+    one.go_on(first)
+    assert first.wait(60) == 7, one.said(first)
+    assert one.leads(second)  # its socket and its run file are where they were
+    assert one.agent.pid == agent.pid
+    one.release()
+    assert second.wait(60) == 0, one.said(second)
+    one.assert_nothing_happened()
+
+
+def test_a_head_that_hangs_in_a_commit_is_ended_if_it_is_proven_to_be_that_head(steady):
+    """It holds SQLite's own lock, which no fence takes away. Mutation: ``open_journal`` does not
+    end the predecessor."""
+    one = steady(headGrace=60)
+    first = one.lead(plan="journal.batch.written@12=stop")
+    wait_until(
+        lambda: psutil.Process(first.pid).status() == psutil.STATUS_STOPPED, "it hangs in a commit"
+    )
+    second = one.lead(take_over=True)
+    assert first.wait(60) == -9
+    wait_until(lambda: one.leads(second), "the second head answers")
+    one.release()
+    assert second.wait(60) == 0, one.said(second)
+    one.assert_nothing_happened()
+
+
+def test_a_head_that_was_stopped_while_it_began_takes_nothing_back(steady):
+    """Mutation: ``LockFile.is_current`` is always true, or ``_lead`` does not ask: it binds the
+    socket and writes the run file of its successor."""
+    one = steady(headGrace=60)
+    first = one.lead(plan="head.epoch.journalled=stop")
+    wait_until(lambda: psutil.Process(first.pid).status() == psutil.STATUS_STOPPED, "it hangs")
+    second = one.lead_and_run(take_over=True)
+    one.go_on(first)
+    assert first.wait(60) == 7, one.said(first)
+    assert one.leads(second)
+    one.release()
+    assert second.wait(60) == 0, one.said(second)
+    one.assert_nothing_happened()
+
+
+def test_of_two_that_take_over_at_once_one_leads(steady):
+    """Mutation: ``Leadership.take_over`` does without ``_alone`` or compares no leader."""
+    one = steady(headGrace=60)
+    first = one.lead_and_run()
+    one.stop(first)
+    rivals = [one.lead(take_over=True) for _ in range(2)]
+    wait_until(lambda: any(head.poll() is not None for head in rivals), "one of them gives way")
+    (loser,) = [head for head in rivals if head.poll() is not None]
+    (winner,) = [head for head in rivals if head is not loser]
+    assert loser.returncode in (3, 7), one.said(loser)  # came second, or was taken over itself
+    wait_until(lambda: one.leads(winner), "the other one leads")
+    leader = read_leader(one.folder)
+    assert leader is not None
+    assert leader.pid == winner.pid
+    one.go_on(first)
+    assert first.wait(60) == 7
+    one.release()
+    assert winner.wait(60) == 0, one.said(winner)
+    one.assert_nothing_happened()
+
+
+def _is_zombie(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True

@@ -1,0 +1,240 @@
+"""An agent whose trials are hostile: it lives, the honest trial beside them ends as it should,
+nobody speaks for another, and what is refused is counted."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+import zmq
+
+from tests.fuzz.budget import seeds
+from tests.fuzz.frames import Frames
+from tests.integration.agent.fake_head import FakeHead
+from trial_runtime import wire
+from trial_runtime.endpoint import Endpoint, connect
+from trial_runtime.session_file import SessionFile, read_session
+
+#: Reports one metric for each line of the file that the test writes, until it says "end".
+HONEST = """
+import time, trial_runtime
+said = 0
+while True:
+    lines = open("go").read().split()
+    for _ in range(said, len(lines)):
+        if lines[said] == "end":
+            trial_runtime.report_final(7.0)
+            raise SystemExit(0)
+        trial_runtime.report_intermediate(float(lines[said]))
+        said += 1
+    time.sleep(0.01)
+"""
+
+#: Memory that an agent may take beyond what it had before (bytes): frames that wait, not more.
+GROWTH_BYTES = 96 << 20
+
+
+class Scene:
+    """Two attempts of one agent: 1 is honest, 2 belongs to whoever attacks."""
+
+    def __init__(self, folder: Path, **changes: object) -> None:
+        self.head = FakeHead(folder, command="exec python honest.py", **changes)
+        self.head.script(HONEST, "honest.py")
+        self.go = self.head.code / "go"
+        self.go.write_text("")
+        self.head.launch()
+        self.head.until(lambda: self.head.life, "hello")
+        self.context = zmq.Context()
+        self.said: list[float] = []
+
+    def start(self) -> SessionFile:
+        """Both run; the session of the second, which is the attacker's own."""
+        self.head.start(1)
+        self.head.start(2)
+        self.metric()
+        self.head.until(lambda: self.head.metrics(1), "a first metric")
+        return read_session(f"{self.head.run_folder}/s2.1.json")
+
+    def metric(self) -> None:
+        """Let the honest ones (both run the same program) report once more."""
+        self.said.append(len(self.said) / 4)
+        with self.go.open("a") as file:
+            file.write(f"{self.said[-1]}\n")
+
+    def speaker(self, routing_id: str, session: SessionFile) -> zmq.Socket[bytes]:
+        made = connect(self.context, Endpoint(session.address, routing_id))
+        made.setsockopt(zmq.LINGER, 5000)  # what was said goes out though we have left
+        return made
+
+    def end(self) -> None:
+        """The honest trial ends as if nobody else were there."""
+        with self.go.open("a") as file:
+            file.write("end\n")
+        ended = self.head.end_of(1)
+        assert (ended.reason, ended.exit_code) == (wire.FINISHED, 0)
+        assert self.head.metrics(1) == self.said
+        assert self.head.finals(1) == [7.0]
+        self.head.end_of(2)
+
+    def refused(self, **least: int) -> dict[str, int]:
+        """The agent's counts, once they are at least these."""
+        reasons = {reason.replace("_", " "): many for reason, many in least.items()}
+
+        def counted() -> dict[str, int]:
+            beats = self.head.heartbeats
+            counts = beats[-1].refused if beats else {}
+            return counts if all(counts.get(r, 0) >= m for r, m in reasons.items()) else {}
+
+        found: dict[str, int] = self.head.until(counted, f"counts of {reasons}")
+        return found
+
+    def memory(self) -> int:
+        assert self.head.process is not None
+        return int(psutil.Process(self.head.process.pid).memory_info().rss)
+
+    def close(self) -> None:
+        self.context.destroy(linger=0)
+        self.head.close()
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("d")  # short, for the sockets in it
+
+
+@pytest.fixture
+def scene(folder: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
+    made = Scene(folder, **getattr(request, "param", {}))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def true_frame(draw: random.Random) -> bytes:
+    return wire.frame(
+        draw.choices(
+            (
+                wire.Attach(7),
+                wire.Heeding(),
+                wire.Metric("0.5"),
+                wire.Final('{"default":1}'),
+                wire.Published("ab", "bequeath", 7),
+                wire.Done((1, 1), 0),
+                wire.Bye(),
+            ),
+            k=draw.choice((1, 2, 5)),
+        )
+    )
+
+
+def test_a_hostile_trial_harms_itself_only(scene: Scene) -> None:
+    mine = scene.start()
+    before = scene.memory()
+    secret = mine.routing.partition(":")[2]
+    tried = 0
+    for seed in seeds(usual=60):
+        frames = Frames(seed, true_frame)
+        with (
+            scene.speaker(f"{mine.routing}:{seed:x}", mine) as own,
+            scene.speaker(f"t1.1:{secret}:{seed:x}", mine) as as_another,
+            scene.speaker(f"stranger:{seed}", mine) as stranger,
+        ):
+            for number in range(30):
+                tried += 1
+                own.send(frames.next())
+                as_another.send(wire.frame([wire.Final("666"), wire.Metric("666")]))
+                if number % 10 == 0:
+                    stranger.send(frames.next())
+                    own.send_multipart([b"two", b"frames"])
+            # Read to the end: what the agent has answered shows that it has heard it all.
+            own.send(wire.frame([wire.Bye()]))
+        scene.metric()
+        scene.head.listen(0.01)
+    for number, payload in enumerate(
+        (
+            wire.frame([wire.Metric("1" * 150_000)]),
+            wire.frame([wire.Metric("nan")]),
+            wire.frame([]),
+            bytes(8 << 20),  # cut off by ZeroMQ itself
+        )
+    ):
+        with scene.speaker(f"{mine.routing}:last{number}", mine) as own:
+            own.send(payload)
+    # Among the strangers is all that was said in another's name.
+    scene.refused(malformed=1, oversize=1, metric=1, stranger=tried, frames=1, closed=1)
+    scene.end()
+    assert scene.memory() - before < GROWTH_BYTES
+    assert len(scene.head.log()) < 20_000, "the log grows with what is refused"
+    for word in scene.head.words:  # whatever was taken from the hostile one can be held
+        if isinstance(word, wire.MetricRelayed | wire.FinalRelayed):
+            assert word.trial == 2 or word.value in {str(value) for value in (*scene.said, 7.0)}
+            msgspec.json.decode(word.value)
+
+
+def test_bytes_that_are_no_zeromq(scene: Scene) -> None:
+    mine = scene.start()
+    path = mine.address.removeprefix("ipc://")
+    draw = random.Random(1)
+    for _ in range(50):
+        with socket.socket(socket.AF_UNIX) as raw:
+            raw.connect(path)
+            greeting = b"\xff" + bytes(8) + b"\x7f\x03" + draw.randbytes(60)
+            raw.sendall(draw.choice((draw.randbytes(500), greeting, b"GET / HTTP/1.1\r\n\r\n")))
+        scene.metric()
+    scene.end()
+
+
+def test_a_flood_is_cut_off_and_the_others_are_heard(scene: Scene) -> None:
+    mine = scene.start()
+    before = scene.memory()
+    over = threading.Event()
+    frame = wire.frame([wire.Heeding()] * 1000)
+
+    def flood() -> None:
+        with scene.speaker(f"{mine.routing}:flood", mine) as rude:
+            rude.setsockopt(zmq.SNDTIMEO, 100)
+            rude.setsockopt(zmq.LINGER, 0)
+            while not over.is_set():  # never heeds a receipt
+                try:
+                    rude.send(frame)
+                except zmq.Again:
+                    pass
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    try:
+        counts = scene.refused(flood=1, closed=1)
+        assert counts["flood"] == 1
+        for _ in range(50):
+            scene.metric()
+        scene.end()  # while it goes on
+        assert scene.memory() - before < GROWTH_BYTES
+    finally:
+        over.set()
+        thread.join()
+
+
+FAST = """
+import trial_runtime
+for number in range(4000):
+    trial_runtime.report_intermediate(number)
+trial_runtime.report_final(1)
+"""
+
+
+@pytest.mark.parametrize("scene", [{"max_message_rate": 1000}], indirect=True)
+def test_a_fast_reporter_is_slowed_down_and_loses_nothing(scene: Scene) -> None:
+    scene.head.script(FAST, "honest.py")
+    ended = scene.head.run(3)
+    assert ended.reason == wire.FINISHED
+    assert scene.head.metrics(3) == list(range(4000))
+    # A second's worth at once, what may be under way, and the rest at 1,000 a second.
+    assert ended.wall_s > 1.0
+    assert not scene.head.heartbeats[-1].refused

@@ -1,0 +1,77 @@
+"""A state survives its way to bytes and back, also between versions."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from dispatcher.core import check
+from dispatcher.core import events as e
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import EndReason, State
+from dispatcher.core.settings import Settings
+from dispatcher.errors import ProtocolError
+from dispatcher.state_codec import decode_state, encode_state
+from dispatcher.store import SqliteJournal
+from tests.support.replaying import differences
+from tests.unit.store.life import Life
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    """Trials in many states: ended, running, held, blocked, queued, waiting to be retried."""
+    journal = SqliteJournal.open(tmp_path / "journal.sqlite")
+    life = Life(journal, slots=3, trial_retries=2)
+    life.say(e.WorkerJoined("local", 2))  # type: ignore[arg-type]
+    life.say(e.TunerHostReady())
+    life.whole(0)
+    life.propose(1)
+    life.say(e.WaitStarted(TrialId(2), 1, (TrialId(1),)))
+    life.propose(3)
+    life.say(e.AttemptStarted(TrialId(3), 1, 7), e.MetricReported(TrialId(3), 1, 5, "0.25"))
+    life.say(e.TrialSubmitted('{"x": 1}', "by/hand", "t/1"))
+    life.propose(4)
+    life.say(e.RemovalAnnounced((TrialId(0),)))
+    life.exit(1, 1, EndReason.FAILED)
+    journal.close()
+    return life.state
+
+
+def test_it_comes_back_as_it_was(state: State) -> None:
+    for found in (state.waits, state.backoff, state.held, state.removed_weights):
+        assert found, "the life has too little in it"
+    again = decode_state(encode_state(state))
+    assert differences(state, again) == []
+    assert isinstance(again.queued, deque)
+    assert again.trials[TrialId(3)].last_intermediate == "0.25"
+    check(again)
+
+
+def test_a_trial_that_is_over_takes_little(state: State) -> None:
+    written = msgspec.msgpack.decode(encode_state(state))["trials"]
+    over = next(one for one in written if one["id"] == 0)
+    assert len(msgspec.msgpack.encode(over)) < 500
+    assert "failures" not in over, "what has its default is left out"
+
+
+def test_bytes_of_an_older_version_read_the_defaults_of_what_they_lack(state: State) -> None:
+    written = msgspec.msgpack.decode(encode_state(state))
+    del written["trials"][0]["success"]
+    written.pop("results_seen")
+    again = decode_state(msgspec.msgpack.encode(written))
+    assert again.trials[TrialId(0)].success is False
+    assert again.results_seen == 0
+
+
+def test_the_smallest_state_comes_back() -> None:
+    state = State(Settings(1, 8))
+    assert decode_state(encode_state(state)) == state
+
+
+@pytest.mark.parametrize("junk", [b"", b"\x00", b"\x93\x01\x02\x03", b"\x81\xa8settings\xc0"])
+def test_what_is_no_state_is_refused(junk: bytes) -> None:
+    with pytest.raises(ProtocolError, match="malformed state"):
+        decode_state(junk)
