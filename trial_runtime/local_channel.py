@@ -1,12 +1,13 @@
 """Frames over a Unix socket: how a trial's process reaches its agent on the same host.
 
-A plain socket rather than ZeroMQ (docs/decisions/0010): importing pyzmq would cost every fresh
+A plain socket rather than ZeroMQ (docs/decisions/0015): importing pyzmq would cost every fresh
 trial more than all the rest of us, and its context two threads that each fork has to make anew.
 What was sent is with the kernel, so it reaches the agent even if we are killed next.
 """
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import time
@@ -19,6 +20,7 @@ SCHEME: Final = "unix:"
 LENGTH: Final = struct.Struct(">I")
 
 _CHUNK = 1 << 16
+_TIMEVAL = struct.Struct("@ll")
 
 
 class LocalChannel:
@@ -34,11 +36,12 @@ class LocalChannel:
     """
 
     def __init__(self, address: str, hello: str, *, patience_s: float) -> None:
-        self._patience_s = patience_s
         self._received = bytearray()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._socket.settimeout(patience_s)
+            # The kernel's own limit: Python's would poll before each call.
+            patience = _TIMEVAL.pack(int(patience_s), int(patience_s % 1 * 1e6))
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, patience)
             self._socket.connect(address.removeprefix(SCHEME))
             self.send(hello.encode())
         except BaseException:
@@ -51,7 +54,6 @@ class LocalChannel:
         Raises:
             OSError: the agent is gone, or took nothing in for ``patience_s``.
         """
-        self._socket.settimeout(self._patience_s)
         self._socket.sendall(LENGTH.pack(len(payload)) + payload)
 
     def receive(self, timeout_s: float | None) -> bytes | None:
@@ -60,17 +62,20 @@ class LocalChannel:
         Raises:
             OSError: the agent is gone.
         """
-        give_up = None if timeout_s is None else time.monotonic() + timeout_s
+        give_up = time.monotonic() + timeout_s if timeout_s else 0.0
+        flags = socket.MSG_DONTWAIT if timeout_s is not None else 0
         while True:
             frame = self._frame()
             if frame is not None:
                 return frame
-            left = None if give_up is None else max(0.0, give_up - time.monotonic())
-            self._socket.settimeout(left)
-            try:
-                chunk = self._socket.recv(_CHUNK)
-            except (BlockingIOError, TimeoutError):
+            if timeout_s and not self._readable(give_up - time.monotonic()):
                 return None
+            try:
+                chunk = self._socket.recv(_CHUNK, flags)
+            except BlockingIOError:
+                if not timeout_s:
+                    return None
+                continue
             if not chunk:
                 raise ConnectionResetError("the agent closed the connection")
             self._received += chunk
@@ -78,6 +83,11 @@ class LocalChannel:
     def close(self) -> None:
         """Hang up."""
         self._socket.close()
+
+    def _readable(self, timeout_s: float) -> bool:
+        poll = select.poll()  # not select: a trial may have thousands of descriptors
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(max(0.0, timeout_s * 1000)))
 
     def _frame(self) -> bytes | None:
         if len(self._received) < LENGTH.size:

@@ -88,7 +88,7 @@ class RetentionConfig(Section):
 
 
 class ChannelConfig(Section):
-    """How the head, the tuner host, the agent and the trials talk on ZeroMQ."""
+    """How the head, the tuner host and the agent talk on ZeroMQ."""
 
     transport: Annotated[
         Annotated[Literal["ipc", "tcp"], BeforeValidator(choice_reader("ipc", "tcp"))],

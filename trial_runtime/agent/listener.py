@@ -33,7 +33,7 @@ class FrameTooLong(Exception):
 class Peer:
     """One connection. ``owner`` is for whoever listens; None until it is set."""
 
-    __slots__ = ("_listener", "_received", "_unsent", "closed", "owner", "socket")
+    __slots__ = ("_deaf", "_listener", "_received", "_unsent", "closed", "owner", "socket")
 
     def __init__(self, listener: Listener, connection: socket.socket) -> None:
         self._listener = listener
@@ -42,10 +42,11 @@ class Peer:
         self.socket = connection
         self.owner: Any = None
         self.closed = False
+        self._deaf = False  # it has hung up; what it said before may not have been read yet
 
     def send(self, payload: bytes) -> bool:
         """Hand over a frame without waiting; false if the peer is gone or never reads."""
-        if self.closed:
+        if self.closed or self._deaf:
             return False
         frame = LENGTH.pack(len(payload)) + payload
         if not self._unsent:
@@ -54,7 +55,7 @@ class Peer:
             except BlockingIOError:
                 sent = 0
             except OSError:
-                self.close()
+                self._deaf = True
                 return False
             if sent == len(frame):
                 return True
@@ -79,8 +80,8 @@ class Peer:
         except BlockingIOError:
             return
         except OSError:
-            self.close()
-            return
+            self._deaf = True
+            sent = len(self._unsent)
         del self._unsent[:sent]
         if not self._unsent:
             self._listener._want_to_write(self, False)
