@@ -20,7 +20,7 @@ def test_no_request_and_no_attempt_and_what_runs_goes_on() -> None:
     assert report == a.ReportDisk(
         "/data/w",
         "no new trials: the disk of /data/w has 90 MB left and 500 MB are kept in reserve; "
-        "free space there, or lower diskReserve",
+        "free space there, and they start again",
     )
     scene.run(0)
     actions = scene.deliver(0)
