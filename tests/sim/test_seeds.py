@@ -60,7 +60,7 @@ def test_every_kind_of_accident_befalls_some_of_these_seeds() -> None:
         world = World(case_of(seed), MemoryJournal())
         world.run()
         told.update(text for _, _, text in world.notes)
-        told.update(order.__class__.__name__ for order in world.orders)
+        told.update(type(order).__name__ for _, _, order in world.orders)
     stories = "\n".join(told)
     for kind in (
         "crashes",  # the tuner host

@@ -173,7 +173,7 @@ class SimBackend(LocalBackend):
         """See the port; notes what the agent is ordered."""
         self._world.step(f"perform {type(action).__name__}")
         if isinstance(action, a.StartAttempt):
-            self._world.orders.append(action)
+            self._world.ordered(action)
         super().perform(action)
 
     def flush(self) -> None:

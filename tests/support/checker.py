@@ -15,10 +15,10 @@ from pathlib import Path
 from dispatcher import codec
 from dispatcher.ports import JournalRow
 from tests.support import promises
-from tests.support.promises import Call, Witnesses
+from tests.support.promises import Call, Ordered, Witnesses
 from tests.support.reading import Reading
 
-__all__ = ["Call", "Witnesses", "check_journal", "check_store", "read_store"]
+__all__ = ["Call", "Ordered", "Witnesses", "check_journal", "check_store", "read_store"]
 
 
 def check_journal(

@@ -24,6 +24,7 @@ class Disk:
         self._safe: dict[str, Any] = {}  # as of the last commit that was waited for
         self._sync()
         self.last = 0  # number of the newest row
+        self.before = 0  # that before the newest batch
         self.refuse_next: str | None = None  # "before" or "after" the commit itself
 
     def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
@@ -32,6 +33,7 @@ class Disk:
         refusal, self.refuse_next = self.refuse_next, None
         if refusal == "before":
             raise StoreError("the disk is full, so nothing more can be journalled: ENOSPC")
+        self.before = self.last
         number = self.last = self._journal.append(entries, touched, durable=durable)
         if durable:
             self._sync()
@@ -72,4 +74,4 @@ class Disk:
         """What was committed without waiting for the disk is gone."""
         if isinstance(self._journal, MemoryJournal):
             self._journal.restore(self._safe)
-            self.last = self._journal.last
+            self.last = self.before = self._journal.last

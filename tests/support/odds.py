@@ -27,6 +27,7 @@ class Odds:
     zombies: float = 0.0  # the head before goes on speaking with its agents
     disk_faults: int = 0  # a commit is refused; the head ends and is started again
     power_cuts: int = 0  # what was not waited for is gone
+    full_disks: int = 0  # for some seconds each
     clock_steps: int = 0  # the wall clock leaps by hours, either way
     removals: int = 0  # retention wants to delete weights
     user_acts: int = 3
@@ -62,6 +63,10 @@ def case_of(seed: int) -> Case:
         substitute_result=dice.choice((None, None, "0")),
         silent_is_failure=dice.random() < 0.2,
         trial_stop_grace_s=1.0,
+        retries=dice.choice(({}, {}, {"failed": 2, "lost": 1})),
+        losses_at_once=dice.random() < 0.5,
+        max_failed_in_a_row=dice.choice((0, 0, 4)),
+        quarantine_after=dice.choice((0, 2)),
     )
     workers = {"local": slots} if dice.random() < 0.5 else {"local": slots, "far": 2}
     return Case(seed, settings, _odds(dice), workers)
@@ -102,6 +107,7 @@ def _odds(dice: random.Random) -> Odds:
         zombies=dice.choice((0.0, 0.7)),
         disk_faults=some(2),
         power_cuts=some(1),
+        full_disks=some(2),
         clock_steps=some(2),
         removals=some(4),
         user_acts=some(6),

@@ -10,10 +10,11 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from dispatcher.control.messages import Request
 from dispatcher.core import actions as a
+from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
 from tests.support.reading import Attempt, Reading, TrialStory
 
@@ -23,6 +24,15 @@ Call = tuple[str, int, Any]
 
 #: Ends of attempts after which no trial is a success.
 BAD_ENDS = frozenset(EndReason) - {EndReason.FINISHED, EndReason.STOPPED_EARLY, EndReason.SHUTDOWN}
+
+
+class Ordered(NamedTuple):
+    """What left the head, and between which rows it was decided: after ``since``, not after
+    ``until``."""
+
+    since: int
+    until: int
+    order: a.StartAttempt | a.GrantRemoval
 
 
 @dataclass
@@ -36,7 +46,7 @@ class Witnesses:
     """
 
     calls: Sequence[Call] | None = None
-    orders: Sequence[a.StartAttempt | a.GrantRemoval] = ()
+    orders: Sequence[Ordered] = ()
     words: Sequence[Any] = ()
     metrics: set[tuple[int, int, int]] | None = None
     wishes: Sequence[Request] = field(default_factory=tuple)
@@ -304,7 +314,7 @@ def children_are_given_the_right_weights(
         elif trial.save is not None:
             owners[trial.save] = trial
     removed: set[int] = set()
-    for order in seen.orders:
+    for _, _, order in seen.orders:
         if isinstance(order, a.GrantRemoval):
             removed.update(order.trials)
             continue
@@ -318,6 +328,51 @@ def children_are_given_the_right_weights(
             yield f"{name} is told to find {order.restore_digest}, and {told} is right (promise 7)"
         if parent.number in removed:
             yield f"{name} is to start from {parent.number}, whose weights may go (promise 7)"
+
+
+# -- 8: bounds -----------------------------------------------------------------------------
+
+
+def nothing_starts_on_a_full_disk(
+    reading: Reading, seen: Witnesses, *, over: bool
+) -> Iterator[str]:
+    """Promise 8: while a disk is low no attempt is started, and none on a silent worker."""
+    known: set[tuple[int, int]] = set()
+    for since, until, order in seen.orders:
+        if not isinstance(order, a.StartAttempt) or (order.trial, order.attempt) in known:
+            continue
+        known.add((order.trial, order.attempt))
+        low, silent = _surroundings(reading, since)
+        changed = [told for row, told in reading.surroundings if since < row <= until]
+        name = f"{order.trial}.{order.attempt}"
+        if low and not any(isinstance(x, e.DiskRecovered | e.HeadStarted) for x in changed):
+            yield f"row {until}: {name} is started, and {sorted(low)} are full (promise 8)"
+        if order.worker in silent and not changed:
+            yield f"row {until}: {name} is given to {order.worker}, which is silent (promise 9)"
+
+
+def _surroundings(reading: Reading, row: int) -> tuple[set[str], set[str]]:
+    """Which disks were low and which workers silent then."""
+    low: set[str] = set()
+    silent: set[str] = set()
+    for at, told in reading.surroundings:
+        if at > row:
+            break
+        match told:
+            case e.HeadStarted():
+                low.clear()
+                silent.clear()
+            case e.DiskLow(place=place):
+                low.add(place)
+            case e.DiskRecovered(place=place):
+                low.discard(place)
+            case e.WorkerSuspect(worker=worker):
+                silent.add(worker)
+            case e.WorkerHeard(worker=w) | e.WorkerJoined(worker=w) | e.WorkerLost(worker=w):
+                silent.discard(w)
+            case _:
+                pass
+    return low, silent
 
 
 # -- 9: who misbehaves harms itself only ---------------------------------------------------
@@ -370,6 +425,7 @@ ALL: tuple[Promise, ...] = (
     granted_wishes_are_there,
     attempts_fit_the_slots,
     children_are_given_the_right_weights,
+    nothing_starts_on_a_full_disk,
     good_trials_are_told_as_good,
     nobody_is_tried_again_without_need,
 )

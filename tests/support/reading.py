@@ -14,6 +14,15 @@ from dispatcher.core.model import EndReason, Weights
 from dispatcher.core.settings import Settings
 from dispatcher.ports import JournalRow
 
+_SURROUNDINGS = (
+    e.HeadStarted,
+    e.DiskLow,
+    e.DiskRecovered,
+    e.WorkerJoined,
+    e.WorkerLost,
+    e.WorkerSuspect,
+    e.WorkerHeard,
+)
 _FROM_HOST = (e.Proposed, e.ResultDelivered, e.EndDelivered)
 
 
@@ -84,6 +93,7 @@ class Reading:
         self.holds: dict[int, set[tuple[int, int]]] = {}  # row of a hello → attempts that live on
         self.starts: list[tuple[int, int, int]] = []  # (row, trial, attempt) of AttemptStarted
         self.submitted: list[tuple[int, str | None]] = []  # by hand: (row, save path)
+        self.surroundings: list[tuple[int, e.Event]] = []  # disks and workers, as they were told
         self.last_row = 0
         self._host = False  # a tuner host is there; what is said between two is of no account
         for number, _, event in rows:
@@ -121,6 +131,8 @@ class Reading:
             self._host = False
         elif isinstance(event, _FROM_HOST) and not self._host:
             return
+        if isinstance(event, _SURROUNDINGS):
+            self.surroundings.append((row, event))
         match event:
             case e.ExperimentCreated(settings=settings) | e.SettingsUpdated(settings=settings):
                 self.settings.append((row, settings))

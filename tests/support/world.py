@@ -32,7 +32,7 @@ from dispatcher.history import replay
 from dispatcher.ports import Entry, Journal
 from dispatcher.restoring import RestoringTuner
 from tests.support.agents import Host, SimBackend
-from tests.support.checker import Witnesses, check_journal
+from tests.support.checker import Ordered, Witnesses, check_journal
 from tests.support.disk import Disk
 from tests.support.memory_journal import MemoryJournal
 from tests.support.odds import Case
@@ -85,7 +85,7 @@ class World:
         self.now = 1_000_000.0  # of a clock that nobody steps
         self.skew = 0.0  # of the wall's
         self.moved_at = self.now
-        self.orders: list[a.StartAttempt | a.GrantRemoval] = []
+        self.orders: list[Ordered] = []
         self.safe_words: list[Any] = []  # of agents, acknowledged
         self.safe_wishes: list[Request] = []  # of users, answered
         self.faults: list[str] = []
@@ -173,7 +173,11 @@ class World:
     def act(self, action: a.HeadAction) -> None:
         """What leaves the engine for the head."""
         if isinstance(action, a.GrantRemoval):
-            self.orders.append(action)
+            self.ordered(action)
+
+    def ordered(self, order: a.StartAttempt | a.GrantRemoval) -> None:
+        """Something leaves the head that the checker should know of."""
+        self.orders.append(Ordered(self.disk.before, self.disk.last, order))
 
     def stacks(self, stacks: dict[int, str]) -> None:
         """Nobody reads them here."""
@@ -199,6 +203,7 @@ class World:
             (odds.disk_faults, self._spoil),
             (odds.power_cuts, self._power),
             (odds.clock_steps, self._step_clock),
+            (odds.full_disks, self._fill),
             (odds.removals, self._remove),
             (odds.stops, self._stop),
         ]
@@ -236,6 +241,17 @@ class World:
     def _spoil(self) -> None:
         self.disk.refuse_next = self.rng.choice(("before", "after"))
         self.note(f"the disk refuses the next commit, {self.disk.refuse_next} it is there")
+
+    def _fill(self) -> None:
+        """A file system runs full, and somebody tidies up, perhaps under another head."""
+        assert self.engine is not None
+        self.engine.post(e.DiskLow("weights", 1 << 20, 1 << 30))
+
+        def tidy() -> None:
+            if self.engine is not None:
+                self.engine.post(e.DiskRecovered("weights", 1 << 31))
+
+        self.later(self.rng.uniform(1.0, 20.0), tidy)
 
     def _power(self) -> None:
         self.note("the power of the head's machine fails")
