@@ -12,7 +12,7 @@ TORCH_ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint bench docs simulate enable clean help
+.PHONY: demo test lint bench docs simulate mutations enable clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -52,8 +52,11 @@ bench: $(VENV)/.dev  ## the benchmarks, with peers in environments of their own
 docs: $(VENV)/.dev  ## regenerate the reference pages
 	$(BIN)/python docs/generate.py
 
-simulate: $(VENV)/.dev  ## more seeds of the simulation: make simulate SEEDS=10000 FIRST_SEED=0
-	SIM_SEEDS=$(or $(SEEDS),1000) SIM_FIRST_SEED=$(or $(FIRST_SEED),0) $(BIN)/python -m pytest -q tests/sim
+simulate: $(VENV)/.dev  ## more seeds of the simulation: make simulate SEEDS=10000 FIRST_SEED=0, or SEED=17
+	$(BIN)/python -m tests.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000) --first $(or $(FIRST_SEED),0)) $(SIM_ARGS)
+
+mutations: $(VENV)/.dev  ## plant each known fault in a copy and see that it is found: MUTATIONS="name …"
+	$(BIN)/python -m tests.mutations $(MUTATIONS)
 
 enable:  ## as root, once: install what the system tests need; no service is started
 	tests/system/enable.sh

@@ -336,7 +336,9 @@ class Head:
         allowed = [keys["tuner"].public, keys["agent"].public]
         port_file = self._folder.keys / "port"  # agents of the head before look for us there
         port = channel.port or (int(port_file.read_text()) if port_file.exists() else 0)
-        address = router.bind_tcp(channel.host, port, keys["head"], allowed)
+        # A head that hangs, and was taken over, keeps the port: agents read the new one.
+        any_port = not channel.port
+        address = router.bind_tcp(channel.host, port, keys["head"], allowed, or_any=any_port)
         port_file.write_text(address.rpartition(":")[2])
         return {
             name: Endpoint(

@@ -14,6 +14,9 @@ import structlog
 LOG_BYTES = 10 << 20
 LOGS_KEPT = 3
 
+#: Characters of one text in a line; what a tuner has to say may be longer.
+LINE_CHARACTERS = 16_384
+
 
 @contextmanager
 def head_log(path: Path, level: str) -> Iterator[structlog.typing.FilteringBoundLogger]:
@@ -31,6 +34,7 @@ def head_log(path: Path, level: str) -> Iterator[structlog.typing.FilteringBound
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            _bounded,
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(numeric),
@@ -39,3 +43,13 @@ def head_log(path: Path, level: str) -> Iterator[structlog.typing.FilteringBound
         yield wrapped
     finally:
         handler.close()
+
+
+def _bounded(
+    _logger: object, _method: str, line: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    for name, text in line.items():
+        if isinstance(text, str) and len(text) > LINE_CHARACTERS:
+            more = len(text) - LINE_CHARACTERS
+            line[name] = f"{text[:LINE_CHARACTERS]}… {more} characters more"
+    return line

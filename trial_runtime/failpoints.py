@@ -36,6 +36,7 @@ NAMES: Final[dict[str, str]] = {
     "create.journal.made": "the journal is there and has no row",
     "create.experiment.journalled": "all is there; whoever asked for it was not told",
     # A head that begins.
+    "leadership.lock.replaced": "the head before has lost its lock; nobody says that we lead",
     "leadership.lock.taken": "the lock is held; the newest epoch is still that of the head before",
     "leadership.draft.synced": "the new epoch is on disk, not under its name",
     "leadership.written": "the new epoch is on disk; the journal knows nothing of it",

@@ -35,3 +35,22 @@ class Waiting(Counting):
         if parameter_id >= self.parents:
             self.wait_for(parameter_id % self.parents)
         return {"x": parameter_id}
+
+
+class Remembering(Counting):
+    """Keeps the sum of all results, and a state of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.told = 0
+        self.sum = 0.0
+
+    def receive_trial_result(self, parameter_id, parameters, value):
+        self.told += 1
+        self.sum += value
+
+    def state(self):
+        return {"told": self.told, "sum": self.sum}
+
+    def restore(self, state):
+        self.told, self.sum = state["told"], state["sum"]

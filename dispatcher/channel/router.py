@@ -125,8 +125,17 @@ class Router:
         path.chmod(0o600)
         return address
 
-    def bind_tcp(self, host: str, port: int, keys: CurveKeys, allowed: list[str]) -> str:
+    def bind_tcp(
+        self, host: str, port: int, keys: CurveKeys, allowed: list[str], *, or_any: bool = False
+    ) -> str:
         """Listen on TCP as a CURVE server that admits the ``allowed`` public keys only.
+
+        Args:
+            host: the address to listen on.
+            port: 0 for any that is free.
+            keys: the server's.
+            allowed: public keys of clients.
+            or_any: take another port if this one is in use.
 
         Raises:
             PermanentBackendError: the port is in use, or the address is not of this machine.
@@ -139,8 +148,12 @@ class Router:
         router.setsockopt(zmq.CURVE_SERVER, 1)
         router.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
         if port:
-            self._bind(router, f"tcp://{host}:{port}")
-            return f"tcp://{host}:{port}"
+            try:
+                self._bind(router, f"tcp://{host}:{port}")
+                return f"tcp://{host}:{port}"
+            except PermanentBackendError:
+                if not or_any:
+                    raise
         return f"tcp://{host}:{router.bind_to_random_port(f'tcp://{host}')}"
 
     def _new_socket(self) -> zmq.Socket[bytes]:

@@ -26,5 +26,8 @@ ROOT: Table = {
     "validate": Entry("validate:validate", "Check an experiment file; start nothing.", _SETUP),
     "config": Entry("config:CONFIG", "Print the schema or reference of experiment files.", _SETUP),
     "doctor": Entry("doctor:doctor", "Check this machine for what bequeath needs.", _SETUP),
+    "systemd-unit": Entry(
+        "systemd_unit:systemd_unit", "Print a systemd unit that leads an experiment.", _SETUP
+    ),
     "completion": Entry("completion:completion", "Print a shell's completion script.", _SETUP),
 }

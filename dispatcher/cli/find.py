@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,6 +144,8 @@ def completions(incomplete: str) -> list[str]:
 
 def _named(word: str, base: Path | None) -> Path:
     """In the first folder that knows the word; several that do not tell us why, the last does."""
+    if os.sep in word:  # a folder means itself, whether or not we know of any other
+        return queries.find_experiment(word, base)
     bases = _bases(base)
     error: BequeathError | None = None
     for folder in bases:

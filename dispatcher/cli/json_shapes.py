@@ -62,6 +62,7 @@ SHAPES: dict[str, str] = {
     "weights gc": "`{experiment, done, weights, files, bytes, shared, kept}`.",
     "validate": "`{valid, file, experiment}`, or with errors `{valid, file, errors}`, each of "
     "which holds where, message, hint.",
+    "systemd-unit": "`{name, unit}`: what the file should be called, and its text.",
     "doctor": "`{ok, findings}`; a finding holds topic, level (`ok`, `note`, `problem`), text, "
     "hint.",
 }

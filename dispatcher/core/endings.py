@@ -35,18 +35,21 @@ _FAILURES: dict[EndReason, tuple[Outcome, FailReason]] = {
 }
 
 
+_COME_IN = Verdict()  # one for all: records of ended trials are kept for ever
+
+
 def conclude(trial: Trial, reason: EndReason, settings: Settings) -> Ending:
     """What a trial's end means, once its last attempt is over and will not be retried."""
     promised = trial.save_path is not None
     committed = trial.weights is not None
-    own = Verdict() if trial.self_published else None  # complete weights survive a bad end
+    own = _COME_IN if trial.self_published else None  # complete weights survive a bad end
 
     if reason is EndReason.FINISHED and trial.final is not None:
-        verdict = Verdict() if committed or not promised else _no(FailReason.WEIGHTS_MISSING)
+        verdict = _COME_IN if committed or not promised else _no(FailReason.WEIGHTS_MISSING)
         return Ending(Outcome.SUCCEEDED, trial.final, True, verdict)
 
     if reason is EndReason.FINISHED and not settings.silent_is_failure:
-        verdict = Verdict() if committed or not promised else _no(FailReason.WEIGHTS_MISSING)
+        verdict = _COME_IN if committed or not promised else _no(FailReason.WEIGHTS_MISSING)
         return Ending(Outcome.SUCCEEDED, settings.substitute_result, True, verdict)
 
     outcome, fail = _FAILURES[reason]

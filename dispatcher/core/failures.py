@@ -12,6 +12,9 @@ from dispatcher.core.settings import CAUSE_CHARS, CAUSES_KEPT
 #: Under which causes beyond ``CAUSES_KEPT`` are counted.
 _OTHER = "other causes"
 
+#: How Python begins a traceback.
+_TRACEBACK = "Traceback (most recent call last)"
+
 
 def take_note(
     state: State, trial: Trial, ending: Ending, reason: EndReason, said: AttemptEnded | None
@@ -68,25 +71,32 @@ def common_cause(state: State) -> str:
 
 
 def cause_of(reason: EndReason, said: AttemptEnded | None) -> tuple[str, str]:
-    """The kind of an attempt's end, and the end in one line: the reason, the code, the last
-    line of its errors. Numbers, addresses and paths differ among ends of one kind."""
+    """The kind of an attempt's end, and the end in one line: the reason, the code, the line of
+    its errors that tells most. Numbers, addresses and paths differ among ends of one kind."""
     words = "ended without a result" if reason is EndReason.FINISHED else reason.value
     if said is None:
         return words, words
-    if said.signal is not None:
+    if reason is EndReason.SIGNALLED:
         words += f" (signal {said.signal})"
-    elif said.exit_code:
+    elif reason is EndReason.FAILED and said.exit_code:
         words += f" (exit code {said.exit_code})"
-    line = last_line(said.text)
-    if not line:
+    line = telling_line(said.text)
+    if not line or reason is EndReason.TIMED_OUT:  # what it said last is no reason for that
         return words, words
     bare = ["#" if any(map(str.isdigit, word)) else word for word in line.split()]
     return f"{words}: {' '.join(bare)}", f"{words}: {line}"
 
 
-def last_line(text: str) -> str:
-    """The last line that says something, bounded, without what a terminal would obey."""
-    for line in reversed(text.splitlines()):
+def telling_line(text: str) -> str:
+    """The exception of the last traceback, or else the last line that says something; bounded,
+    without what a terminal would obey."""
+    lines = text.splitlines()
+    at = max((n for n, line in enumerate(lines) if line.startswith(_TRACEBACK)), default=None)
+    if at is not None:
+        # Frames are indented; a message of several lines, hints and notes come after the first.
+        below = [line for line in lines[at + 1 :] if line[:1].strip()]
+        lines = below[:1] or lines
+    for line in reversed(lines):
         plain = "".join(c if c.isprintable() else " " for c in line).strip()
         if plain:
             cut = len(plain) > CAUSE_CHARS

@@ -17,6 +17,7 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
     trial.verdict = verdict
     move(state, trial, TrialState.ENDED)
     trial.parameters = ""
+    trial.asked_after = 0
     trial.final = trial.last_intermediate = trial.restore_path = None
     trial.retried = None
     for waiter_id, wait, answer in waits.released_by(state, trial.id):

@@ -31,7 +31,7 @@ def low_disk_text(place: str, low: LowDisk) -> str:
     """What is full, and how much has to go."""
     return (
         f"no new trials: the disk of {place} has {_mb(low.free_bytes)} left and "
-        f"{_mb(low.needed_bytes)} are kept in reserve; free space there, or lower diskReserve"
+        f"{_mb(low.needed_bytes)} are kept in reserve; free space there, and they start again"
     )
 
 

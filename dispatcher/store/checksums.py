@@ -19,3 +19,17 @@ def crc_of(number: int, at: float, *contents: bytes) -> int:
     for content in contents:
         crc = crc32(content, crc)
     return crc
+
+
+def fits(crc: int | None, number: int, at: float, *contents: str | bytes) -> bool:
+    """Whether a row is what was written; rows of schema 0001 have no checksum, and do.
+
+    Takes what a damaged row may hold in place of a number or a text.
+    """
+    if crc is None:
+        return all(isinstance(each, str | bytes) for each in contents)
+    try:
+        raw = (each.encode() if isinstance(each, str) else each for each in contents)
+        return crc == crc_of(number, at, *raw)
+    except (TypeError, struct.error):
+        return False

@@ -24,7 +24,7 @@ import msgspec
 from dispatcher import state_codec
 from dispatcher.core.model import State, TrialState
 from dispatcher.ports import Base
-from dispatcher.store.checksums import crc_of
+from dispatcher.store.checksums import crc_of, fits
 from dispatcher.store.faults import DamagedStore
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.schema import attempts, trials
@@ -45,7 +45,7 @@ _TRIAL: Final = f"SELECT {_TRIAL_COLUMNS} FROM trials WHERE id = ?"  # noqa: S60
 _ATTEMPTS: Final = f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE trial = ? ORDER BY attempt"  # noqa: S608
 
 _UNFOLDED: Final = """
-    SELECT id FROM trials WHERE state = 'ended' AND id > ?
+    SELECT id FROM trials WHERE state = 'ended' AND id > ? AND id <= ?
         AND id NOT IN (SELECT trial FROM folded) ORDER BY id LIMIT ?
 """
 _FOLD: Final = "INSERT OR REPLACE INTO folded (trial, digest) VALUES (?, ?)"
@@ -69,6 +69,7 @@ class Compaction:
         self._rows_between = rows_between
         self._number = self.base_number()
         self._folded = -1  # trials up to here have their digests
+        self._newest = self._newest_trial()
         self._cursor = 1  # rows up to here are gone, or stay
         self._tidy = self._number == 0
 
@@ -101,7 +102,7 @@ class Compaction:
         if not rows:
             return None
         number, at, state, seeds, crc = rows[0]
-        if crc != crc_of(number, at, state, seeds):
+        if not fits(crc, number, at, state, seeds):
             raise self._damaged(f"the state kept as of row {number} does not fit its checksum")
         return number, state, seeds
 
@@ -115,7 +116,7 @@ class Compaction:
         calls: list[list[Any]] = []
         rows = self._journal.query("SELECT n, calls, crc FROM past_calls ORDER BY n")
         for number, packed, crc in rows:
-            if crc != crc_of(number, 0.0, packed):
+            if not fits(crc, number, 0.0, packed):
                 raise self._damaged(f"the tuner's calls up to row {number} do not fit a checksum")
             calls.extend(msgspec.msgpack.decode(zlib.decompress(packed)))
         return calls
@@ -170,6 +171,11 @@ class Compaction:
             failpoint("compact.base.written")
         failpoint("compact.base.committed")
         self._number, self._folded, self._cursor, self._tidy = row, -1, 1, False
+        self._newest = self._newest_trial()
+
+    def _newest_trial(self) -> int:
+        """Those that come later are not in the base; to digest them, too, would be endless."""
+        return int(self._journal.query("SELECT coalesce(max(id), -1) FROM trials")[0][0])
 
     # -- what goes -------------------------------------------------------------------------
 
@@ -177,8 +183,9 @@ class Compaction:
         """See the port."""
         if self._tidy:
             return False
+        span = (self._folded, self._newest, SLICE_TRIALS)
         with self._journal.transaction(durable=False) as raw:
-            new = [int(one[0]) for one in raw.execute(_UNFOLDED, (self._folded, SLICE_TRIALS))]
+            new = [int(one[0]) for one in raw.execute(_UNFOLDED, span)]
             if new:
                 raw.executemany(_FOLD, self._digests(new))
                 self._folded = new[-1]

@@ -15,7 +15,7 @@ from sqlalchemy.pool import NullPool
 _BUSY_TIMEOUT_S: Final = 10.0
 
 # The pages a connection may keep (KiB): enough for the tips of the trees, and flat.
-_CACHE_KIB: Final = 4096
+_CACHE_KIB: Final = 1024
 
 # After a checkpoint the log is cut back to this size, so that one long reader does not
 # leave a large file behind (bytes).

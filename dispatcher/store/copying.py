@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dispatcher.errors import StoreError
-from dispatcher.store.faults import store_error
+from dispatcher.store.faults import UNREADABLE, store_error
 
 #: Facts of the place and the head, not of the experiment: a copy begins without them.
 _OF_THE_PLACE = ("sockets",)
@@ -43,7 +43,7 @@ def copy_store(source: Path, target: Path) -> None:
             reader.backup(writer)
             writer.executemany("DELETE FROM meta WHERE key = ?", [(k,) for k in _OF_THE_PLACE])
             writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise store_error(error, str(source)) from error
 
 
@@ -72,7 +72,7 @@ def note_removed(store: Path, gone: Iterable[Committed]) -> None:
                 "(path, trial, intended_at, removed_at, nbytes) VALUES (?, ?, ?, ?, ?)",
                 rows,
             )
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise store_error(error, str(store)) from error
 
 
@@ -80,5 +80,5 @@ def _ask(store: Path, statement: str) -> list[tuple[int, str, int]]:
     try:
         with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as reader:
             return reader.execute(statement).fetchall()
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise store_error(error, str(store)) from error

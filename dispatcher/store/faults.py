@@ -53,12 +53,20 @@ _MEANINGS[sqlite3.SQLITE_PERM] = _MEANINGS[sqlite3.SQLITE_READONLY]
 _MEANINGS[sqlite3.SQLITE_AUTH] = _MEANINGS[sqlite3.SQLITE_READONLY]
 
 
+#: What reading a store raises: SQLite's own errors, and texts that are none any more, which
+#: Python finds while it looks at a schema or a value.
+UNREADABLE: Final = (sqlite3.Error, UnicodeDecodeError)
+
+
 class DamagedStore(StoreError):
     """Raised when what is read from the store cannot have been written by bequeath."""
 
 
-def store_error(error: sqlite3.Error, where: str) -> StoreError:
-    """The error to raise in place of SQLite's own."""
+def store_error(error: sqlite3.Error | UnicodeDecodeError, where: str) -> StoreError:
+    """The error to raise in place of SQLite's own, or of another among :data:`UNREADABLE`."""
+    if isinstance(error, UnicodeDecodeError):
+        text, hint = _MEANINGS[sqlite3.SQLITE_CORRUPT]
+        return DamagedStore(f"{text}: {error}", hint=hint, where=where)
     code = getattr(error, "sqlite_errorcode", None)
     name = getattr(error, "sqlite_errorname", "")
     primary = code & _PRIMARY if isinstance(code, int) else None

@@ -26,9 +26,9 @@ from dispatcher.core.model import EndReason, Trial
 from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import Entry, JournalRow, Snapshot
 from dispatcher.store import statements
-from dispatcher.store.checksums import crc_of
+from dispatcher.store.checksums import crc_of, fits
 from dispatcher.store.connection import connect_writer, raw_of
-from dispatcher.store.faults import DamagedStore, Superseded, store_error
+from dispatcher.store.faults import UNREADABLE, DamagedStore, Superseded, store_error
 from dispatcher.store.filesystem import refuse_network_filesystem
 from dispatcher.store.migrate import bring_up_to_date
 from dispatcher.store.trial_rows import Row, write_rows
@@ -40,7 +40,7 @@ SNAPSHOTS_KEPT: Final = 2
 _JUDGED_EARLY: Final = EndReason.STOPPED_EARLY
 
 _LAST_INTERMEDIATE: Final = """
-    SELECT value FROM metrics WHERE trial = ? AND attempt = ? AND counted AND NOT final
+    SELECT value, number FROM metrics WHERE trial = ? AND attempt = ? AND counted AND NOT final
     ORDER BY seq DESC LIMIT 1
 """
 
@@ -107,7 +107,7 @@ class SqliteJournal:
         refuse_network_filesystem(path.parent, allow=allow_network)
         try:
             connection = connect_writer(path)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise store_error(error, str(path)) from error
         try:
             bring_up_to_date(connection, path)
@@ -115,7 +115,7 @@ class SqliteJournal:
             if epoch is not None:
                 journal.set_meta("epoch", str(epoch))
             return journal
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             connection.close()
             raise store_error(error, str(path)) from error
         except BaseException:
@@ -182,13 +182,13 @@ class SqliteJournal:
             cursor.arraysize = _ROWS_AT_ONCE
             while batch := cursor.fetchmany():
                 for number, at, kind, payload, crc in batch:
-                    if crc is not None and crc != crc_of(number, at, kind.encode(), payload):
+                    if not fits(crc, number, at, kind, payload):
                         raise ProtocolError("its checksum does not fit")
                     event = codec.decode(kind, payload)
                     if isinstance(event, AttemptEnded) and event.reason is _JUDGED_EARLY:
                         yield from self._last_intermediate(number, at, event)
                     yield JournalRow(number, at, event)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise store_error(error, str(self._path)) from error
         except ProtocolError as error:
             raise DamagedStore(
@@ -200,6 +200,8 @@ class SqliteJournal:
     def _last_intermediate(self, number: int, at: float, end: AttemptEnded) -> Iterator[JournalRow]:
         row = self._raw.execute(_LAST_INTERMEDIATE, (end.trial, end.attempt)).fetchone()
         if row is not None:
+            if number_of(row[0]) != row[1]:
+                raise ProtocolError("the metric by which its attempt was judged has changed")
             yield JournalRow(
                 number, at, MetricReported(end.trial, end.attempt, _BEYOND_ALL, row[0])
             )
@@ -237,7 +239,7 @@ class SqliteJournal:
             "WHERE n >= (SELECT coalesce(max(n), 0) FROM bases) ORDER BY n DESC"
         )
         for number, state, crc in rows:
-            if crc is None or crc == crc_of(number, 0.0, state.encode()):
+            if fits(crc, number, 0.0, state):
                 return Snapshot(number, state)
         if rows:
             raise DamagedStore(
@@ -274,7 +276,7 @@ class SqliteJournal:
         """All rows of a small answer. Raises ``StoreError``."""
         try:
             return self._raw.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise store_error(error, str(self._path)) from error
 
     def close(self) -> None:
@@ -302,7 +304,7 @@ class SqliteJournal:
             self._begin()
             yield self._raw
             self._raw.execute("COMMIT")
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise self._given_up(error) from error
         except BaseException:
             if self._raw.in_transaction:
@@ -331,7 +333,7 @@ class SqliteJournal:
             self._raw.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._durable = durable
 
-    def _given_up(self, error: sqlite3.Error) -> StoreError:
+    def _given_up(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         """Take the transaction back and say what happened. Nothing of it is on disk."""
         try:
             if self._raw.in_transaction:

@@ -52,6 +52,12 @@ def bring_up_to_date(
             hint="upgrade bequeath, or go on with the version that made this experiment",
             where=str(path),
         )
+    if version is not None and not any(migrations.glob(f"versions/v{version}_*.py")):
+        raise DamagedStore(
+            f"the store says that it has schema {version!r}, which there never was",
+            hint="it was damaged: restore it from a copy",
+            where=str(path),
+        )
     backup = None if version is None else _back_up(raw, path, version)
     connection.exec_driver_sql("BEGIN IMMEDIATE")
     try:

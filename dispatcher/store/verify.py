@@ -25,13 +25,14 @@ from dispatcher.core.model import State, TrialState
 from dispatcher.errors import BequeathError, StoreError
 from dispatcher.ports import Entry
 from dispatcher.state_codec import decode_state
-from dispatcher.store.checksums import crc_of
+from dispatcher.store.checksums import fits
 from dispatcher.store.compaction import Compaction, Seeds, digest_of, seeds_of
-from dispatcher.store.faults import store_error
+from dispatcher.store.faults import UNREADABLE, store_error
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.schema import attempts, metadata, trials
 from dispatcher.store.statements import compiled
 from dispatcher.store.trial_rows import write_rows
+from dispatcher.store.values import number_of
 
 #: When a batch takes a trial through several states at once, life sees the last of them and a
 #: replay sees each: the moment of a trial's birth may then differ by that batch's length.
@@ -93,11 +94,11 @@ def verify(path: Path) -> Verification:
         try:
             for table in (trials, attempts):
                 differences.extend(_compare(journal.raw, model, table))
-        except sqlite3.DatabaseError as error:
+        except UNREADABLE as error:
             damage = damage or [str(error)]
         (count,) = model.execute("SELECT count(*) FROM trials").fetchone()
         model.close()
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise store_error(error, str(path)) from error
     finally:
         journal.close()
@@ -132,7 +133,7 @@ def rebuild(path: Path) -> int:
         (count,) = raw.execute("SELECT count(*) FROM trials").fetchone()
         model.close()
         return int(count)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise store_error(error, str(path)) from error
     finally:
         journal.close()
@@ -140,7 +141,7 @@ def rebuild(path: Path) -> int:
 
 def _damage(journal: SqliteJournal) -> list[str]:
     """What SQLite finds wrong with the file, which may be too damaged for it to finish; and
-    tuner states that do not fit their checksums."""
+    tuner states and metrics that are not what was written."""
     found: list[str] = []
     try:
         found.extend(text for (text,) in journal.raw.execute("PRAGMA integrity_check(20)"))
@@ -148,11 +149,28 @@ def _damage(journal: SqliteJournal) -> list[str]:
         found.extend(
             f"the tuner's state as of row {number} does not fit its checksum"
             for number, state, crc in states
-            if crc != crc_of(number, 0.0, state.encode())
+            if not fits(crc, number, 0.0, state)
         )
-    except sqlite3.DatabaseError as error:
+        metrics = journal.raw.execute("SELECT trial, attempt, seq, value, number FROM metrics")
+        found.extend(
+            f"metric {seq} of trial {trial}, attempt {attempt}, has changed"
+            for trial, attempt, seq, value, number in metrics
+            if not _is_worth(value, number)
+        )
+        for table in metadata.sorted_tables:  # texts that are none any more are found by reading
+            for _row in journal.raw.execute(f"SELECT * FROM {table.name}"):  # noqa: S608 - our names
+                pass
+    except UNREADABLE as error:
         found.append(str(error))
     return [text for text in found if text != "ok"]
+
+
+def _is_worth(value: object, number: object) -> bool:
+    """Whether a metric and what it is worth still fit: each is the other's checksum."""
+    try:
+        return isinstance(value, str) and number_of(value) == number
+    except ValueError:
+        return False
 
 
 class Replayed(NamedTuple):
@@ -260,6 +278,10 @@ def _compare(
     columns = [description[0] for description in made.description]
     ours, theirs = stored.fetchone(), made.fetchone()
     while ours is not None or theirs is not None:
+        if ours is not None and not all(isinstance(part, int) for part in ours[:keys]):
+            yield Difference(table.name, ours[:keys], "", ours, None)  # a number no more
+            ours = stored.fetchone()
+            continue
         key = min(row[:keys] for row in (ours, theirs) if row is not None)
         has_ours = ours is not None and ours[:keys] == key
         has_theirs = theirs is not None and theirs[:keys] == key

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from sqlalchemy import Connection
 
 from dispatcher import codec
 from dispatcher.store.connection import connect_writer, raw_of
-from dispatcher.store.faults import store_error
+from dispatcher.store.faults import UNREADABLE, store_error
 from dispatcher.store.migrate import bring_up_to_date
 from trial_runtime.failpoints import failpoint
 
@@ -68,11 +67,11 @@ class SqliteWeightsLedger:
         """Open the ledger in an existing store. Raises ``StoreError``."""
         try:
             connection = connect_writer(path)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise store_error(error, str(path)) from error
         try:
             bring_up_to_date(connection, path)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             connection.close()
             raise store_error(error, str(path)) from error
         except BaseException:
@@ -154,7 +153,7 @@ class SqliteWeightsLedger:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             if self._raw.in_transaction:
                 self._raw.execute("ROLLBACK")
             raise store_error(error, str(self._path)) from error

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
@@ -26,6 +25,7 @@ from dispatcher.tuner_host.messages import (
     decode_from_host,
     encode,
 )
+from dispatcher.tuner_host.output import LOG_BYTES, Output
 from trial_runtime.failpoints import failpoint
 
 #: As in ending.py, which only the child imports.
@@ -34,10 +34,6 @@ EXIT_BROKEN = 66
 #: How much of the process's last words a report of its end holds.
 LAST_LINES = 20
 LAST_BYTES = 8_192
-
-#: A tuner's log beyond this size is begun anew; so much of its end is kept beside it.
-MAX_LOG_BYTES = 64 << 20
-KEPT_LOG_BYTES = 4 << 20
 
 #: What is left of a deadline for killing and reaping.
 _TOLD_SHARE = 0.8
@@ -67,7 +63,7 @@ class TunerHostDriver:
         self._folder = folder
         self._on_note = on_note
         self._log_path = folder / "logs" / "tuner.log"
-        self._log_start = 0
+        self._output: Output | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._leash = -1
         self._gathered: list[object] = []
@@ -123,7 +119,6 @@ class TunerHostDriver:
         if process is None or self._lost:
             return []
         if process.poll() is None:
-            self._bound_log()
             return []
         self._kill_group(process)  # what the tuner started and left behind
         if process.returncode == EXIT_BROKEN:
@@ -149,6 +144,11 @@ class TunerHostDriver:
         """The process's id, None before the first start."""
         return self._process.pid if self._process is not None else None
 
+    def settle_log(self) -> None:
+        """Wait, not for long, until what the tuner printed so far is in its log."""
+        if self._output is not None:
+            self._output.settle()
+
     # ---- the process ---------------------------------------------------------------------
 
     @property
@@ -173,19 +173,14 @@ class TunerHostDriver:
         )
         path = self._folder / "tuner_host.json"
         config_file.write(config, path)
+        self._output = Output(self._log_path, max_bytes=LOG_BYTES)
         try:
-            with self._open_log() as log:
-                self._process = _spawn(path, log, ours)
+            self._process = _spawn(path, self._output.write_end, ours)
         finally:
             os.close(ours)
+            self._output.begin()
         failpoint("launch.tuner.spawned")
         self._heard = self._lost = False
-
-    def _open_log(self) -> IO[bytes]:
-        self._log_path.parent.mkdir(parents=True, exist_ok=True)
-        log = self._log_path.open("ab")
-        self._log_start = log.tell()
-        return log
 
     def _end_process(self, process: subprocess.Popen[bytes]) -> None:
         """Kill what is left of it and of the processes it started, and reap it."""
@@ -194,6 +189,8 @@ class TunerHostDriver:
         if self._leash >= 0:
             os.close(self._leash)
             self._leash = -1
+        if self._output is not None:
+            self._output.finish()
 
     def _kill_group(self, process: subprocess.Popen[bytes]) -> None:
         try:
@@ -202,18 +199,6 @@ class TunerHostDriver:
             pass  # all gone
         except PermissionError:
             process.kill()  # macOS: a group of zombies
-
-    def _bound_log(self) -> None:
-        """Keep the end of a log that has grown too large, and begin anew. The process appends
-        to the file that it holds, so that it cannot be renamed away from it."""
-        if self._log_path.stat().st_size <= MAX_LOG_BYTES:
-            return
-        kept = self._log_path.with_name("tuner.log.1")
-        with self._log_path.open("rb") as log:
-            log.seek(-KEPT_LOG_BYTES, os.SEEK_END)
-            kept.write_bytes(log.read(KEPT_LOG_BYTES))
-        os.truncate(self._log_path, 0)
-        self._log_start = 0
 
     # ---- its end -------------------------------------------------------------------------
 
@@ -236,14 +221,13 @@ class TunerHostDriver:
         return f"the tuner host {how}{told}"
 
     def _last_words(self) -> str:
-        with self._log_path.open("rb") as log:
-            size = log.seek(0, os.SEEK_END)
-            log.seek(max(self._log_start, size - LAST_BYTES))
-            lines = log.read().decode(errors="replace").splitlines()
-        return "\n".join(lines[-LAST_LINES:])
+        if self._output is None:
+            return ""
+        self._output.finish()
+        return self._output.last_words(LAST_LINES, LAST_BYTES)
 
 
-def _spawn(config: Path, log: IO[bytes], pipe: int) -> subprocess.Popen[bytes]:
+def _spawn(config: Path, log: int, pipe: int) -> subprocess.Popen[bytes]:
     """Start the process from our own folder, where ``dispatcher`` is found whether or not it
     is installed; it moves to the author's afterwards."""
     return subprocess.Popen(

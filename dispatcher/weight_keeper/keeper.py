@@ -266,10 +266,15 @@ class WeightKeeper:
         return len(pending)
 
     def _delete(self, removal: Removal, paths: Iterable[str]) -> None:
+        from trial_runtime.errors import WeightsError
         from trial_runtime.weights.usage import remove
 
         try:
             remove(str(self._root), removal)
+        except WeightsError as error:
+            raise PermanentBackendError(
+                f"weights were not removed: {error.message}", hint=error.hint, where=error.where
+            ) from error
         except OSError as error:
             raise PassingBackendError(
                 f"weights could not be removed: {error.strerror or error}",

@@ -14,8 +14,12 @@ import numpy as np
 
 WIDTHS = (2, 4, 8, 16)
 KERNELS = (1, 3, 5)
-MOST_BLOCKS = 8
+MOST_BLOCKS = 12
 RATES = (0.003, 0.3)
+RATE_STEP = 0.4  # standard deviation of a mutation of the rate, in its logarithm
+
+# What grows keeps all that was inherited; what shrinks loses a part of it.
+LIKELY = {"wider": 3, "narrower": 0.5, "larger": 2, "smaller": 0.5, "insert": 3, "remove": 0.5}
 
 Architecture = dict[str, Any]
 
@@ -29,31 +33,44 @@ def draw(rng: np.random.Generator, most_blocks: int = MOST_BLOCKS) -> Architectu
 
 
 def mutate(parent: Architecture, rng: np.random.Generator) -> Architecture:
-    """Returns a copy with one thing changed: the rate, a width, a kernel, or the depth."""
+    """Returns a copy with one change of shape, mostly growth, and a rate that moved a little."""
     child = {"rate": parent["rate"], "blocks": [dict(block) for block in parent["blocks"]]}
+    moved = parent["rate"] * math.exp(rng.normal(0, RATE_STEP))
+    child["rate"] = min(max(moved, RATES[0]), RATES[1])
     blocks = child["blocks"]
-    steps = ["rate", "rate", "width", "width", "kernel"]
-    if len(blocks) < MOST_BLOCKS:
-        steps += ["insert", "insert"]
-    if len(blocks) > 1:
-        steps.append("remove")
-    at = int(rng.integers(len(blocks)))
-    match steps[int(rng.integers(len(steps)))]:
-        case "rate":
-            changed = parent["rate"] * math.exp(rng.normal(0, 0.7))
-            child["rate"] = min(max(changed, RATES[0]), RATES[1])
-        case "width":
-            others = [width for width in WIDTHS if width != blocks[at]["width"]]
-            blocks[at]["width"] = others[int(rng.integers(len(others)))]
-        case "kernel":
-            others = [kernel for kernel in KERNELS if kernel != blocks[at]["kernel"]]
-            blocks[at]["kernel"] = others[int(rng.integers(len(others)))]
+    steps = _steps(blocks)
+    odds = np.array([LIKELY[step] for step, _, _ in steps])
+    step, at, sizes = steps[int(rng.choice(len(steps), p=odds / odds.sum()))]
+    match step:
+        case "wider" | "narrower":
+            blocks[at]["width"] = sizes[int(rng.integers(len(sizes)))]
+        case "larger" | "smaller":
+            blocks[at]["kernel"] = sizes[int(rng.integers(len(sizes)))]
         case "insert":  # as wide as the block before it, so that it can pass its input on
             fresh = _block(1 + max(block["id"] for block in blocks), rng)
             blocks.insert(at + 1, {**fresh, "width": blocks[at]["width"]})
         case "remove":
             del blocks[at]
     return child
+
+
+def _steps(blocks: list[dict[str, int]]) -> list[tuple[str, int, list[int]]]:
+    """Every possible step: its name, its block, and the sizes to choose from."""
+    steps: list[tuple[str, int, list[int]]] = []
+    for at, block in enumerate(blocks):
+        width, kernel = block["width"], block["kernel"]
+        sized = {
+            "wider": [size for size in WIDTHS if size > width],
+            "narrower": [size for size in WIDTHS if size < width],
+            "larger": [size for size in KERNELS if size > kernel],
+            "smaller": [size for size in KERNELS if size < kernel],
+        }
+        steps += [(step, at, sizes) for step, sizes in sized.items() if sizes]
+        if len(blocks) < MOST_BLOCKS:
+            steps.append(("insert", at, []))
+        if len(blocks) > 1:
+            steps.append(("remove", at, []))
+    return steps
 
 
 def _block(identity: int, rng: np.random.Generator) -> dict[str, int]:

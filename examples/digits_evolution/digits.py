@@ -13,8 +13,8 @@ import math
 import torch
 from torch.nn import functional
 
-TRAIN, VALIDATION = 400, 600  # the remaining 797 are the test set
-COPIES = 3  # distorted copies of each validation and test picture, the same for everybody
+TRAIN, VALIDATION = 400, 900  # the remaining 497 are the test set
+COPIES = 2  # distorted copies of each validation and test picture, the same for everybody
 TURN_DEGREES, SHIFT, NOISE = 45.0, 0.25, 0.2
 
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import report
 import trial
-import tuner as tuners_here
+import tuner
 
 from trial_runtime import weights
 from tuners import NoMoreTrialError, Tuner
 
 HERE = Path(__file__).resolve().parent
-EVOLUTION = {"population_size": 10, "sample_size": 5}
+EVOLUTION = {"population_size": 8, "sample_size": 8}
 
 
 class EndedGate:
@@ -35,21 +35,21 @@ class EndedGate:
 
 def in_process(tuner_class: type[Tuner], arguments: dict[str, Any]) -> Iterator[dict[str, float]]:
     """Runs a search in this process; yields each trial's result in order."""
-    tuner = tuner_class(**arguments)
-    tuner._bequeath_gate = EndedGate()
+    asked = tuner_class(**arguments)
+    asked._bequeath_gate = EndedGate()
     seed = arguments["seed"] * 100_000
     with tempfile.TemporaryDirectory() as root:
         parameter_id = 0
         while True:
             try:
-                parameters = tuner.generate_parameters(parameter_id)
+                parameters = asked.generate_parameters(parameter_id)
             except NoMoreTrialError:
                 return
             result = trial.run(
                 parameters, seed + parameter_id, *_weights_of(parameters, Path(root))
             )
-            tuner.receive_trial_result(parameter_id, parameters, result)
-            tuner.trial_end(parameter_id, True)
+            asked.receive_trial_result(parameter_id, parameters, result)
+            asked.trial_end(parameter_id, True)
             yield result
             parameter_id += 1
 
@@ -108,51 +108,90 @@ def search(runner: Any, tuner_class: type[Tuner], **arguments: Any) -> report.Se
     return report.Search(arguments["seed"], path)
 
 
-def study(options: argparse.Namespace) -> dict[str, Any]:
-    """Runs all searches; seed by seed, so that a machine that slows down slows all kinds alike."""
-    runner = dispatched if options.dispatch else in_process
-    sweep: dict[int, list[report.Search]] = {epochs: [] for epochs in options.epochs}
-    inheriting, from_scratch = [], []
+class Study:
+    """The searches made so far; written down after each, so that a study cut short is not lost."""
 
-    def found(name: str, seed: int, tuner_class: type[Tuner], **arguments: Any) -> report.Search:
-        result = search(runner, tuner_class, seed=seed, budget_s=options.budget_s, **arguments)
-        print(f"{name}, seed {seed}: {report.brief(result)}", flush=True)
-        return result
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.runner = dispatched if options.dispatch else in_process
+        self.sweep: dict[int, list[report.Search]] = {epochs: [] for epochs in options.epochs}
+        self.inheriting: list[report.Search] = []
+        self.from_scratch: list[report.Search] = []
 
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
-    evolve = tuners_here.DigitsEvolution
-    for seed in seeds:
-        for epochs, searches in sweep.items():
-            name = f"random, {epochs} epochs"
-            searches.append(found(name, seed, tuners_here.DigitsRandom, epochs=epochs))
-        inheriting.append(found("evolution, inheriting", seed, evolve, **EVOLUTION))
-    best = report.best_epochs(sweep, options.budget_s)
-    scratch = {"inherit": False, "founder_epochs": best, "child_epochs": best, **EVOLUTION}
-    for seed in seeds:
-        from_scratch.append(found("evolution, from scratch", seed, evolve, **scratch))
-    return {
-        "budget_s": options.budget_s,
-        "runner": runner.__name__,
-        "machine": f"{platform.machine()}, Python {platform.python_version()}",
-        "sweep": {str(epochs): [one.path for one in all_] for epochs, all_ in sweep.items()},
-        "best_epochs": best,
-        "inheriting": [one.path for one in inheriting],
-        "from_scratch": [one.path for one in from_scratch],
-    }
+    def run(self) -> None:
+        """Runs all searches; seed by seed, so that a machine that slows down slows all alike.
+
+        The first seeds are the sweep's: random search with each number of epochs. The others have
+        it with the best of these only, and evolution from scratch with as many.
+        """
+        first = self.options.first_seed
+        sweeping = range(first, first + self.options.sweep_seeds)
+        for seed in sweeping:
+            for epochs in self.sweep:
+                self.random(seed, epochs)
+            self.evolve(seed)
+        best = report.best_epochs(self.sweep, self.options.budget_s)
+        for seed in range(sweeping.stop, first + self.options.seeds):
+            self.random(seed, best)
+            self.evolve(seed)
+            self.evolve_from_scratch(seed, best)
+
+    def random(self, seed: int, epochs: int) -> None:
+        found = self._search(f"random, {epochs} epochs", seed, tuner.DigitsRandom, epochs=epochs)
+        self._keep(self.sweep[epochs], found)
+
+    def evolve(self, seed: int) -> None:
+        found = self._search("evolution, inheriting", seed, tuner.DigitsEvolution, **EVOLUTION)
+        self._keep(self.inheriting, found)
+
+    def evolve_from_scratch(self, seed: int, epochs: int) -> None:
+        scratch = {"inherit": False, "founder_epochs": epochs, "child_epochs": epochs, **EVOLUTION}
+        found = self._search("evolution, from scratch", seed, tuner.DigitsEvolution, **scratch)
+        self._keep(self.from_scratch, found)
+
+    def results(self) -> dict[str, Any]:
+        """What ``report.markdown`` reads."""
+        budget, swept = self.options.budget_s, self.options.sweep_seeds
+        first = {epochs: searches[:swept] for epochs, searches in self.sweep.items()}
+        return {
+            "budget_s": budget,
+            "runner": self.runner.__name__,
+            "machine": f"{platform.machine()}, Python {platform.python_version()}",
+            "sweep_seeds": swept,
+            "sweep": {str(epochs): _paths(searches) for epochs, searches in self.sweep.items()},
+            "best_epochs": report.best_epochs(first, budget) if all(first.values()) else None,
+            "inheriting": _paths(self.inheriting),
+            "from_scratch": _paths(self.from_scratch),
+        }
+
+    def _search(self, name: str, seed: int, kind: type[Tuner], **arguments: Any) -> report.Search:
+        budget_s = self.options.budget_s
+        found = search(self.runner, kind, seed=seed, budget_s=budget_s, **arguments)
+        print(f"{name}, seed {seed}: {report.brief(found)}", flush=True)
+        return found
+
+    def _keep(self, searches: list[report.Search], found: report.Search) -> None:
+        searches.append(found)
+        (self.options.out / "results.json").write_text(json.dumps(self.results()) + "\n")
+
+
+def _paths(searches: list[report.Search]) -> list[report.Path]:
+    return [one.path for one in searches]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--first-seed", type=int, default=200, help="lower ones served for tuning")
-    parser.add_argument("--budget-s", type=float, default=20.0, help="core-seconds a search")
-    parser.add_argument("--epochs", type=int, nargs="+", default=[60, 120, 240, 480])
+    parser.add_argument("--sweep-seeds", type=int, default=3, help="how many of them sweep epochs")
+    parser.add_argument("--first-seed", type=int, default=300, help="lower ones served for tuning")
+    parser.add_argument("--budget-s", type=float, default=50.0, help="core-seconds a search")
+    parser.add_argument("--epochs", type=int, nargs="+", default=[120, 240, 480])
     parser.add_argument("--dispatch", action="store_true", help="run as experiments of bequeath")
     parser.add_argument("--out", type=Path, default=HERE)
     options = parser.parse_args()
-    results = study(options)
-    (options.out / "results.json").write_text(json.dumps(results) + "\n")
-    table = report.markdown(results)
+    study = Study(options)
+    study.run()
+    table = report.markdown(study.results())
     (options.out / "results.md").write_text(table)
     print(table)
 

@@ -40,8 +40,8 @@ class DigitsEvolution(RegularizedEvolutionTuner):
 
     def __init__(
         self,
-        founder_epochs: int = 16,
-        child_epochs: int = 10,
+        founder_epochs: int = 12,
+        child_epochs: int = 30,
         founder_blocks: int = 3,
         budget_s: float | None = None,
         **evolution: Any,
@@ -74,7 +74,7 @@ class DigitsEvolution(RegularizedEvolutionTuner):
 class DigitsRandom(Tuner):
     """Random search over the same architectures, each trained for the same number of epochs."""
 
-    def __init__(self, epochs: int = 80, seed: int = 0, budget_s: float | None = None) -> None:
+    def __init__(self, epochs: int = 240, seed: int = 0, budget_s: float | None = None) -> None:
         self.epochs = epochs
         self.seed = seed
         self.purse = Purse(budget_s)

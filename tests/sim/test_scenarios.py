@@ -3,7 +3,8 @@ answered below. A first line ``settings: name=value …`` sets the stage.
 
 Words: ``propose 1 from 0``, ``wait 2 for 0 1``, ``not now 1``, ``run 0``, ``start 0.1``,
 ``final 0.1 0.5``, ``exit 0.1 failed``, ``took result 0``, ``took end 0``, ``kill 1``,
-``host lost``, ``host ready``, ``head 2``, ``worker joined [0.1 …]``, ``tick``.
+``host lost``, ``host ready``, ``head 2``, ``worker joined [0.1 …]``, ``worker lost``,
+``worker silent``, ``worker heard``, ``disk low /w``, ``disk has room /w``, ``tick``.
 Several on a line: ``;``.
 """
 
@@ -87,6 +88,16 @@ def _say(scene: Scene, words: list[str]) -> list[a.Action]:
         case ["worker", "joined", *holds]:
             pairs = tuple((TrialId(t), n) for t, n in map(_attempt, holds))
             return scene.say(e.WorkerJoined(HOST, scene.settings.slots, pairs))
+        case ["worker", "silent"]:
+            return scene.say(e.WorkerSuspect(HOST, 30.0))
+        case ["worker", "heard"]:
+            return scene.say(e.WorkerHeard(HOST))
+        case ["worker", "lost"]:
+            return scene.say(e.WorkerLost(HOST, "gone"))
+        case ["disk", "low", place]:
+            return scene.say(e.DiskLow(place, 90 << 20, 500 << 20))
+        case ["disk", "has", "room", place]:
+            return scene.say(e.DiskRecovered(place, 700 << 20))
         case ["tick"]:
             return scene.tick()
         case _:
@@ -118,6 +129,8 @@ def _told(action: a.Action) -> str:
             return f"cancel {t}"
         case a.TrialIsOver(trial=t):
             return f"{t} is over"
+        case a.ReportWorker(text=text) | a.ReportDisk(text=text):
+            return f"say: {text}"
         case a.Finish(phase=phase, reason=reason):
             return f"finish: {phase.value}, {reason}"
         case _:

@@ -1,20 +1,39 @@
-"""Agents that run attempts by dice, cut off, crash, come back, and repeat what was not
-acknowledged. They keep the order of their words, as a connection does."""
+"""Machines with agents on them: the product's own words, numbers and acknowledgements on both
+sides of a bad line, and attempts by dice.
+
+Real are the head's driver, the agent's outbox with its spool, and its side of the protocol.
+Scripted are the processes, the line between (:mod:`tests.support.network`) and fate.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dispatcher import codec
+import zmq
+from msgspec.structs import replace
+
+from dispatcher.backends.local.driver import LocalBackend
 from dispatcher.channel import Said
 from dispatcher.core import actions as a
-from dispatcher.core import events as e
-from dispatcher.core.model import EndReason, Weights
+from dispatcher.core.model import EndReason
+from tests.support.network import Line
+from trial_runtime import wire
+from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.agent.head_link import HeadLink
+from trial_runtime.agent.outbox import Outbox
+from trial_runtime.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from tests.support.world import World
+
+#: Leases of this world, in seconds.
+SUSPECT_S = 4.0
+LOST_S = 9.0
+HEARTBEAT_S = 2.0
+GRACE_S = 60.0
 
 _BAD_ENDS = (
     EndReason.FAILED,
@@ -24,212 +43,390 @@ _BAD_ENDS = (
 )
 
 
+class Host:
+    """A machine: its agent, if one lives, and the line to it. Implements ``ports.Link``."""
+
+    def __init__(self, world: World, name: str, slots: int, folder: Path) -> None:
+        self.world = world
+        self.name = name
+        self.slots = slots
+        self.agent: SimAgent | None = None
+        self.lives = 0
+        self.up = Line(world, self._at_the_head, overtaking=True)
+        self.down = Line(world, self._at_the_agent)
+        self.config = AgentConfig(
+            worker=name,
+            slots=slots,
+            head=Endpoint("ipc://nowhere"),
+            epoch=0,
+            run_folder=str(folder),
+            experiment_folder=str(folder),
+            trial=TrialSpec(str(folder), command="true"),
+            weights_root=str(folder),
+            heartbeat_s=HEARTBEAT_S,
+            head_grace_s=GRACE_S,
+            experiment="simulated",
+        )
+
+    @property
+    def cut(self) -> bool:
+        """Whether nothing gets through."""
+        return self.up.cut
+
+    def _at_the_head(self, frame: bytes) -> list[Said] | None:
+        return [Said(self.name, self.name.encode(), frame)]
+
+    def _at_the_agent(self, frame: bytes) -> None:
+        if self.agent is not None:
+            self.agent.hear(frame)
+
+    def send(self, payload: bytes) -> bool:
+        """See ``ports.Link``."""
+        self.down.send(payload)
+        return True
+
+    def renew(self, routing_id: str) -> None:
+        """See ``ports.Link``; an agent keeps its name."""
+
+    # -- fate ------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """The connection breaks and stands again."""
+        self.world.note(f"the connection to {self.name} breaks and stands again")
+        self.up.reset()
+        self.down.reset()
+
+    def cut_off(self, seconds: float) -> None:
+        """Nothing gets through for a while."""
+        self.world.note(f"{self.name} is cut off for {seconds:.1f} s")
+        self.up.cut = self.down.cut = True
+        self.up.reset()
+        self.down.reset()
+        self.world.later(seconds, self._heal)
+
+    def _heal(self) -> None:
+        self.up.cut = self.down.cut = False
+
+    def die(self) -> None:
+        """The agent's process is killed, and its trials with it."""
+        if self.agent is not None:
+            self.world.note(f"the agent of {self.name} is killed")
+            self.agent.die()
+
+    def freeze(self, seconds: float) -> None:
+        """The agent stands still; what it is told waits."""
+        if self.agent is not None:
+            self.world.note(f"the agent of {self.name} stands still for {seconds:.1f} s")
+            self.agent.freeze(seconds)
+
+
+class SimProcess:
+    """As :class:`dispatcher.backends.local.process.AgentProcess`, on a machine of ours. What is
+    on a machine that is cut off can neither be seen nor killed."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.pid: int | None = None
+
+    @property
+    def alive(self) -> bool:
+        agent = self._host.agent
+        return self._host.cut or (agent is not None and agent.number == self.pid)
+
+    def find(self) -> bool | None:
+        agent = self._host.agent
+        if agent is None:
+            return None
+        self.pid = agent.number
+        return True
+
+    def write_config(self, config: AgentConfig) -> None:
+        """Agents find their head here without."""
+
+    def launch(self, config: AgentConfig) -> None:
+        self._host.agent = SimAgent(self._host, config)
+        self.pid = self._host.agent.number
+
+    def kill(self) -> None:
+        if self._host.agent is not None and not self._host.cut:
+            self._host.agent.die()
+
+    def wait_until_gone(self, _until: float) -> bool:
+        return True
+
+    def forget(self) -> None:
+        self.pid = None
+
+
+class SimBackend(LocalBackend):
+    """The head's driver; only processes are not real."""
+
+    def __init__(self, host: Host, epoch: int) -> None:
+        self._host = host
+        self._world = host.world
+        config = replace(host.config, epoch=epoch)
+        clock = lambda: host.world.now  # noqa: E731 - the world's time, monotonic by nature
+        super().__init__(host, config, suspect_s=SUSPECT_S, lost_s=LOST_S, clock=clock)
+        self._process = SimProcess(host)  # type: ignore[assignment]
+
+    def perform(self, action: a.WorkerAction) -> None:
+        """See the port; notes what the agent is ordered."""
+        self._world.step(f"perform {type(action).__name__}")
+        if isinstance(action, a.StartAttempt):
+            self._world.ordered(action)
+        super().perform(action)
+
+    def flush(self) -> None:
+        """See the port."""
+        self._world.step("flush to agents")
+        super().flush()
+
+    def acknowledge(self) -> None:
+        """See the port."""
+        self._world.step("acknowledge")
+        super().acknowledge()
+
+    def _sweep(self) -> None:
+        """Trials end with their agent here."""
+
+    def speak_after_death(self) -> None:
+        """A head that was believed dead goes on giving orders, and believes all it heard
+        to be safe. Only an agent that knows its successor may hear them."""
+        agent = self._host.agent
+        if agent is None or agent.link.epoch <= self._config.epoch:
+            return
+        orders: list[wire.FromHead] = [wire.Ack(agent.outbox.newest)]
+        for trial, attempt in list(agent.processes):
+            orders.append(wire.Stop(trial, attempt, EndReason.KILLED.value, 0.0))
+            orders.append(wire.Start(trial, attempt + 1, "{}", f"t/{trial}"))
+        self._send(orders)
+
+
+class _Socket:
+    """What a DEALER looks like to an agent."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.inbox: list[bytes] = []
+
+    def setsockopt(self, _option: int, _value: object) -> None:
+        """Nothing to set."""
+
+    def connect(self, _address: str) -> None:
+        """It is."""
+
+    def recv(self, _flags: int) -> bytes:
+        if not self.inbox:
+            raise zmq.Again
+        return self.inbox.pop(0)
+
+    def send(self, frame: bytes, _flags: int) -> None:
+        self._host.up.send(frame)
+
+
+class _Context:
+    """What makes such a socket."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def socket(self, _kind: int) -> _Socket:
+        return _Socket(self._host)
+
+
+class _Link(HeadLink):
+    """The agent's side of the protocol, in a process of its own as far as anybody can tell."""
+
+    pid = 0
+
+    def _send(self, messages: list[wire.FromAgent]) -> bool:
+        return super()._send(
+            [replace(m, pid=self.pid) if isinstance(m, wire.AgentHello) else m for m in messages]
+        )
+
+
+class WitnessedOutbox(Outbox):
+    """Tells the world which words its agent was allowed to forget."""
+
+    def __init__(self, world: World, path: str) -> None:
+        self._world = world
+        super().__init__(path)
+
+    def acknowledge(self, number: int) -> None:
+        """See the outbox."""
+        for place, raw in enumerate(self._words):
+            if self.first + place > number:
+                break
+            self._world.safe_words.append(wire.decode_word(raw))
+        super().acknowledge(number)
+
+
 @dataclass
 class _Process:
-    start: a.StartAttempt
+    start: wire.Start
     alive: bool = True
     seq: int = 0
 
 
-@dataclass
-class _Agent:
-    name: str
-    slots: int
-    up: bool = False  # its process is there
-    linked: bool = False  # and the head hears it
-    life: int = 0
-    processes: dict[tuple[int, int], _Process] = field(default_factory=dict)
-    seen: set[tuple[int, int]] = field(default_factory=set)
-    said: int = 0
-    unacknowledged: dict[int, list[Any]] = field(default_factory=dict)
-    last_arrival: float = 0.0
+class SimAgent:
+    """One life of an agent."""
 
+    def __init__(self, host: Host, config: AgentConfig) -> None:
+        self._host = host
+        self._world = host.world
+        host.lives += 1
+        self.number = host.lives
+        self.alive = True
+        self.processes: dict[tuple[int, int], _Process] = {}
+        self._over: set[tuple[int, int]] = set()
+        self._frozen_until = 0.0
+        self._flushing = False
+        self.outbox = WitnessedOutbox(self._world, config.spool_path)
+        self.link = _Link(_Context(host), config, self.outbox, self._holds)  # type: ignore[arg-type]
+        self.link.pid = self.number
+        self._heard_at = self._world.now
+        self._soon(0.2, self._tick)
 
-class AgentBackend:
-    """Implements :class:`dispatcher.ports.Backend` for all agents of a world."""
+    def _holds(self) -> list[tuple[int, int]]:
+        return list(self.processes)
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._agents = {name: _Agent(name, slots) for name, slots in world.workers.items()}
-        self._heard: list[tuple[str, int]] = []
-        self.started: list[a.StartAttempt] = []
+    # -- time ------------------------------------------------------------------------------
 
-    # -- the port --------------------------------------------------------------------------
+    def _later(self, delay: float, do: Callable[[], None]) -> None:
+        def then() -> None:
+            if not self.alive:
+                return
+            if self._world.now < self._frozen_until:
+                self._later(self._frozen_until - self._world.now, do)
+            else:
+                do()
 
-    def perform(self, action: a.WorkerAction) -> None:
-        agent = self._agents[action.worker]
-        match action:
-            case a.LaunchWorker():
-                self._soon(0.2, lambda: self._hello(agent))
-            case a.StartAttempt():
-                self.started.append(action)
-                if agent.linked:
-                    self._start(agent, action)
-            case a.StopAttempt():
-                if agent.linked:
-                    self._stop(agent, action)
+        self._world.later(delay, then)
 
-    def flush(self) -> None:
-        """Everything went out at once."""
+    def _soon(self, scale: float, do: Callable[[], None]) -> None:
+        self._later(self._world.rng.expovariate(1 / scale), do)
 
-    def receive(self, payload: bytes) -> list[e.Event]:
-        name, number, batch = payload.split(b"\0", 2)
-        self._heard.append((name.decode(), int(number)))
-        return codec.decode_batch(batch)
-
-    def acknowledge(self) -> None:
-        for name, number in self._heard:
-            agent = self._agents[name]
-            for old in [n for n in agent.unacknowledged if n <= number]:
-                del agent.unacknowledged[old]
-        self._heard.clear()
-
-    def check(self) -> list[e.Event]:
-        return []
-
-    def close(self, *, leave_running: bool, deadline_s: float) -> None:
-        """Never closed."""
-
-    # -- fate ------------------------------------------------------------------------------
-
-    def new_head(self) -> None:
-        """The head before is gone; agents go on and wait for a launch."""
-        self._heard.clear()
-        for agent in self._agents.values():
-            agent.linked = False
-
-    def accident(self) -> list[Said] | None:
-        """A crash, or a cut that outlasts the lease."""
-        agent = self._world.rng.choice(list(self._agents.values()))
-        if not agent.linked:
-            return None
-        agent.linked = False
-        if self._world.rng.random() < 0.5:
-            for process in agent.processes.values():
-                process.alive = False
-            agent.processes.clear()
-            agent.unacknowledged.clear()
-            agent.up = False
-        assert self._world.engine is not None
-        self._world.engine.post(e.WorkerLost(agent.name, "accident"))  # type: ignore[arg-type]
-        return None
-
-    # -- one agent -------------------------------------------------------------------------
-
-    def _soon(self, scale: float, do: Callable[[], list[Said] | None]) -> None:
-        self._world.later(self._world.rng.expovariate(1 / scale), do)
-
-    def _hello(self, agent: _Agent) -> list[Said] | None:
-        if agent.linked:
-            return None
-        agent.life += 1
-        agent.up = agent.linked = True
-        with_words = {
-            (x.trial, x.attempt) for batch in agent.unacknowledged.values() for x in batch
-        }
-        holds = tuple(sorted({*agent.processes, *with_words}))
-        joined = e.WorkerJoined(agent.name, agent.slots, holds)  # type: ignore[arg-type]
-        frames = [self._frame(agent, 0, [joined])]
-        frames.extend(self._frame(agent, n, b) for n, b in agent.unacknowledged.items())
-        return frames
-
-    def _frame(self, agent: _Agent, number: int, batch: list[Any]) -> Said:
-        payload = b"%s\0%d\0%s" % (agent.name.encode(), number, codec.encode_batch(batch))
-        return Said("local", agent.name.encode(), payload)
-
-    def _say(self, agent: _Agent, *events: Any) -> None:
-        agent.said += 1
-        number, life, batch = agent.said, agent.life, list(events)
-        agent.unacknowledged[number] = batch
-        delay = self._world.rng.expovariate(1 / 0.02)
-        agent.last_arrival = max(agent.last_arrival, self._world.now + delay)
-
-        def arrive() -> list[Said] | None:
-            if not agent.linked or agent.life != life:
-                return None  # it is repeated after the next hello
-            frames = [self._frame(agent, number, batch)]
-            if self._world.rng.random() < 0.05:  # caught up twice
-                frames = [self._frame(agent, n, b) for n, b in agent.unacknowledged.items()]
-                frames.append(self._frame(agent, number, batch))
-            return frames
-
-        if agent.linked:
-            self._world.at(agent.last_arrival, arrive)
-
-    def _start(self, agent: _Agent, action: a.StartAttempt) -> None:
-        key = (action.trial, action.attempt)
-        if key in agent.seen:
+    def _tick(self) -> None:
+        silence = self._world.now - self._heard_at
+        if silence > GRACE_S:
+            self._world.note(f"the agent of {self._host.name} leaves: no head")
+            for process in list(self.processes.values()):
+                self._end(process, EndReason.SHUTDOWN)
+            self.outbox.spool()
+            self.die()
             return
-        agent.seen.add(key)
-        process = agent.processes[key] = _Process(action)
-        self._script(agent, process)
+        if silence > 3.0:
+            self.outbox.spool()
+        self.link.heartbeat(len(self.processes), {})
+        self._later(HEARTBEAT_S, self._tick)
 
-    def _stop(self, agent: _Agent, action: a.StopAttempt) -> None:
-        process = agent.processes.get((action.trial, action.attempt))
-        if process is None:
+    def freeze(self, seconds: float) -> None:
+        self._frozen_until = self._world.now + seconds
+
+    def die(self) -> None:
+        self.alive = False
+        self.processes.clear()
+        if self._host.agent is self:
+            self._host.agent = None
+
+    # -- words -----------------------------------------------------------------------------
+
+    def hear(self, frame: bytes) -> None:
+        if self._world.now < self._frozen_until:
+            self._later(self._frozen_until - self._world.now, lambda: self.hear(frame))
             return
+        if wire.from_head(frame).epoch >= self.link.epoch:
+            self._heard_at = self._world.now
+        self.link.socket.inbox.append(frame)  # type: ignore[attr-defined]
+        for order in self.link.receive():
+            if isinstance(order, wire.Start):
+                self._start(order)
+            elif isinstance(order, wire.Stop):
+                self._stop(order)
+        self._flush()
 
-        def end() -> None:
-            if process.alive:
-                self._end(agent, process, action.reason, exit_code=None, signal=15)
+    def _say(self, word: Any) -> None:
+        self.outbox.add(word, urgent=True)
+        if not self._flushing:
+            self._flushing = True
+            self._soon(0.01, self._flush)
 
-        self._soon(0.3, end)
+    def _flush(self) -> None:
+        self._flushing = False
+        self.link.flush()
 
-    def _end(self, agent: _Agent, process: _Process, reason: EndReason, **more: Any) -> None:
+    # -- attempts --------------------------------------------------------------------------
+
+    def _start(self, order: wire.Start) -> None:
+        key = (order.trial, order.attempt)
+        if key in self.processes or key in self._over:
+            return
+        for process in list(self.processes.values()):
+            if process.start.trial == order.trial:
+                self._end(process, EndReason.LOST)  # superseded
+        process = self.processes[key] = _Process(order)
+        self._script(process)
+
+    def _stop(self, order: wire.Stop) -> None:
+        process = self.processes.get((order.trial, order.attempt))
+        if process is not None:
+            reason = EndReason(order.reason)
+            self._soon(0.3, lambda: self._end(process, reason))
+
+    def _end(self, process: _Process, reason: EndReason, files: str = "") -> None:
+        if not process.alive:
+            return
         process.alive = False
         start = process.start
-        agent.processes.pop((start.trial, start.attempt), None)
-        self._say(agent, e.AttemptEnded(start.trial, start.attempt, reason, **more))
+        self.processes.pop((start.trial, start.attempt), None)
+        self._over.add((start.trial, start.attempt))
+        more = {"digest": files, "kind": "files", "nbytes": 10} if files else {}
+        self._say(wire.Ended(start.trial, start.attempt, reason.value, **more))  # type: ignore[arg-type]
 
-    def _script(self, agent: _Agent, process: _Process) -> None:
+    def _script(self, process: _Process) -> None:
         """What the process will do, step by step, unless it is ended before."""
         rng, start = self._world.rng, process.start
         trial, attempt = start.trial, start.attempt
         bad = rng.random() < self._world.odds.trial_fails
+        digest = f"{trial}.{attempt}"
 
         def seq() -> int:
             process.seq += 1
             return process.seq
 
-        def weights() -> Weights:
-            return Weights(f"{trial}.{attempt}", "bequeath", 10)
-
         steps: list[Callable[[], None]] = []
         if bad and rng.random() < 0.15:
-            steps.append(lambda: self._end(agent, process, EndReason.START_FAILED))
+            steps.append(lambda: self._end(process, EndReason.START_FAILED))
         else:
-            steps.append(lambda: self._say(agent, e.AttemptStarted(trial, attempt, 1)))
+            steps.append(lambda: self._say(wire.Started(trial, attempt, 1)))
         for _ in range(rng.randrange(3)):
             steps.append(
-                lambda: self._say(agent, e.MetricReported(trial, attempt, seq(), f"0.{seq()}"))
+                lambda: self._say(wire.MetricRelayed(trial, attempt, (n := seq()), f"0.{n}"))
             )
         writes = start.save_path is not None and rng.random() < 0.9
         publishes = writes and rng.random() < 0.6
-        says = [self._publish_step(agent, trial, attempt, seq, weights)] if publishes else []
+        says: list[Callable[[], None]] = []
+        if publishes:
+            says.append(
+                lambda: self._say(
+                    wire.PublishedRelayed(trial, attempt, seq(), digest, "bequeath", 10)
+                )
+            )
         if rng.random() < 0.9:
-            value = f"{trial}.{attempt}"
-            says.append(lambda: self._say(agent, e.FinalReported(trial, attempt, seq(), value)))
+            says.append(lambda: self._say(wire.FinalRelayed(trial, attempt, seq(), digest)))
             if rng.random() < 0.1:
-                says.append(lambda: self._say(agent, e.FinalReported(trial, attempt, seq(), "9")))
+                says.append(lambda: self._say(wire.FinalRelayed(trial, attempt, seq(), "9")))
         rng.shuffle(says)
         if bad:
             says = says[: rng.randint(0, len(says))]
         steps.extend(says)
-        files = weights() if writes and not publishes else None
+        files = digest if writes and not publishes and not bad else ""
         reason = rng.choice(_BAD_ENDS) if bad else EndReason.FINISHED
-        steps.append(lambda: self._end(agent, process, reason, weights=None if bad else files))
-        self._walk(process, steps)
+        steps.append(lambda: self._end(process, reason, files))
 
-    def _publish_step(
-        self, agent: _Agent, trial: Any, attempt: int, seq: Any, weights: Any
-    ) -> Callable[[], None]:
-        return lambda: self._say(agent, e.WeightsPublished(trial, attempt, seq(), weights()))
-
-    def _walk(self, process: _Process, steps: list[Callable[[], None]]) -> None:
         def step() -> None:
-            if not process.alive or not steps:
-                return
-            steps.pop(0)()
-            self._soon(0.3, step)
+            if process.alive and steps:
+                steps.pop(0)()
+                self._soon(0.3, step)
 
         self._soon(0.1, step)

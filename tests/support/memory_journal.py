@@ -5,7 +5,9 @@ Events go through the codec, so that what would not survive the disk does not su
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from dispatcher import codec
 from dispatcher.core.events import NOT_JOURNALLED, AttemptEnded, MetricReported
@@ -21,12 +23,15 @@ class MemoryJournal:
         self._metrics: dict[tuple[int, int], tuple[int, str]] = {}
         self._running: dict[int, int] = {}  # trial → attempt, from the touched records
         self._snapshots: list[Snapshot] = []
+        self.metrics: set[tuple[int, int, int]] = set()  # (trial, attempt, seq), counted or not
         self.appends = 0
 
     def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
         """See the Protocol."""
         self.appends += 1
         for at, event, counted in entries:
+            if isinstance(event, MetricReported):
+                self.metrics.add((event.trial, event.attempt, event.seq))
             if isinstance(event, MetricReported) and counted:
                 self._metrics[event.trial, event.attempt] = (event.seq, event.value)
             if not isinstance(event, NOT_JOURNALLED):
@@ -65,3 +70,19 @@ class MemoryJournal:
 
     def close(self) -> None:
         """Nothing to close."""
+
+    @property
+    def last(self) -> int:
+        """Number of the newest row."""
+        return len(self._rows)
+
+    def photograph(self) -> dict[str, Any]:
+        """All that it holds now, for :meth:`restore`."""
+        held = {name: copy.copy(value) for name, value in self.__dict__.items() if name != "_rows"}
+        return {**held, "_rows": len(self._rows)}
+
+    def restore(self, held: dict[str, Any]) -> None:
+        """Be as then: rows are only ever added, so that their number is enough."""
+        rows = self._rows[: held["_rows"]]
+        self.__dict__.update({name: copy.copy(value) for name, value in held.items()})
+        self._rows = rows

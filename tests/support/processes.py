@@ -17,10 +17,12 @@ def processes_of(folder: Path) -> list[psutil.Process]:
     for process in psutil.process_iter():
         try:
             line = process.cmdline()
-            environment = process.environ().get("BEQUEATH_SESSION", "")
+            environment = process.environ()
         except psutil.Error:
             continue
-        if any(str(folder) in word for word in line) or str(folder) in environment:
+        # Trials, warm workers and the fork server, and what they started, name it there.
+        named = environment.get("BEQUEATH_EXPERIMENT") == folder.name
+        if named or any(str(folder) in word for word in line):
             found.append(process)
     return found
 

@@ -1,11 +1,17 @@
 """A tuner host by dice: an author's code as a generator a request, deliveries in line, gates
-opened on the spot, and crashes after which a new process is restored from the journal."""
+opened on the spot, and crashes after which a new process is restored from what the product
+laid beside its launch: its own ``state()`` and the calls since, or all calls.
+
+What it was told is its state: a list of calls, which the checker reads."""
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from dispatcher import codec
 from dispatcher.channel import Said
@@ -13,8 +19,6 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import Verdict
 from dispatcher.core.waits import resolve
-from dispatcher.history import tuner_calls
-from dispatcher.ports import JournalRow
 from tests.support.checker import Call
 
 if TYPE_CHECKING:
@@ -27,8 +31,9 @@ Script = Generator[tuple[Any, ...], str, e.Event]
 class _Process:
     """One life of the host."""
 
-    def __init__(self, calls: list[Call]) -> None:
+    def __init__(self, calls: list[Call], life: int) -> None:
         self.calls = calls
+        self.life = life
         self.verdicts: dict[int, Verdict] = {}
         self.scripts: dict[int, Script] = {}
         self.waits: dict[int, tuple[int, tuple[int, ...], str]] = {}
@@ -36,6 +41,7 @@ class _Process:
         self.line: deque[a.Deliver] = deque()
         self.busy = False
         self.alive = True
+        self.gone_at = float("inf")  # what it said before may still be on its way then
         self.last_arrival = 0.0  # words upwards, and orders downwards, keep their order
         self.last_order = 0.0
         self.proposed: list[int] = []
@@ -47,18 +53,19 @@ class TunerModel:
     def __init__(self, world: World) -> None:
         self._world = world
         self._process: _Process | None = None
-        self._launches = 0
+        self._lives = 0
+        self._lost = True  # what it says is heard no more, as the driver has it
         self.opened: list[int] = []
 
     @property
     def calls(self) -> list[Call]:
         """What the newest process was told, what it was restored with included."""
-        assert self._process is not None
-        return self._process.calls
+        return self._process.calls if self._process is not None else []
 
     # -- the port --------------------------------------------------------------------------
 
     def perform(self, action: a.TunerAction) -> None:
+        self._world.step(f"perform {type(action).__name__}")
         if isinstance(action, a.LaunchTuner):
             self._launch()
             return
@@ -76,12 +83,22 @@ class TunerModel:
 
     def flush(self) -> None:
         """Everything went out at once."""
+        self._world.step("flush to the tuner")
 
     def receive(self, payload: bytes) -> list[e.Event]:
-        return codec.decode_batch(payload)
+        life, batch = payload.split(b"\0", 1)
+        process = self._process
+        if self._lost or process is None or process.life != int(life):
+            return []
+        return codec.decode_batch(batch)
 
     def check(self) -> list[e.Event]:
-        return []
+        """The driver sees that the process is gone some time after it is."""
+        process = self._process
+        if self._lost or process is None or process.alive or self._world.now < process.gone_at:
+            return []
+        self._lost = True
+        return [e.TunerHostLost("segmentation fault")]
 
     def close(self, deadline_s: float) -> None:
         """Never closed."""
@@ -90,29 +107,37 @@ class TunerModel:
 
     def new_head(self) -> None:
         """The host ends with its head."""
+        self._lost = True
         if self._process is not None:
             self._process.alive = False
 
     def crash(self) -> list[Said] | None:
+        """A segmentation fault."""
         process = self._process
         if process is not None and process.alive:
+            self._world.note("the tuner host crashes")
             process.alive = False
-            assert self._world.engine is not None
-            self._world.engine.post(e.TunerHostLost("segmentation fault"))
+            process.gone_at = self._world.now + self._world.rng.uniform(0.0, 0.1)
         return None
 
     def _launch(self) -> None:
         if self._process is not None:
             self._process.alive = False
-        rows = [JournalRow(*row) for row in self._world.journal.rows()]
+        past = msgspec.msgpack.decode(self._world.restore_file.read_bytes())
         calls: list[Call] = []
-        for call in tuner_calls(rows):
+        if past["state"] is not None:
+            calls.extend(tuple(call) for call in json.loads(past["state"]))
+        for call in past["calls"]:
             if call[0] == "result":
                 calls.append(("result", call[1], call[3]))
-            elif call[0] == "end":
+            elif call[0] == "generate":
+                calls.append(("generate", call[1], None))
+            else:
                 calls.append(("end", call[1], call[2]))
-        process = self._process = _Process(calls)
-        process.proposed = [r.event.trial for r in rows if isinstance(r.event, e.Proposed)]
+        self._lives += 1
+        self._lost = False
+        process = self._process = _Process(calls, self._lives)
+        process.proposed = [number for what, number, _ in calls if what == "generate"]
         self._later(process, 0.3, lambda: self._say(process, e.TunerHostReady()))
 
     # -- one process -----------------------------------------------------------------------
@@ -122,15 +147,17 @@ class TunerModel:
             if process.alive:
                 do()
 
+        scale *= self._world.odds.tuner_slowness
         self._world.later(self._world.rng.expovariate(1 / scale), then)
 
     def _say(self, process: _Process, *events: Any) -> None:
-        payload = codec.encode_batch(list(events))
+        payload = b"%d\0%s" % (process.life, codec.encode_batch(list(events)))
         delay = self._world.rng.expovariate(1 / 0.01)
         process.last_arrival = max(process.last_arrival, self._world.now + delay)
 
         def arrive() -> list[Said] | None:
-            return [Said("tuner", b"tuner", payload)] if process.alive else None
+            heard = process.alive or self._world.now < process.gone_at
+            return [Said("tuner", b"tuner", payload)] if heard else None
 
         self._world.at(process.last_arrival, arrive)
 
@@ -147,6 +174,8 @@ class TunerModel:
                 wait = process.waits.get(trial)
                 if wait is not None and wait[0] == ticket:
                     del process.waits[trial]
+                    if action.kind == "granted":
+                        self._granted(process, trial, wait[1], wait[2])
                     self._go_on(process, trial, action.kind)
             case a.Deliver():
                 process.line.append(action)
@@ -179,15 +208,32 @@ class TunerModel:
             process.verdicts[work.trial] = work.verdict
             process.busy = False
             self._wake(process, work.trial)
+            self._keep_state(process)
             self._serve(process)
 
-        self._later(process, 0.02, result)
+        if rng.random() < 0.02:  # it polls for something that never comes, or that does
+            self._say(process, e.DeliveryStandsStill(work.trial))
+            self._later(process, 3.0, result)
+        else:
+            self._later(process, 0.02, result)
+
+    def _keep_state(self, process: _Process) -> None:
+        """``state()`` at rest: nothing is being delivered, every request's thread waits."""
+        if not self._world.odds.keeps_state or self._world.rng.random() < 0.6:
+            return
+        if all(trial in process.waits for trial in process.scripts):
+            self._say(process, e.TunerStateTaken(json.dumps(process.calls)))
+
+    def _granted(self, process: _Process, trial: int, parents: tuple[int, ...], mode: str) -> None:
+        process.calls.append(("granted", trial, [mode, *parents]))
 
     def _wake(self, process: _Process, opened: int) -> None:
         for trial, (_, parents, mode) in list(process.waits.items()):
             answer = resolve(parents, mode, process.verdicts.get)  # type: ignore[arg-type]
             if answer.kind != "pending":
                 del process.waits[trial]
+                if answer.kind == "granted":
+                    self._granted(process, trial, parents, mode)
                 self._go_on(process, trial, answer.kind)
             elif opened in parents:  # the rest may have ended before this process was there
                 ticket = process.tickets[trial] = process.tickets[trial] + 1
@@ -204,6 +250,7 @@ class TunerModel:
             process.scripts.pop(trial, None)
             if isinstance(stop.value, e.Proposed):
                 process.proposed.append(trial)
+                process.calls.append(("generate", trial, None))
             self._say(process, stop.value)
             return
         if step[0] == "wait":

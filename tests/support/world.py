@@ -1,8 +1,9 @@
-"""A world for the engine to live in: clock, peers, users and accidents, all from one seed.
+"""A world for the engine to live in: clock, peers, disk, users and accidents, all from one seed.
 
-The engine, the core, the codec and the desk are real; what they talk to is here. Time jumps
-to the next thing that happens. See :mod:`tests.support.agents` and
-:mod:`tests.support.tuner_model` for the peers.
+The engine, the core, the codec, the desk, the agents' protocol and what restores a tuner are
+real; what they talk to is here. Time jumps to the next thing that happens. See
+:mod:`tests.support.agents` and :mod:`tests.support.tuner_model` for the peers,
+:mod:`tests.support.odds` for what goes wrong.
 """
 
 from __future__ import annotations
@@ -10,28 +11,49 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
+import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 from dispatcher.channel import Said
+from dispatcher.clock import SteadyClock
 from dispatcher.control.desk import Desk
-from dispatcher.control.messages import Request, encoder, reply_decoder
-from dispatcher.core import State, apply, new_state, next_deadline, outstanding
+from dispatcher.control.messages import Reply, Request, encoder, reply_decoder
+from dispatcher.core import State, apply, new_state, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.model import OVER, Phase
-from dispatcher.core.settings import Settings
+from dispatcher.core.model import OVER, Phase, TrialState
+from dispatcher.core.why import why
 from dispatcher.engine import Engine
+from dispatcher.errors import StoreError
 from dispatcher.history import replay
 from dispatcher.ports import Entry, Journal
-from tests.support.agents import AgentBackend
-from tests.support.checker import check_journal
+from dispatcher.restoring import RestoringTuner
+from tests.support.agents import Host, SimBackend
+from tests.support.checker import Ordered, Witnesses, check_journal
+from tests.support.disk import Disk
+from tests.support.memory_journal import MemoryJournal
+from tests.support.odds import Case
 from tests.support.replaying import differences
 from tests.support.tuner_model import TunerModel
 
 #: Turns after which a run is taken for one that will never end.
-TURNS = 10_000
+TURNS = 60_000
+
+#: Seconds without a fact after which nothing will ever happen: longer than any back-off, stall
+#: time-out, lease or cut.
+QUIET_S = 600.0
+
+#: Accidents and users' wishes fall into the first seconds of a world, and how many those are.
+SPAN_S = 40.0
+
+#: Heads after which an experiment is left as it is.
+HEADS = 12
+
+#: Where the few files of a world lie: in memory, where the machine offers that.
+_SHM = Path("/dev/shm")
 
 
 class HeadCrash(BaseException):
@@ -42,45 +64,47 @@ class Stuck(AssertionError):
     """Nothing will ever happen again, and the experiment is not over."""
 
 
-@dataclass
-class Odds:
-    """How often what goes wrong; probabilities, unless the name says otherwise."""
+class _Uncompacted:
+    """A journal in memory is never folded."""
 
-    trial_fails: float = 0.15
-    tuner_raises: float = 0.02
-    not_now: float = 0.05
-    host_crashes: int = 1
-    agent_accidents: int = 2
-    head_crashes: int = 1
-    user_acts: int = 3
-    stops: int = 0
+    def base(self) -> None:
+        """A replay begins at the beginning."""
+
+    def past_calls(self) -> list[Any]:
+        """All are in the journal."""
+        return []
 
 
 class World:
     """Everything outside the head. ``run`` leads the experiment to its end, heads and all."""
 
-    def __init__(
-        self, seed: int, journal: Journal, settings: Settings, odds: Odds, workers: dict[str, int]
-    ) -> None:
-        self.rng = random.Random(seed)
-        self.seed = seed
-        self.now = 1_000_000.0
-        self.journal = journal
-        self.settings = settings
-        self.odds = odds
-        self.workers = workers
-        self.agents = AgentBackend(self)
-        self.tuner = TunerModel(self)
+    def __init__(self, case: Case, journal: Journal) -> None:
+        self.case = case
+        self.rng = random.Random(case.seed)
+        self.odds = case.odds
+        self.now = 1_000_000.0  # of a clock that nobody steps
+        self.skew = 0.0  # of the wall's
+        self.moved_at = self.now
+        self.orders: list[Ordered] = []
+        self.safe_words: list[Any] = []  # of agents, acknowledged
+        self.safe_wishes: list[Request] = []  # of users, answered
+        self.faults: list[str] = []
+        self.notes: list[tuple[int, float, str]] = []  # (newest row then, when, what)
         self.engine: Engine | None = None
         self.epoch = 0
-        self.replies: list[Any] = []
-        self.faults: list[str] = []
-        self.notes: list[str] = []
-        self.finishes: list[Phase] = []
+        self._asked: dict[int, Request] = {}
         self._agenda: list[tuple[float, int, Callable[[], list[Said] | None]]] = []
         self._tie = itertools.count()
         self._turns = 0
-        self._crash_in_append = 0
+        self._crash_in = 0
+        self._folder = tempfile.TemporaryDirectory(dir=_SHM if _SHM.is_dir() else None)
+        folder = Path(self._folder.name)
+        self.restore_file = folder / "restore"
+        self.store = journal
+        self.disk = Disk(self, journal)
+        self.tuner = TunerModel(self)
+        self.hosts = {n: Host(self, n, slots, folder) for n, slots in case.workers.items()}
+        self._backends: dict[str, SimBackend] = {}
 
     # -- time ----------------------------------------------------------------------------
 
@@ -89,26 +113,24 @@ class World:
         heapq.heappush(self._agenda, (self.now + delay, next(self._tie), do))
 
     def at(self, moment: float, do: Callable[[], list[Said] | None]) -> None:
+        """Something that happens at that moment, or now if it is over."""
         heapq.heappush(self._agenda, (max(moment, self.now), next(self._tie), do))
 
-    def poll(self, _timeout_s: float) -> list[Said]:
+    def poll(self, timeout_s: float) -> list[Said]:
         """What the router hands out: jump to what comes next, and gather what is due by then."""
         self._turns += 1
         assert self.engine is not None
-        state = self.engine.state
         if self._turns > TURNS:
             raise Stuck("the experiment does not end")
-        if self._turns % 97 == 0:
-            self.compare(state)
-        due = next_deadline(state)
-        first = self._agenda[0][0] if self._agenda else None
-        if due is not None and (first is None or due <= first):
-            if due > self.now:
-                self.now = due
+        if self.now - self.moved_at > QUIET_S:
+            state = self.engine.state
+            raise Stuck(f"nothing happens any more: {state.phase}, {why(state, state.now)}")
+        if self._turns % 500 == 0:
+            self._look(self.engine.state)
+        if not self._agenda or self._agenda[0][0] > self.now + timeout_s:
+            self.now += max(timeout_s, 1e-4)
             return []
-        if first is None:
-            raise Stuck(f"nothing will ever happen again: {state.phase} {state.phase_reason}")
-        self.now = max(self.now, first)
+        self.now = max(self.now, self._agenda[0][0])
         until = self.now + self.rng.choice((0.0, 0.0, 0.05, 0.5))
         said: list[Said] = []
         while self._agenda and self._agenda[0][0] <= until:
@@ -117,13 +139,30 @@ class World:
             said.extend(do() or ())
         return said
 
+    def note(self, text: str) -> None:
+        """A line of the story."""
+        self.notes.append((self.disk.last, self.now, text))
+
+    def step(self, name: str) -> None:
+        """Between two steps of the head: it may end here."""
+        if self._crash_in:
+            self._crash_in -= 1
+            if not self._crash_in:
+                self.note(f"head {self.epoch} is killed before: {name}")
+                raise HeadCrash
+
     # -- the router's other methods ------------------------------------------------------
 
     def wake(self) -> None:
         """The engine is awake: it called us."""
 
     def send(self, _peer: bytes, payload: bytes) -> bool:
-        self.replies.append(reply_decoder.decode(payload))
+        """A reply to a user."""
+        self.step("reply")
+        reply: Reply = reply_decoder.decode(payload)
+        request = self._asked.pop(reply.number)
+        if not reply.error:
+            self.safe_wishes.append(request)
         return True
 
     def leave(self, _peer: bytes) -> None:
@@ -132,40 +171,54 @@ class World:
     # -- the head's own -------------------------------------------------------------------
 
     def act(self, action: a.HeadAction) -> None:
-        if isinstance(action, a.Finish):
-            self.finishes.append(action.phase)
+        """What leaves the engine for the head."""
+        if isinstance(action, a.GrantRemoval):
+            self.ordered(action)
+
+    def ordered(self, order: a.StartAttempt | a.GrantRemoval) -> None:
+        """Something leaves the head that the checker should know of."""
+        self.orders.append(Ordered(self.disk.before, self.disk.last, order))
 
     def stacks(self, stacks: dict[int, str]) -> None:
         """Nobody reads them here."""
 
     def peer_fault(self, owner: str, error: Exception) -> None:
+        """No peer of this world says what it may not say, but for one that follows a later
+        head; and there is one head at a time here."""
         self.faults.append(f"{owner}: {error}")
 
     # -- what users and fate do -----------------------------------------------------------
 
-    def ask(self, verb: str, **arguments: Any) -> list[Said]:
-        """A request at the desk."""
-        request = Request(1, verb, arguments)
-        return [Said("", b"control:guest", encoder.encode(request))]
-
     def _plan(self) -> None:
         """Accidents and users' wishes, spread over the time that the run may take."""
         rng, odds = self.rng, self.odds
-        span = 40.0
+        kinds: list[tuple[int, Callable[[], list[Said] | None]]] = [
+            (odds.user_acts, self._user),
+            (odds.host_crashes, self.tuner.crash),
+            (odds.agent_deaths, lambda: self._host().die()),
+            (odds.cuts, lambda: self._host().cut_off(rng.uniform(1.0, 2.5 * 9.0))),
+            (odds.resets, lambda: self._host().reset()),
+            (odds.freezes, lambda: self._host().freeze(rng.uniform(1.0, 2.0 * 9.0))),
+            (odds.head_crashes, self._crash),
+            (odds.disk_faults, self._spoil),
+            (odds.power_cuts, self._power),
+            (odds.clock_steps, self._step_clock),
+            (odds.full_disks, self._fill),
+            (odds.removals, self._remove),
+            (odds.stops, self._stop),
+        ]
+        for count, do in kinds:
+            for _ in range(rng.randint(min(count, 1), count)):
+                self.later(rng.uniform(0, SPAN_S), do)
 
-        def some(count: int) -> range:
-            return range(rng.randint(0, count))
+    def _host(self) -> Host:
+        return self.rng.choice(list(self.hosts.values()))
 
-        for _ in some(odds.user_acts):
-            self.later(rng.uniform(0, span), self._user)
-        for _ in some(odds.host_crashes):
-            self.later(rng.uniform(0, span), self.tuner.crash)
-        for _ in some(odds.agent_accidents):
-            self.later(rng.uniform(0, span), self.agents.accident)
-        for _ in some(odds.head_crashes):
-            self.later(rng.uniform(0, span), self._crash)
-        for _ in some(odds.stops):
-            self.later(rng.uniform(0, span), self._stop)
+    def ask(self, verb: str, **arguments: Any) -> list[Said]:
+        """A request at the desk."""
+        request = Request(next(self._tie), verb, arguments)
+        self._asked[request.number] = request
+        return [Said("", b"control:guest", encoder.encode(request))]
 
     def _user(self) -> list[Said]:
         assert self.engine is not None
@@ -173,109 +226,166 @@ class World:
         wish = self.rng.random()
         if wish < 0.5:
             return self.ask("stop_trial", trial=number)
-        if wish < 0.8:
-            return self.ask("submit", parameters={"of": number})
+        if wish < 0.75:
+            return self.ask("submit", parameters={"of": number, "as": f"hand/{next(self._tie)}"})
+        if wish < 0.85:
+            return self.ask("update", key="slots", value=self.rng.choice((1, 2, 4)))
         return self.ask("snapshot")
 
     def _stop(self) -> list[Said]:
         return self.ask("stop", kind=self.rng.choice(("drain", "now")), reason="the user")
 
-    def _crash(self) -> list[Said] | None:
-        if self.rng.random() < 0.5:
-            raise HeadCrash
-        self._crash_in_append = 1 if self.rng.random() < 0.5 else 2
-        return None
+    def _crash(self) -> None:
+        self._crash_in = self.rng.choice((1, 1, 2, 3, 5, 8, 13))
 
-    # -- the journal, with accidents ------------------------------------------------------
+    def _spoil(self) -> None:
+        self.disk.refuse_next = self.rng.choice(("before", "after"))
+        self.note(f"the disk refuses the next commit, {self.disk.refuse_next} it is there")
 
-    def append(self, entries: Any, touched: Any, *, durable: bool) -> int:
-        """Dies before the commit, or after it and before anything left."""
-        if self._crash_in_append == 1:
-            self._crash_in_append = 0
-            raise HeadCrash
-        number = self.journal.append(entries, touched, durable=durable)
-        if self._crash_in_append == 2:
-            self._crash_in_append = 0
-            raise HeadCrash
-        return number
+    def _fill(self) -> None:
+        """A file system runs full, and somebody tidies up, perhaps under another head."""
+        assert self.engine is not None
+        self.engine.post(e.DiskLow("weights", 1 << 20, 1 << 30))
 
-    def save_snapshot(self, snapshot: Any) -> None:
-        self.journal.save_snapshot(snapshot)
+        def tidy() -> None:
+            if self.engine is not None:
+                self.engine.post(e.DiskRecovered("weights", 1 << 31))
+
+        self.later(self.rng.uniform(1.0, 20.0), tidy)
+
+    def _power(self) -> None:
+        self.note("the power of the head's machine fails")
+        self.hosts["local"].die()
+        self.disk.lose_power()
+        raise HeadCrash
+
+    def _step_clock(self) -> None:
+        hours = self.rng.choice((-5, -1, 1, 7))
+        self.note(f"the wall clock is stepped by {hours} h")
+        self.skew += hours * 3600.0
+
+    def _remove(self) -> None:
+        assert self.engine is not None
+        trials = self.engine.state.trials
+        ended = [t.id for t in trials.values() if t.state is TrialState.ENDED and t.weights]
+        if ended:
+            some = self.rng.sample(ended, min(3, len(ended)))
+            self.engine.post(e.RemovalAnnounced(tuple(sorted(some))))
 
     # -- heads -----------------------------------------------------------------------------
 
     def run(self) -> State:
         """Head after head, until the experiment is over for good."""
-        self._write([e.ExperimentCreated(self.settings)], new_state(self.settings))
-        self._plan()
-        while True:
-            state = self._lead()
-            if state is not None and (state.phase is Phase.COMPLETED or self.epoch > 8):
-                return state
+        with self._folder:
+            settings = self.case.settings
+            self._write([e.ExperimentCreated(settings)], new_state(settings))
+            self._plan()
+            while True:
+                state = self._lead()
+                if state is None:
+                    continue
+                if state.phase is Phase.COMPLETED or self.epoch > HEADS:
+                    return state
 
     def _write(self, events: list[e.Event], state: State) -> int:
         entries = []
+        at = self.now + self.skew
         for event in events:
-            step = apply(state, event, self.now)
-            entries.append(Entry(self.now, event, step.counted))
-        row = self.journal.append(entries, [state.trials[t] for t in state.dirty], durable=True)
+            entries.append(Entry(at, event, apply(state, event, at).counted))
+        row = self.disk.append(entries, [state.trials[t] for t in state.dirty], durable=True)
         state.dirty.clear()
         return row
 
     def _lead(self) -> State | None:
+        """One head's life; None if it was killed, or could not write."""
+        self._crash_in, self.disk.refuse_next = 0, None
         self.epoch += 1
-        self.now += self.rng.uniform(0.1, 5.0)
-        state, _ = replay(self.journal)
+        self.now += self.rng.choice((0.1, 1.0, 5.0, 80.0 if self.odds.head_crashes else 1.0))
+        state, _ = replay(self.disk)
         row = self._write([e.HeadStarted(self.epoch)], state)
         if state.phase in OVER:
             return state
-        self.agents.new_head()
+        self.note(f"head {self.epoch} takes the lead")
         self.tuner.new_head()
-        self.engine = Engine(
+        self._backends = {n: SimBackend(host, self.epoch) for n, host in self.hosts.items()}
+        clock = SteadyClock(state.now, lambda: self.now + self.skew, lambda: self.now)
+        engine = self.engine = Engine(
             state,
+            self.disk,
             self,  # type: ignore[arg-type]
-            self,  # type: ignore[arg-type]
-            self.tuner,
-            {"local": self.agents},
-            Desk(self._admit, lambda _key, _value: [], clock=lambda: self.now),
+            RestoringTuner(self.tuner, self.disk, _Uncompacted(), self.restore_file),  # type: ignore[arg-type]
+            dict(self._backends),
+            Desk(self._admit, self._update, clock),
             self,
             row=row,
             debug=True,
-            clock=lambda: self.now,
+            clock=clock,
+            monotonic=lambda: self.now,
         )
         actions = outstanding(state)
         known = {action.worker for action in actions if isinstance(action, a.LaunchWorker)}
-        actions.extend(a.LaunchWorker(w) for w in self.workers if w not in known)  # type: ignore[arg-type]
-        self.engine.begin(actions)
-        self.engine.run()  # in this thread: the world is its router, and jumps through time
-        error = self.engine.error
-        self.notes.append(f"head {self.epoch} ended: {error!r} {state.phase}")
-        if isinstance(error, HeadCrash):
+        actions.extend(a.LaunchWorker(w) for w in self.hosts if w not in known)  # type: ignore[arg-type]
+        engine.begin(actions)
+        engine.run()  # in this thread: the world is its router, and jumps through time
+        return self._after(engine)
+
+    def _after(self, engine: Engine) -> State | None:
+        error = engine.error
+        if isinstance(error, HeadCrash | StoreError):
+            self.note(f"head {self.epoch} is no more {error}")
+            if isinstance(error, HeadCrash) and self.rng.random() < self.odds.zombies:
+                for backend in self._backends.values():
+                    for _ in range(3):
+                        self.later(self.rng.uniform(0.0, 30.0), backend.speak_after_death)
             return None
         if error is not None:
             raise error
-        self.compare(state)
-        return state
+        self.note(f"head {self.epoch} ends: {engine.state.phase}, {engine.state.phase_reason}")
+        self._look(engine.state)
+        return engine.state
 
     def _admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
-        name = f"hand/{next(self._tie)}"
-        return e.TrialSubmitted("{}", name, f"t/{parameters['of']}")
+        return e.TrialSubmitted("{}", parameters["as"], f"t/{parameters['of']}")
+
+    def _update(self, _key: str, value: Any) -> list[e.Event]:
+        assert self.engine is not None
+        return [e.SettingsUpdated(replace(self.engine.state.settings, slots=value))]
 
     # -- judgement -------------------------------------------------------------------------
 
-    def compare(self, live: State) -> None:
-        """A restart here and now would lose nothing."""
-        replayed, _ = replay(self.journal)
+    def _look(self, live: State) -> None:
+        """A restart here and now would lose nothing, and why nothing runs can be asked."""
+        replayed, _ = replay(self.disk)
         found = differences(live, replayed)
         assert not found, "a replay differs from life:\n" + "\n".join(found)
+        assert why(live, live.now).text, "no answer to why (promise 10)"
 
     def violations(self, state: State) -> list[str]:
         """What the independent checker says of this run."""
         over = state.phase is Phase.COMPLETED
-        calls = self.tuner.calls if over else None
-        return check_journal(self.journal.rows(), calls, over=over)
+        seen = Witnesses(
+            calls=self.tuner.calls if over else None,
+            orders=self.orders,
+            words=self.safe_words,
+            metrics=self.store.metrics if isinstance(self.store, MemoryJournal) else None,
+            wishes=self.safe_wishes,
+        )
+        return check_journal(self.disk.rows(), seen, over=over)
 
-    def story(self, rows: int = 60) -> str:
-        """The last rows of the journal, one line each, and how heads ended."""
-        lines = [f"#{row.number} at {row.at:.2f}: {row.event}" for row in self.journal.rows()]
-        return "\n".join([*self.notes, *lines[-rows:]])
+    def story(self, rows: int = 100_000) -> str:
+        """The journal and what befell the world, one line each, in the order of things."""
+        start = 1_000_000.0
+        lines = [(n, 1, f"-- {at - start:.2f} s: {text}") for n, at, text in self.notes]
+        lines += [(r.number, 0, f"#{r.number} {_told(r.event)}") for r in self.disk.rows()]
+        lines.sort(key=lambda line: line[:2])
+        return "\n".join([text for _, _, text in lines][-rows:])
+
+
+def _told(event: e.Event) -> str:
+    """An event without what is as always."""
+    parts = [
+        f"{field.name}={value!r}"
+        for field in fields(event)
+        if (value := getattr(event, field.name)) not in ("", None, ()) and value != field.default
+    ]
+    return f"{type(event).__name__}({', '.join(parts)})"

@@ -5,24 +5,21 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import time
+from pathlib import Path
 
 from trial_runtime.agent.agent import Agent
 from trial_runtime.agent.config import ON_RECORD, read_config
+from trial_runtime.agent.own_log import OwnLog
 
 
 def main() -> int:
     """Run an agent until it is over."""
     if ON_RECORD in sys.argv[2:] and not _on_record():
         return 0
-    logging.Formatter.converter = time.gmtime
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO,
-        format="%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s",
-        datefmt="%Y-%m-%dT%H:%M:%S",
-    )
-    Agent(read_config(sys.argv[1]), sys.argv[1]).run()
+    config = read_config(sys.argv[1])
+    log = OwnLog(Path(config.experiment_folder) / "logs" / "agent.log")
+    logging.basicConfig(level=logging.INFO, handlers=[log])
+    Agent(config, sys.argv[1]).run()
     return 0
 
 

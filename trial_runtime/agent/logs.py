@@ -44,6 +44,7 @@ class LogFile:
         self._descriptor = -1
         self._size = 0
         self._loud = False
+        self.rotations = 0  # how often the file was begun anew
         self.failed: str | None = None  # why nothing more is kept, such as a full disk
 
     def pump(self, pipe: int) -> bool:
@@ -121,6 +122,7 @@ class LogFile:
 
     def _rotate(self) -> None:
         self.close()
+        self.rotations += 1
         try:
             if self._max_files <= 1:
                 os.unlink(self.path)

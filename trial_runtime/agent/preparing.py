@@ -97,24 +97,30 @@ def session_path(config: AgentConfig, start: wire.Start) -> str:
 def make_room(save_path: str, attempt: int) -> None:
     """Set aside what an attempt before left at the save path; make the folder above it.
 
-    Nothing is deleted: it may be what a user wants to look at.
+    Nothing is deleted: it may be what a user wants to look at. Nothing is done through a
+    link that somebody has put on the way since the path was resolved.
 
     Raises:
-        Unpreparable: the disk or its permissions do not allow it.
+        Unpreparable: the disk or its permissions do not allow it, or a link is in the way.
     """
+    from trial_runtime.weights import confined
+
+    above, name = os.path.split(save_path)
     try:
-        os.makedirs(os.path.dirname(save_path), exist_ok=True)
-        if not os.path.lexists(save_path) or _is_empty_folder(save_path):
-            return
-        aside = f"{save_path}.superseded.{attempt - 1}"
-        number = 1
-        while os.path.lexists(aside):
-            number += 1
-            aside = f"{save_path}.superseded.{attempt - 1}-{number}"
-        os.rename(save_path, aside)
-        failpoint("agent.leftovers.set_aside")
+        with confined.folder(above, make=True) as at:
+            if not os.path.lexists(save_path) or _is_empty_folder(save_path):
+                return
+            aside = f"{name}.superseded.{attempt - 1}"
+            number = 1
+            while os.path.lexists(os.path.join(above, aside)):
+                number += 1
+                aside = f"{name}.superseded.{attempt - 1}-{number}"
+            os.rename(name, aside, src_dir_fd=at, dst_dir_fd=at)
+            failpoint("agent.leftovers.set_aside")
     except OSError as error:
         raise Unpreparable(f"cannot prepare {save_path}: {error.strerror}") from error
+    except PathError as error:
+        raise Unpreparable(f"cannot prepare {save_path}: {error}") from error
 
 
 def _is_empty_folder(path: str) -> bool:

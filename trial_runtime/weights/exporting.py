@@ -71,7 +71,8 @@ def export(
         [(name[cut:], entry.dtype, entry.shape, entry.nbytes) for name, entry in ordered],
         {"format": "pt"},
     )
-    target = os.path.abspath(os.fspath(out_file))
+    above, name = os.path.split(os.path.abspath(os.fspath(out_file)))
+    target = os.path.join(os.path.realpath(above), name)
     total = start + sum(entry.nbytes for entry in entries.values())
     with publishing.disk_full_named(target, total):
         publishing.make_folder(os.path.dirname(target))

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable
 
 from trial_runtime.errors import CorruptWeights, PathOutsideRoot, PathThroughLink, WeightsError
+from trial_runtime.weights import confined
 
 #: Longest name of a file or folder, in bytes, on every file system in use.
 NAME_MAX = 255
@@ -121,22 +122,25 @@ def resolve_reference(folder: str, reference: str, root: str, *, writer: str = "
 
 
 def open_regular(path: str) -> tuple[int, int]:
-    """Open a file for reading and give its descriptor and size in bytes.
+    """Open a file at a canonical path for reading; its descriptor and size in bytes.
 
-    The last part of the path may not be a link, and nothing but a regular file is read:
-    a FIFO would block for ever, a device could have effects.
+    No part of the path may be a link by now, and nothing but a regular file is read: a FIFO
+    would block for ever, a device could have effects.
 
     Raises:
         FileNotFoundError: there is none.
-        PathThroughLink: it is a symbolic link.
+        PathThroughLink: it is a symbolic link, or one is on the way.
         WeightsError: it is no regular file.
     """
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        if os.path.islink(path):
-            raise PathThroughLink("is a symbolic link, not a file", where=path) from None
-        raise
+    above, name = os.path.split(path)
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with confined.folder(above) as at:
+        try:
+            fd = os.open(name, flags, dir_fd=at)
+        except OSError:
+            if os.path.islink(path):
+                raise PathThroughLink("is a symbolic link, not a file", where=path) from None
+            raise
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         os.close(fd)

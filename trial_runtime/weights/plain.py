@@ -147,7 +147,7 @@ def digest_tree(path: str, *, max_files: int = MAX_FILES, sync: bool = True) -> 
     if os.path.islink(path):
         raise PathThroughLink("is a symbolic link", where=path)
     if os.path.isfile(path):
-        files = [_digest_file(path, ".", sync)]
+        files = [_digest_file(path, ".", sync, os.path.abspath(path))]
         if sync:
             sync_folder(os.path.dirname(os.path.abspath(path)))
     elif os.path.isdir(path):
@@ -168,7 +168,7 @@ def _digest_folder(top: str, max_files: int, sync: bool) -> list[PlainFile]:
     found: list[str] = []
     folders: list[str] = []
     pending = [top]
-    real_top = os.path.realpath(top)
+    real_top = os.path.abspath(top)  # resolved before, or somebody has put a link there since
     while pending:
         folder = pending.pop()
         folders.append(folder)
@@ -187,7 +187,8 @@ def _digest_folder(top: str, max_files: int, sync: bool) -> list[PlainFile]:
                 where=top,
             )
     files = [
-        _digest_file(path, os.path.relpath(path, top).replace(os.sep, "/"), sync) for path in found
+        _digest_file(path, os.path.relpath(path, top).replace(os.sep, "/"), sync, real_top)
+        for path in found
     ]
     if sync:
         for folder in folders:
@@ -203,13 +204,16 @@ def _refuse_link_out(real_top: str, path: str) -> None:
         raise WeightsError("a symbolic link to something that is not a file", where=path)
 
 
-def _digest_file(path: str, name: str, sync: bool) -> PlainFile:
+def _digest_file(path: str, name: str, sync: bool, top: str) -> PlainFile:
     from blake3 import blake3
 
     hasher = blake3()
     nbytes = 0
     buffer = memoryview(bytearray(_READ_BYTES))
-    fd, _ = open_regular(os.path.realpath(path))
+    real = os.path.realpath(path)
+    if relative_to(top, real) is None:
+        raise PathThroughLink(f"a symbolic link leads out of the weights, to {real}", where=path)
+    fd, _ = open_regular(real)
     try:
         if sync:
             os.fsync(fd)

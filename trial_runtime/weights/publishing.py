@@ -6,11 +6,12 @@ import errno
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from trial_runtime.errors import DiskFull
 from trial_runtime.failpoints import failpoint
+from trial_runtime.weights import confined
 
 TEMPORARY_PREFIX: Final = ".tmp-"
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -34,18 +35,23 @@ def disk_full_named(path: str, needed_bytes: int) -> Iterator[None]:
 
 
 class NewFile:
-    """A file under a temporary name beside its final one.
+    """A file under a temporary name beside its final one, in a folder at a canonical path.
 
     Use as a context manager: leaving it without :meth:`publish` removes the file.
     """
 
     def __init__(self, path: str) -> None:
+        folder, self._name = os.path.split(path)
         self.path = path
-        folder, name = os.path.split(path)
-        self._folder = folder
-        self._temporary = os.path.join(folder, f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}-{name}")
+        self._temporary = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}-{self._name}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self.fd = os.open(self._temporary, flags, 0o666)
+        self._stack = ExitStack()
+        self._folder = self._stack.enter_context(confined.folder(folder))
+        try:
+            self.fd = os.open(self._temporary, flags, 0o666, dir_fd=self._folder)
+        except BaseException:
+            self._stack.close()
+            raise
         self._published = False
         self._unflushed = 0  # bytes just before the end of the last write
 
@@ -55,11 +61,13 @@ class NewFile:
     def __exit__(self, *_: object) -> None:
         if self.fd >= 0:
             os.close(self.fd)
-        if not self._published:
-            try:
-                os.unlink(self._temporary)
-            except FileNotFoundError:
-                pass
+        try:
+            if not self._published:
+                os.unlink(self._temporary, dir_fd=self._folder)
+        except FileNotFoundError:
+            pass
+        finally:
+            self._stack.close()
 
     def write_at(self, data: memoryview, offset: int) -> None:
         """Write all of ``data`` at ``offset``; of much, have the disk begin at once."""
@@ -82,9 +90,10 @@ class NewFile:
         failpoint(f"weights.{what}.synced")
         fd, self.fd = self.fd, -1
         os.close(fd)  # NFS reports a full server here at the latest
-        os.rename(self._temporary, self.path)
+        at = self._folder
+        os.rename(self._temporary, self._name, src_dir_fd=at, dst_dir_fd=at)
         self._published = True
-        sync_folder(self._folder)
+        confined.sync(at)
         failpoint(f"weights.{what}.renamed")
 
 
@@ -98,19 +107,13 @@ def sync_folder(path: str) -> None:
 
 
 def make_folder(path: str) -> None:
-    """Create a folder with all above it, durably."""
-    missing = []
-    above = path
-    while not os.path.isdir(above):
-        missing.append(above)
-        above = os.path.dirname(above)
-    for folder in reversed(missing):
-        try:
-            os.mkdir(folder)
-        except FileExistsError:
-            if not os.path.isdir(folder):
-                raise
-        sync_folder(os.path.dirname(folder))
+    """Create the folder at a canonical path with all above it, durably.
+
+    Raises:
+        PathThroughLink: a part of the path is a symbolic link now.
+    """
+    with confined.folder(path, make=True):
+        pass
 
 
 _write_back: Callable[[int, int, int], object] | None = None

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from trial_runtime.errors import WeightsError, WeightsTaken
-from trial_runtime.weights import hashing, publishing
+from trial_runtime.errors import PathThroughLink, WeightsError, WeightsTaken
+from trial_runtime.weights import confined, hashing, publishing
 from trial_runtime.weights.ancestry import find_ancestry
 from trial_runtime.weights.manifest import (
     FORMAT,
@@ -195,6 +195,6 @@ def _forget_superseded(folder: str, before: Manifest | None, manifest: Manifest)
         if reference not in manifest.files and path in _own_files:
             _own_files.discard(path)
             try:
-                os.unlink(path)
-            except FileNotFoundError:
-                pass
+                confined.unlink(path)
+            except (FileNotFoundError, PathThroughLink):
+                pass  # it is not there any more; what a link leads to is not ours

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from trial_runtime.weights import datafile, hashing
+from trial_runtime.weights import confined, datafile, hashing
 from trial_runtime.weights.ancestry import Ancestry
 from trial_runtime.weights.dtypes import DTYPES
 from trial_runtime.weights.manifest import VERSION, TensorEntry
@@ -38,7 +38,7 @@ class Written:
     def take_back(self, folder: str) -> None:
         """Remove a data file that no manifest will ever name."""
         if self.own_file:
-            os.unlink(os.path.join(folder, self.own_file))
+            confined.unlink(os.path.join(folder, self.own_file))
 
 
 def write_tensors(

@@ -14,14 +14,13 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from trial_runtime.errors import PathOutsideRoot, StaleWeights
+from trial_runtime.errors import PathOutsideRoot, PathThroughLink, StaleWeights
 from trial_runtime.failpoints import failpoint
-from trial_runtime.weights import hashing, publishing
+from trial_runtime.weights import confined, hashing, publishing
 from trial_runtime.weights.manifest import MANIFEST_NAME, Manifest, decode
 from trial_runtime.weights.mapped import MappedFiles
 from trial_runtime.weights.paths import relative_to, resolve_in_root, resolve_reference
 from trial_runtime.weights.patience import Patience
-from trial_runtime.weights.publishing import sync_folder
 from trial_runtime.weights.reading import manifest_bytes, open_manifest
 from trial_runtime.weights.roots import locate_to_write
 from trial_runtime.weights.saving import Published, publish_manifest
@@ -153,6 +152,8 @@ def remove(root: str, removal: Removal) -> None:
     """Carry out a plan. Manifests go first, so that no reader finds half of something.
 
     Files that are gone already are no error: an interrupted removal is carried out again.
+    Nor is a folder in whose place a link is now: what that leads to is nobody's weights, and
+    stays.
 
     Raises:
         PathOutsideRoot: the plan was not made for this root.
@@ -161,24 +162,29 @@ def remove(root: str, removal: Removal) -> None:
     touched = set()
     for file in removal.delete:
         full = os.path.normpath(os.path.join(real_root, file))
-        folder = os.path.realpath(os.path.dirname(full))
+        folder = os.path.dirname(full)
         if relative_to(real_root, folder) is None:
             raise PathOutsideRoot("a planned removal leads out of the weights root", where=file)
         try:
-            os.unlink(os.path.join(folder, os.path.basename(full)))
-        except FileNotFoundError:
+            confined.unlink(full)
+        except (FileNotFoundError, NotADirectoryError, PathThroughLink):
             continue
         failpoint("weights.file.removed")
         touched.add(folder)
     for path in removal.folders:
+        full = os.path.normpath(os.path.join(real_root, path))
         try:
-            os.rmdir(os.path.join(real_root, path))
-        except OSError:
+            with confined.folder(os.path.dirname(full)) as above:
+                os.rmdir(os.path.basename(full), dir_fd=above)
+        except (OSError, PathThroughLink):
             continue  # something new is in it, or it is gone
-        touched.discard(os.path.join(real_root, path))
+        touched.discard(full)
     for folder in touched:
-        if os.path.isdir(folder):
-            sync_folder(folder)
+        try:
+            with confined.folder(folder) as at:
+                confined.sync(at)
+        except (FileNotFoundError, NotADirectoryError, PathThroughLink):
+            continue  # nothing of ours is to be made durable there
 
 
 def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Published:

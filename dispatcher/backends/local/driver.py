@@ -282,7 +282,10 @@ class LocalBackend:
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
         if hello.life == self._life and self._joined:
-            return  # said twice; the words that follow are told apart by their numbers
+            # Said twice; the words that follow are told apart by their numbers. Those before
+            # the first one were acknowledged: it does not have them any more.
+            self._received = max(self._received, hello.first - 1)
+            return
         if self._process.pid not in (None, hello.pid):
             # Given up, and back all the same. What it runs is not believed any more.
             _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)

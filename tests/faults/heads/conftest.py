@@ -111,7 +111,8 @@ class Steady:
 
     def said(self, head: subprocess.Popen[bytes]) -> str:
         """Its last words."""
-        return (self.base / f"stderr{self.heads.index(head)}").read_text()
+        path = self.base / f"stderr{self.heads.index(head)}"
+        return path.read_text() if path.exists() else ""
 
     def snapshot(self) -> dict[str, Any] | None:
         """How things stand, by the head that leads; None if it does not answer."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from trial_runtime import wire
 
 COUNTING = """
@@ -95,3 +97,49 @@ def test_an_older_head_is_refused(head_with):
     assert head.fenced == [5]
     head.run(2)
     assert not head.of(wire.Started, 1)
+
+
+def test_all_words_of_an_older_head_are_refused_and_counted(head_with):
+    """Starts and stops alike. Mutation: ``HeadLink.receive`` compares no epochs."""
+    head = head_with(command="sleep 600")
+    head.start(1)
+    head.until(lambda: head.of(wire.Started, 1))
+    head.epoch = 5
+    head.heartbeats.clear()
+    head.until(lambda: head.heartbeats)  # it follows epoch 5 now
+    head.send(wire.Start(2, 1, "{}"), wire.Stop(1, 1, "lost", 0.0), epoch=4)
+    head.send(wire.Shutdown(0.0), wire.Ack(99), epoch=3)
+    head.until(lambda: len(head.fenced) == 2)
+    head.heartbeats.clear()
+    head.until(lambda: head.heartbeats)
+    assert head.heartbeats[-1].refused == {"words of an older head": 4}
+    assert head.heartbeats[-1].running == 1
+    head.send(wire.Stop(1, 1, "killed by the user", 0.0))
+    assert head.end_of(1).reason == "killed by the user"
+    assert not head.of(wire.Started, 2)
+
+
+def test_a_head_that_hangs_is_left_for_the_one_at_its_place(head_with):
+    """Its end of the connection stays open, so nothing breaks. Mutation: the agent looks for
+    no other head. And however often heads hang, the agent keeps one connection."""
+    head = head_with(function="train:main", head_grace_s=60.0)
+    head.script(COUNTING)
+    head.start(1)
+    head.until(lambda: len(head.metrics(1)) > 20)
+    descriptors = Path(f"/proc/{head.process.pid}/fd")
+    before, hung = None, []
+    for _ in range(4):
+        hung.append(head.socket)
+        head.socket = None
+        Path(head.address.removeprefix("ipc://")).unlink()
+        head.live_again()
+        seen = len(head.metrics(1))
+        head.until(lambda seen=seen: len(head.metrics(1)) > seen + 20)
+        before = before or len(list(descriptors.iterdir()))
+    assert len(list(descriptors.iterdir())) <= before + 1
+    for socket in hung:
+        socket.close(linger=0)
+    head.send(wire.Stop(1, 1, "killed by the user", 20.0))
+    assert head.end_of(1).exit_code == 0
+    told = [w.seq for w in head.of(wire.MetricRelayed, 1)]
+    assert told == list(range(1, len(told) + 1))

@@ -32,7 +32,8 @@ def test_a_command_that_does_not_exist(user: User) -> None:
 def test_a_command_that_turns_out_not_to_exist(user: User) -> None:
     """Where only bash can tell: each trial fails to start, with bash's own words."""
     answer = user.run(trialFunction=None, trialCommand="true && pyhton trial.py", reuse="none")
-    assert answer.code == 0, answer
+    assert answer.code == 3, answer  # nothing went well
+    assert "could not start" in answer.out
     ended = user.ended()
     assert {row.reason for row in ended.values()} == {EndReason.START_FAILED}
     assert {row.exit_code for row in ended.values()} == {127}
@@ -77,7 +78,7 @@ SILENT = "def main(parameters):\n    return None\n"
 def test_trials_that_never_report(user: User, policy: Any, heard: list[str]) -> None:
     user.write("trial.py", SILENT)
     answer = user.run(onTrialWithoutResult=policy, maxTrialNumber=1)
-    assert answer.code == 0, answer
+    assert answer.code == (3 if policy == "fail" else 0), answer
     assert user.heard() == heard
 
 
@@ -85,7 +86,7 @@ def test_trials_that_never_report(user: User, policy: Any, heard: list[str]) -> 
 def test_trials_that_report_no_number(user: User, number: str) -> None:
     user.write("trial.py", f"def main(parameters):\n    return float('{number}')\n")
     answer = user.run(maxTrialNumber=1)
-    assert answer.code == 0, answer
+    assert answer.code == 3, answer  # nothing went well
     assert user.heard() == ["end 0 False"]
     row = user.ended()[0]
     assert row.reason is EndReason.FAILED
@@ -215,7 +216,7 @@ def test_trials_that_ignore_sigterm_and_exceed_their_time(user: User, reuse: str
         maxTrialDuration="1s",
         trialStopGrace="300ms",
     )
-    assert answer.code == 0, answer
+    assert answer.code == 3, answer  # nothing went well
     row = user.ended()[0]
     assert row.reason is EndReason.TIMED_OUT
     assert row.signal == signal.SIGKILL
@@ -244,10 +245,10 @@ def test_metrics_without_end_are_not_kept(user: User) -> None:
         "    for step in range(100):\n        bq.report_intermediate(step)\n    return 1.0\n",
     )
     answer = user.run(maxTrialNumber=1, limits={"maxMetricsPerTrial": 10})
-    assert answer.code == 0, answer
     # A trial that is still reporting when the refusal reaches it fails by it; one that is
     # quicker has its result. Either way no more is kept than the file allows.
     row = user.ended()[0]
+    assert answer.code == (3 if row.reason is EndReason.FAILED else 0), answer
     if row.reason is EndReason.FAILED:
         assert "ReportRefused" in row.text
         assert user.heard() == ["end 0 False"]
@@ -263,7 +264,8 @@ def test_a_metric_that_is_too_large(user: User) -> None:
         "def main(parameters):\n    return {'default': 1.0, 'notes': 'x' * 100_000}\n",
     )
     answer = user.run(maxTrialNumber=1)
-    assert answer.code == 0, answer
+    assert answer.code == 3, answer  # nothing went well
+    assert "the only trial failed with: failed (exit code 1): " in answer.out
     assert user.ended()[0].reason is EndReason.FAILED
     assert "InvalidMetric" in user.ended()[0].text
 

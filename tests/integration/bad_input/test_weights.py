@@ -84,7 +84,8 @@ def test_a_trial_that_saves_where_it_may_not(user: User) -> None:
     user.write("tuner.py", _saving("f't/{parameter_id}'"))
     user.write("trial.py", SAVES.replace("1000.0)}", '1000.0)}, path="/tmp/bequeath-not-here"'))
     answer = user.run(maxTrialNumber=1)
-    assert answer.code == 0, answer
+    assert answer.code == 3, answer
+    assert "PathOutsideRoot" in answer.out
     assert "PathOutsideRoot" in user.ended()[0].text
     assert user.heard() == ["end 0 False"]
 

@@ -158,6 +158,7 @@ class FakeHead:
         self.do(a.AnswerWait(wait.trial, wait.ticket, kind, **fields))
 
     def log(self) -> str:
+        self.driver.settle_log()
         return (self.folder / "logs" / "tuner.log").read_text()
 
     def close(self, deadline_s: float = 10.0) -> None:

@@ -143,3 +143,21 @@ def test_addresses_that_cannot_be_had(router: Router, context: Context, tmp_path
         with pytest.raises(PermanentBackendError, match="cannot listen") as raised:
             router.bind_tcp("127.0.0.1", port, CurveKeys.fresh(), [])
     assert "another program" in raised.value.hint
+
+
+def test_a_port_that_a_head_before_us_still_holds(context: Context) -> None:
+    """Only where the user asked for none in particular."""
+    keys = CurveKeys.fresh()
+    with zmq.Context() as second, zmq.Context() as third:  # keys are a context's own
+        routers = [Router(each) for each in (context, second, third)]
+        taken = routers[0].bind_tcp("127.0.0.1", 0, keys, [])
+        port = int(taken.rpartition(":")[2])
+        try:
+            with pytest.raises(PermanentBackendError):
+                routers[1].bind_tcp("127.0.0.1", port, keys, [])
+            address = routers[2].bind_tcp("127.0.0.1", port, keys, [], or_any=True)
+            assert address.startswith("tcp://127.0.0.1:")
+            assert address != taken
+        finally:
+            for each in routers:
+                each.close()

@@ -251,3 +251,16 @@ def test_the_run_file_is_the_owners_alone(folder: Path) -> None:
     assert run is not None
     assert run.token == TOKEN
     assert list(folder.iterdir()) == [path]
+
+
+def test_a_head_takes_back_its_own_run_file_only(tmp_path: Path) -> None:
+    """Mutation: ``remove`` looks at no token: a head that was taken over hides its successor."""
+    older = RunFile(1, "ipc:///a", "older", 1, 0.0)
+    newer = RunFile(2, "ipc:///a", "newer", 2, 0.0)
+    older.write(tmp_path)
+    newer.write(tmp_path)
+    older.remove(tmp_path)
+    assert RunFile.read(tmp_path) == newer
+    newer.remove(tmp_path)
+    assert RunFile.read(tmp_path) is None
+    newer.remove(tmp_path)

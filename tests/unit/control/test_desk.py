@@ -17,6 +17,7 @@ from tests.support.scene import Scene
 
 VERBS: dict[str, dict[str, Any]] = {
     "ping": {},
+    "step_down": {},
     "snapshot": {},
     "stop": {"kind": "now", "reason": "enough"},
     "stop_trial": {"trial": 0},
@@ -32,7 +33,13 @@ class Counter:
         self.scene = scene
         self.admitted: list[dict[str, Any]] = []
         self.updated: list[tuple[str, Any]] = []
-        self.desk = Desk(self._admit, self._update, clock=lambda: scene.now)
+        self.stepped_down = 0
+        self.desk = Desk(
+            self._admit, self._update, clock=lambda: scene.now, step_down=self._step_down
+        )
+
+    def _step_down(self) -> None:
+        self.stepped_down += 1
 
     def _admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
         self.admitted.append(parameters)
@@ -274,3 +281,10 @@ def test_a_snapshot_of_many_lists_some_and_counts_all() -> None:
 def test_a_snapshot_is_plain_data(scene: Scene) -> None:
     data = snapshot(scene.state, scene.now)
     assert msgspec.json.decode(msgspec.json.encode(data)) == data
+
+
+def test_a_head_that_takes_over_is_obeyed_and_answered(scene: Scene) -> None:
+    """Mutation: the desk answers and does nothing."""
+    counter = Counter(scene)
+    assert counter.ask("step_down").data == {"epoch": scene.state.epoch}
+    assert counter.stepped_down == 1

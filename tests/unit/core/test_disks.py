@@ -20,7 +20,7 @@ def test_no_request_and_no_attempt_and_what_runs_goes_on() -> None:
     assert report == a.ReportDisk(
         "/data/w",
         "no new trials: the disk of /data/w has 90 MB left and 500 MB are kept in reserve; "
-        "free space there, or lower diskReserve",
+        "free space there, and they start again",
     )
     scene.run(0)
     actions = scene.deliver(0)
@@ -57,12 +57,14 @@ def test_a_disk_that_was_never_low_needs_no_recovery() -> None:
 
 def test_no_deadlock_is_named_while_nothing_may_be_asked() -> None:
     """What waits may wait for a trial that is proposed by a request not opened yet."""
-    scene = Scene(slots=2, stall_timeout_s=10.0)
-    scene.propose(0)
-    scene.say(e.ForeignWaitSeen(scene.state.trials[1].id))
+    scene = Scene(slots=1, stall_timeout_s=10.0)
+    scene.say(e.ForeignWaitSeen(scene.state.trials[0].id))
+    scene.propose(1)
     scene.say(LOW)
-    scene.run(0)
-    scene.deliver(0)
+    scene.run(1)
+    scene.deliver(1)
+    assert list(scene.state.blocked) == [0]
+    assert not scene.state.open
     assert core.next_deadline(scene.state) is None
     scene.wait_until(scene.now + 1000.0)
     assert scene.state.phase is Phase.RUNNING

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dispatcher import core
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.failures import last_line
+from dispatcher.core.failures import telling_line
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, Outcome, Phase, TrialState
 from dispatcher.core.settings import CAUSE_CHARS
@@ -275,9 +274,38 @@ def test_an_experiment_whose_trials_were_all_killed_is_completed() -> None:
 # -- the line that is named --------------------------------------------------------------------
 
 
-def test_the_last_line_that_says_something_is_bounded_and_harmless() -> None:
-    assert last_line("a\nKeyError: 'x'\n  \n\n") == "KeyError: 'x'"
-    assert last_line("") == last_line(" \n\t\n") == ""
-    assert last_line("gone\x1b[2J\x07‮red") == "gone [2J  red"
-    assert len(last_line("x" * 9999)) == CAUSE_CHARS
-    assert core.new_state(Scene(begin=False).settings).failures.causes == {}
+TRACEBACK = """\
+loading …
+Traceback (most recent call last):
+  File "a.py", line 1, in <module>
+    import torch
+ImportError: no torch
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "a.py", line 3, in main
+    raise RuntimeError(x)
+RuntimeError: two lines,
+and a hint
+"""
+
+
+def test_the_line_that_tells_most_is_bounded_and_harmless() -> None:
+    assert telling_line(TRACEBACK) == "RuntimeError: two lines,"
+    assert telling_line("Traceback (most recent call last):\n  File") == "File"
+    assert telling_line("a\nbash: pyhton: command not found\n  \n\n").startswith("bash: pyhton")
+    assert telling_line("") == telling_line(" \n\t\n") == ""
+    assert telling_line("gone\x1b[2J\x07\u202ered") == "gone [2J  red"
+    assert len(telling_line("x" * 9999)) == CAUSE_CHARS
+
+
+def test_a_time_out_and_a_signal_are_told_by_what_they_are() -> None:
+    scene = all_fail(1)
+    (finish,) = of_kind(fail(scene, "ran longer …\nepoch 7", reason="timed out"), a.Finish)
+    assert finish.reason == "1 trials failed in a row with: timed out (trial 0)"
+    scene = all_fail(1)
+    scene.propose(0)
+    ended = e.AttemptEnded(T0, 1, EndReason.SIGNALLED, None, 11, "ended by SIGSEGV")
+    scene.say(ended)
+    assert "signalled (signal 11): ended by SIGSEGV" in scene.state.phase_reason

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import copy
+import json
 import math
 
 import numpy as np
@@ -14,11 +17,11 @@ def blocks(*sizes):
     return [{"id": n, "width": w, "kernel": k} for n, (w, k) in enumerate(sizes)]
 
 
-def test_mutation_changes_one_thing_and_stays_in_the_space(example):
+def test_mutation_changes_the_rate_and_one_thing_of_the_shape(example):
     architecture = example("digits_evolution", "architecture")
     rng = np.random.default_rng(0)
-    seen = set()
-    parent = architecture.draw(rng)
+    seen, shapes = set(), set()
+    parent = architecture.draw(rng, 3)
     for _ in range(2000):
         child = architecture.mutate(parent, rng)
         assert 1 <= len(child["blocks"]) <= architecture.MOST_BLOCKS
@@ -30,17 +33,34 @@ def test_mutation_changes_one_thing_and_stays_in_the_space(example):
             assert block["kernel"] in architecture.KERNELS
         grown = len(child["blocks"]) - len(parent["blocks"])
         if grown:
-            assert child["rate"] == parent["rate"]
             seen.add(grown)
+            common = [one for one in child["blocks"] if one in parent["blocks"]]
+            assert len(common) == min(len(child["blocks"]), len(parent["blocks"]))
         else:
             pairs = zip(child["blocks"], parent["blocks"], strict=True)
-            differ = [key for one, other in pairs for key in one if one[key] != other[key]]
-            if child["rate"] != parent["rate"]:
-                differ.append("rate")
-            assert len(differ) <= 1  # the rate may be at its bound already
+            differ = [
+                (key, one[key] > other[key])
+                for one, other in pairs
+                for key in one
+                if one[key] != other[key]
+            ]
+            assert len(differ) == 1
             seen.update(differ)
+        shapes.add(len(child["blocks"]))
         parent = child
-    assert seen == {1, -1, "rate", "width", "kernel"}
+    ways = {(key, larger) for key in ("width", "kernel") for larger in (True, False)}
+    assert seen == {1, -1} | ways
+    assert architecture.MOST_BLOCKS in shapes
+
+
+def test_a_mutation_leaves_its_parent_alone(example):
+    architecture = example("digits_evolution", "architecture")
+    rng = np.random.default_rng(1)
+    parent = architecture.draw(rng)
+    before = copy.deepcopy(parent)
+    for _ in range(50):
+        architecture.mutate(parent, rng)
+    assert parent == before
 
 
 def outputs(network, parent_blocks, child_blocks):
@@ -135,8 +155,37 @@ def test_intervals_are_those_of_student_and_welch(example):
     mean, half = report.mean_interval([1.0, 2.0, 3.0, 4.0])
     assert mean == 2.5
     assert half == pytest.approx(3.182 * math.sqrt(5 / 3) / 2)
-    ratio, low, high = report.ratio_interval([1.0, 2.0, 4.0], [4.0, 8.0, 16.0])
+    ratio, low, high = report.ratio_interval([1.0, 2.0, 3.0], [4.0, 8.0, 12.0])
     assert ratio == pytest.approx(0.25)
-    # Equal variances of (ln 2)^2 and three each: four degrees of freedom.
-    assert high == pytest.approx(0.25 * math.exp(2.776 * math.log(2) * math.sqrt(2 / 3)))
+    # Relative standard deviations of a half and three each: four degrees of freedom.
+    assert high == pytest.approx(0.25 * math.exp(2.776 * 0.5 * math.sqrt(2 / 3)))
     assert low * high == pytest.approx(ratio**2)
+
+
+def test_a_ratio_without_any_spread_has_no_interval(example):
+    report = example("digits_evolution", "report")
+    assert report.ratio_interval([1.0, 1.0], [4.0, 4.0]) == (0.25, 0.25, 0.25)
+
+
+def test_the_sweep_chooses_on_its_own_seeds_and_the_others_only_have_what_it_chose(
+    example, monkeypatch, tmp_path
+):
+    study, report = (example("digits_evolution", name) for name in ("study", "report"))
+
+    def found(runner, kind, *, seed, budget_s, **arguments):
+        best = {1: 0.6, 2: 0.7}.get(arguments.get("epochs"), 0.8)
+        return report.Search(seed, [(1.0, best, best)])
+
+    monkeypatch.setattr(study, "search", found)
+    whole = study.Study(
+        argparse.Namespace(
+            dispatch=False, epochs=[1, 2], first_seed=5, sweep_seeds=2, seeds=5, budget_s=3.0,
+            out=tmp_path,
+        )
+    )  # fmt: skip
+    whole.run()
+    kept = json.loads((tmp_path / "results.json").read_text())
+    assert kept["best_epochs"] == 2
+    assert [len(kept["sweep"][epochs]) for epochs in ("1", "2")] == [2, 5]
+    assert [len(kept[name]) for name in ("inheriting", "from_scratch")] == [5, 3]
+    assert "| 2 (best) | 1 | 0.700 |" in report.markdown(kept)

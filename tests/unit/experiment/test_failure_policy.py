@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from dispatcher import codec
+from dispatcher.core.events import ExperimentCreated
 from dispatcher.core.model import EndReason
 from dispatcher.core.settings import Settings
 from dispatcher.errors import UserError
@@ -91,3 +94,15 @@ def to_camel(name: str) -> str:
 def test_each_way_to_get_it_wrong_is_named(keys: dict[str, Any], where: str) -> None:
     with pytest.raises(UserError, match=where):
         config(**keys)
+
+
+def test_the_settings_of_a_journal_of_the_version_before_are_read() -> None:
+    """They had none of the fields for failures, and mean what they meant."""
+    written = {"slots": 2, "lookahead": 8, "trial_retries": 3, "on_stall": "wait"}
+    payload = msgspec.msgpack.encode({"settings": written})
+    settings = codec.decode("ExperimentCreated", payload).settings
+    assert (settings.slots, settings.trial_retries, settings.on_stall) == (2, 3, "wait")
+    assert not settings.losses_at_once
+    assert settings.max_failed_in_a_row == 0
+    again = codec.decode("ExperimentCreated", codec.encode(ExperimentCreated(settings)))
+    assert again.settings == settings

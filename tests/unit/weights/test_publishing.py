@@ -14,7 +14,7 @@ import pytest
 
 from trial_runtime import failpoints
 from trial_runtime.errors import DiskFull, WeightsNotFound
-from trial_runtime.weights import load, publishing, save
+from trial_runtime.weights import confined, load, publishing, save
 
 _CHILD = """
 import sys
@@ -73,9 +73,9 @@ def test_each_step_is_durable_before_the_next(root: Path, monkeypatch: pytest.Mo
         steps.append("sync " + kind(os.readlink(f"/proc/self/fd/{fd}")))
         fsync(fd)
 
-    def note_rename(source: str, target: str) -> None:
-        assert os.path.dirname(source) == os.path.dirname(target)
-        rename(source, target)
+    def note_rename(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        assert src_dir_fd == dst_dir_fd
+        rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
         steps.append("rename " + kind(target))
 
     (root / "1").mkdir()
@@ -96,13 +96,13 @@ def test_new_folders_are_made_durable_in_those_above(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
-    real = publishing.sync_folder
+    real = confined.sync
 
-    def note(path: str) -> None:
-        synced.append(os.path.relpath(path, root))
-        real(path)
+    def note(fd: int) -> None:
+        synced.append(os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), root))
+        real(fd)
 
-    monkeypatch.setattr(publishing, "sync_folder", note)
+    monkeypatch.setattr(confined, "sync", note)
     save({"w": np.ones(3)}, root / "gen" / "1")
     assert synced == [".", "gen", "gen/1", "gen/1"]
 
@@ -116,11 +116,11 @@ def test_a_full_disk_leaves_what_was_there(
     before = {name: (root / "1" / name).read_bytes() for name in os.listdir(root / "1")}
     real = getattr(os, call)
 
-    def full(target: object, *rest: object) -> object:
+    def full(target: object, *rest: object, **at: int) -> object:
         name = os.readlink(f"/proc/self/fd/{target}") if isinstance(target, int) else str(target)
         if file in name:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return real(target, *rest)
+        return real(target, *rest, **at)
 
     monkeypatch.setattr(publishing.os, call, full)
     with pytest.raises(DiskFull) as caught:

@@ -1,0 +1,127 @@
+"""The text of a systemd user unit that leads one experiment: pure, from values to text.
+
+What its settings are for stands beside them in the unit itself: whoever has to change one
+reads the unit, not this file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: Ends after which another head would do no better: a wrong command line, an experiment that
+#: failed by its user's code or is led by another head, one that was stopped or taken over.
+NO_RESTART = (2, 3, 6, 7, 130)
+
+#: Of those, the ones at which somebody wanted the end.
+ON_PURPOSE = (6, 7, 130)
+
+#: Seconds between two heads; below the shortest grace that agents usually have.
+RESTART_S = 5.0
+
+#: What winding up takes beside the grace of trials (seconds): tuner, agent, journal.
+WIND_UP_S = 60.0
+
+#: Variables of whoever prints the unit that trials, or we, could not do without.
+KEPT = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "TMPDIR",
+    "BEQUEATH_HOME",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitValues:
+    """What differs from one experiment to the next. Durations in seconds."""
+
+    folder: Path
+    name: str
+    python: str
+    stop_grace_s: float
+    head_grace_s: float
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def file_name(self) -> str:
+        """What the unit should be called; systemd allows few characters."""
+        return f"bequeath-{re.sub(r'[^A-Za-z0-9_.-]', '-', self.folder.name)}.service"
+
+
+def unit_text(values: UnitValues) -> str:
+    """The unit. Everything of the user's is quoted: no name or path becomes a setting."""
+    folder = str(values.folder)
+    command = (values.python, "-P", "-m", "dispatcher.cli", "resume", folder)
+    variables = {key: values.environment[key] for key in KEPT if values.environment.get(key)}
+    variables |= {k: v for k, v in values.environment.items() if k == "PYTHONPATH" and v}
+    restart_s = max(0.1, min(RESTART_S, values.head_grace_s / 4))
+    lines = [
+        f"# {values.file_name}: printed by 'bequeath systemd-unit'.",
+        "[Unit]",
+        f"Description=bequeath experiment {_plain(values.name)} ({_plain(values.folder.name)})",
+        "# A head that fails again and again waits for somebody to look.",
+        "StartLimitIntervalSec=1h",
+        "StartLimitBurst=20",
+        "",
+        "[Service]",
+        "Type=exec",
+        "ExecStart=" + " ".join(_argument(word) for word in command),
+        f"WorkingDirectory={_plain(folder)}",
+        *(f"Environment={_assignment(key, value)}" for key, value in variables.items()),
+        "# Secrets that the experiment file names by 'env:' belong there, in a file of mode 0600.",
+        f"EnvironmentFile=-{_plain(folder)}/service.env",
+        "# The head alone is stopped, and ends the others in order. If it dies, the agent and its",
+        "# trials live on, and the next head takes them up again.",
+        "KillMode=process",
+        f"TimeoutStopSec={values.stop_grace_s + WIND_UP_S:.0f}s",
+        "Restart=on-failure",
+        f"RestartSec={restart_s * 1000:.0f}ms",
+        "# Failed by its own code, led by another head, stopped or taken over: 'docs/cli.md'.",
+        f"RestartPreventExitStatus={_numbers(NO_RESTART)}",
+        f"SuccessExitStatus={_numbers(ON_PURPOSE)}",
+        "# A trial that runs out of memory is a matter between it and its agent.",
+        "OOMPolicy=continue",
+        "# A thread for each request that waits: ten thousand are no mistake.",
+        "TasksMax=infinity",
+        "# Trials that use sudo, or another program with privileges of its own, need the first",
+        "# two of these removed. Sockets lie in the folder for temporary files, so there is no",
+        "# PrivateTmp.",
+        "NoNewPrivileges=yes",
+        "RestrictSUIDSGID=yes",
+        "LockPersonality=yes",
+        "SystemCallArchitectures=native",
+        "",
+        "[Install]",
+        "WantedBy=default.target",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _numbers(codes: tuple[int, ...]) -> str:
+    return " ".join(str(int(code)) for code in codes)
+
+
+def _plain(text: str) -> str:
+    """A text in the place of a whole value: one line, and no specifier."""
+    return re.sub(r"[\x00-\x1f\x7f]", " ", text).replace("%", "%%")
+
+
+def _argument(text: str) -> str:
+    """One argument of a command: quoted, and no variable is put in."""
+    return _quoted(text).replace("$", "$$")
+
+
+def _assignment(key: str, value: str) -> str:
+    return _quoted(f"{key}={value}")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{_plain(escaped)}"'

@@ -1,0 +1,77 @@
+"""The journal as a machine that fails keeps it: refused commits, crashes around them, power
+cuts that take what nobody waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dispatcher.core.model import Trial
+from dispatcher.errors import StoreError
+from dispatcher.ports import Entry, Journal, JournalRow, Snapshot
+from tests.support.memory_journal import MemoryJournal
+
+if TYPE_CHECKING:
+    from tests.support.world import World
+
+
+class Disk:
+    """Implements :class:`dispatcher.ports.Journal` around one that does not fail."""
+
+    def __init__(self, world: World, journal: Journal) -> None:
+        self._world = world
+        self._journal = journal
+        self._safe: dict[str, Any] = {}  # as of the last commit that was waited for
+        self._sync()
+        self.last = 0  # number of the newest row
+        self.before = 0  # that before the newest batch
+        self.refuse_next: str | None = None  # "before" or "after" the commit itself
+
+    def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
+        """Dies or is refused before the commit, or after it and before anything left."""
+        self._world.step("commit")
+        refusal, self.refuse_next = self.refuse_next, None
+        if refusal == "before":
+            raise StoreError("the disk is full, so nothing more can be journalled: ENOSPC")
+        self.before = self.last
+        number = self.last = self._journal.append(entries, touched, durable=durable)
+        if durable:
+            self._sync()
+        if entries:
+            self._world.moved_at = self._world.now
+        if refusal == "after":  # an error of the last fsync: what is on disk, nobody can know
+            raise StoreError("the disk refused to read or write: EIO")
+        self._world.step("committed")
+        return number
+
+    def rows(self, after: int = 0) -> Iterator[JournalRow]:
+        """See the Protocol."""
+        return self._journal.rows(after)
+
+    def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
+        """See the Protocol."""
+        return self._journal.last_sequences()
+
+    def save_snapshot(self, snapshot: Snapshot) -> None:
+        """See the Protocol."""
+        self._world.step("snapshot")
+        self._journal.save_snapshot(snapshot)
+        self._sync()
+        self._world.step("snapshot kept")
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """See the Protocol."""
+        return self._journal.latest_snapshot()
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _sync(self) -> None:
+        if self._world.odds.power_cuts and isinstance(self._journal, MemoryJournal):
+            self._safe = self._journal.photograph()
+
+    def lose_power(self) -> None:
+        """What was committed without waiting for the disk is gone."""
+        if isinstance(self._journal, MemoryJournal):
+            self._journal.restore(self._safe)
+            self.last = self.before = self._journal.last

@@ -1,0 +1,118 @@
+"""How often what goes wrong in a simulated world, and the experiment that a seed stands for."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
+
+
+@dataclass(frozen=True)
+class Odds:
+    """Numbers of accidents are upper bounds, spread over the run; the rest are probabilities,
+    unless the name says otherwise."""
+
+    trial_fails: float = 0.15
+    tuner_raises: float = 0.02
+    not_now: float = 0.05
+    tuner_slowness: float = 1.0  # by how much all that the tuner does takes longer
+    keeps_state: bool = False  # the tuner has state() and restore()
+    host_crashes: int = 1
+    agent_deaths: int = 1
+    cuts: int = 0  # of the line to an agent, for seconds; some outlast the lease
+    resets: int = 0  # of its connection: what was under way is lost
+    freezes: int = 0  # an agent stands still and comes back
+    head_crashes: int = 1  # between any two of its steps
+    zombies: float = 0.0  # the head before goes on speaking with its agents
+    disk_faults: int = 0  # a commit is refused; the head ends and is started again
+    power_cuts: int = 0  # what was not waited for is gone
+    full_disks: int = 0  # for some seconds each
+    clock_steps: int = 0  # the wall clock leaps by hours, either way
+    removals: int = 0  # retention wants to delete weights
+    user_acts: int = 3
+    stops: int = 0
+    latency_s: float = 0.02
+    repeats: float = 0.02  # of frames between head and agents
+    overtakes: float = 0.02
+
+
+@dataclass(frozen=True)
+class Case:
+    """A whole experiment in a whole world. Equal cases live equal lives."""
+
+    seed: int
+    settings: Settings
+    odds: Odds
+    workers: dict[str, int]
+
+
+def case_of(seed: int) -> Case:
+    """What a seed stands for."""
+    dice = random.Random(f"settings {seed}")
+    slots = dice.choice((1, 2, 2, 3, 5))
+    settings = Settings(
+        slots=slots,
+        lookahead=dice.choice((1, 2, 4, 8)),
+        max_trials=dice.choice((5, 10, 20, 40)),
+        on_tuner_error=dice.choice((TunerErrorPolicy.CONTINUE, TunerErrorPolicy.RETRY)),
+        on_stall=dice.choice(list(StallPolicy)),
+        stall_timeout_s=30.0,
+        trial_retries=dice.choice((0, 1, 2)),
+        retry_backoff_max_s=20.0,
+        substitute_result=dice.choice((None, None, "0")),
+        silent_is_failure=dice.random() < 0.2,
+        trial_stop_grace_s=1.0,
+        retries=dice.choice(({}, {}, {"failed": 2, "lost": 1})),
+        losses_at_once=dice.random() < 0.5,
+        max_failed_in_a_row=dice.choice((0, 0, 4)),
+        quarantine_after=dice.choice((0, 2)),
+    )
+    workers = {"local": slots} if dice.random() < 0.5 else {"local": slots, "far": 2}
+    return Case(seed, settings, _odds(dice), workers)
+
+
+def _odds(dice: random.Random) -> Odds:
+    """A fifth of all worlds are calm; in each of the others only some kinds of things go wrong,
+    so that what one kind leads to is not hidden behind the next."""
+    slowness = dice.choice((1.0, 1.0, 1.0, 20.0))
+    keeps_state = dice.random() < 0.5
+    if dice.random() < 0.2:
+        return Odds(
+            trial_fails=0.0,
+            tuner_raises=0.0,
+            tuner_slowness=slowness,
+            keeps_state=keeps_state,
+            host_crashes=0,
+            agent_deaths=0,
+            head_crashes=0,
+            user_acts=0,
+            repeats=0.0,
+            overtakes=0.0,
+        )
+
+    def some(most: int) -> int:
+        return dice.choice((0, most))
+
+    return Odds(
+        trial_fails=dice.choice((0.1, 0.4)),
+        tuner_slowness=slowness,
+        keeps_state=keeps_state,
+        host_crashes=some(2),
+        agent_deaths=some(2),
+        cuts=some(2),
+        resets=some(3),
+        freezes=some(2),
+        head_crashes=some(3),
+        zombies=dice.choice((0.0, 0.7)),
+        disk_faults=some(2),
+        power_cuts=some(1),
+        full_disks=some(2),
+        clock_steps=some(2),
+        removals=some(4),
+        user_acts=some(6),
+        stops=some(1),
+        latency_s=dice.choice((0.005, 0.02, 0.3)),
+        repeats=dice.choice((0.0, 0.1)),
+        overtakes=dice.choice((0.0, 0.1)),
+    )

@@ -1,0 +1,177 @@
+"""A journal read by a stranger: what was said of each trial and attempt, and in which row.
+
+Nothing is judged here, and nothing of ``dispatcher.core``'s rules is used: its events and the
+codec are the language that the journal is written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from dispatcher.core import events as e
+from dispatcher.core.model import EndReason, Weights
+from dispatcher.core.settings import Settings
+from dispatcher.ports import JournalRow
+
+_SURROUNDINGS = (
+    e.HeadStarted,
+    e.DiskLow,
+    e.DiskRecovered,
+    e.WorkerJoined,
+    e.WorkerLost,
+    e.WorkerSuspect,
+    e.WorkerHeard,
+)
+_FROM_HOST = (e.Proposed, e.ResultDelivered, e.EndDelivered)
+
+
+@dataclass
+class Attempt:
+    """What one attempt said, by row number."""
+
+    number: int
+    first: int  # its first word
+    since: int  # before this row it cannot have been started (starts leave no row)
+    started: int | None = None
+    finals: list[tuple[int, str]] = field(default_factory=list)
+    published: list[tuple[int, int, Weights]] = field(default_factory=list)  # row, seq, what
+    files: Weights | None = None  # found by its agent at its end
+    ended: tuple[int, EndReason] | None = None
+
+    @property
+    def final(self) -> tuple[int, str] | None:
+        """The first one: later ones are not counted."""
+        return self.finals[0] if self.finals else None
+
+    @property
+    def weights(self) -> Weights | None:
+        """What it leaves: what it published itself last, else what its agent found."""
+        if self.published:
+            return max(self.published, key=lambda told: told[1])[2]
+        return self.files
+
+    def ended_before(self, row: int) -> bool:
+        """Whether its end had been told by then."""
+        return self.ended is not None and self.ended[0] < row
+
+
+@dataclass
+class TrialStory:
+    """What the journal tells of one trial."""
+
+    number: int
+    proposed: int | None = None
+    save: str | None = None
+    restore: str | None = None
+    attempts: dict[int, Attempt] = field(default_factory=dict)
+    results: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    kills: list[int] = field(default_factory=list)
+
+    def attempt(self, number: int, row: int) -> Attempt:
+        """The record of an attempt, made at its first word."""
+        before = self.attempts.get(number - 1)
+        since = before.first if before is not None else self.proposed or 0
+        return self.attempts.setdefault(number, Attempt(number, row, since))
+
+    @property
+    def last(self) -> Attempt | None:
+        """The newest attempt that ever spoke."""
+        return self.attempts[max(self.attempts)] if self.attempts else None
+
+
+class Reading:
+    """One pass over the journal."""
+
+    def __init__(self, rows: Iterable[JournalRow]) -> None:
+        self.disorder: list[str] = []
+        self.trials: dict[int, TrialStory] = {}
+        self.settings: list[tuple[int, Settings]] = []
+        self.epochs: list[tuple[int, int]] = []
+        self.losses: list[int] = []  # rows at which attempts may have been given up as lost
+        self.holds: dict[int, set[tuple[int, int]]] = {}  # row of a hello → attempts that live on
+        self.starts: list[tuple[int, int, int]] = []  # (row, trial, attempt) of AttemptStarted
+        self.submitted: list[tuple[int, str | None]] = []  # by hand: (row, save path)
+        self.surroundings: list[tuple[int, e.Event]] = []  # disks and workers, as they were told
+        self.last_row = 0
+        self._host = False  # a tuner host is there; what is said between two is of no account
+        for number, _, event in rows:
+            if number < self.last_row:
+                self.disorder.append(f"row {number} comes after row {self.last_row}")
+            self.last_row = number
+            self._take(number, event)
+
+    def trial(self, number: int) -> TrialStory:
+        """The record of a trial."""
+        return self.trials.setdefault(number, TrialStory(number))
+
+    @property
+    def started(self) -> list[TrialStory]:
+        """Trials of which some attempt spoke."""
+        return [t for t in self.trials.values() if t.attempts]
+
+    def maybe_lost(self, trial: int, attempt: Attempt, before: int) -> bool:
+        """Whether the attempt may have been given up before that row: its worker was lost, or
+        said hello without it."""
+        key = (trial, attempt.number)
+        return any(
+            attempt.since <= row < before and key not in self.holds.get(row, ())
+            for row in self.losses
+        )
+
+    def any_setting(self, name: str) -> set[object]:
+        """All values that a setting ever had."""
+        return {getattr(settings, name) for _, settings in self.settings}
+
+    def _take(self, row: int, event: e.Event) -> None:
+        if isinstance(event, e.TunerHostReady):
+            self._host = True
+        elif isinstance(event, e.TunerHostLost | e.HeadStarted):
+            self._host = False
+        elif isinstance(event, _FROM_HOST) and not self._host:
+            return
+        if isinstance(event, _SURROUNDINGS):
+            self.surroundings.append((row, event))
+        match event:
+            case e.ExperimentCreated(settings=settings) | e.SettingsUpdated(settings=settings):
+                self.settings.append((row, settings))
+            case e.HeadStarted(epoch=epoch):
+                self.epochs.append((row, epoch))
+            case e.WorkerLost():
+                self.losses.append(row)
+            case e.WorkerJoined(holds=holds):
+                self.losses.append(row)
+                self.holds[row] = {(t, n) for t, n in holds}
+            case e.TrialSubmitted(save_path=save):
+                self.submitted.append((row, save))
+            case e.TrialStopRequested(trial=t):
+                self.trial(t).kills.append(row)
+            case e.Proposed(trial=t, save_path=save, restore_path=restore):
+                trial = self.trial(t)
+                trial.proposed, trial.save, trial.restore = row, save, restore
+            case e.ResultDelivered(trial=t):
+                self.trial(t).results.append(row)
+            case e.EndDelivered(trial=t):
+                self.trial(t).ends.append(row)
+            case _:
+                self._attempt(row, event)
+
+    def _attempt(self, row: int, event: e.Event) -> None:
+        match event:
+            case e.AttemptStarted(trial=t, attempt=n):
+                attempt = self.trial(t).attempt(n, row)
+                attempt.started = attempt.started or row
+                self.starts.append((row, t, n))
+            case e.FinalReported(trial=t, attempt=n, value=value):
+                self.trial(t).attempt(n, row).finals.append((row, value))
+            case e.WeightsPublished(trial=t, attempt=n, seq=seq, weights=weights):
+                attempt = self.trial(t).attempt(n, row)
+                if attempt.ended is None:
+                    attempt.published.append((row, seq, weights))
+            case e.AttemptEnded(trial=t, attempt=n, reason=reason, weights=files):
+                attempt = self.trial(t).attempt(n, row)
+                if attempt.ended is None:
+                    attempt.ended, attempt.files = (row, reason), files
+            case _:
+                pass

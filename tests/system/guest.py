@@ -1,0 +1,125 @@
+"""A machine whose power can be cut: a User-Mode-Linux guest with a kernel and a disk of its own.
+
+The guest sees this machine's files, read-only, so that whatever runs here runs there; its own
+disk (ext4) is an image file. Killing its processes is a power cut: what its kernel had not yet
+written to the disk is gone, what was synced is in the image.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+KERNEL = "linux.uml"
+ENABLE = "enable it with: sudo tests/system/enable.sh"
+
+#: Where the guest's disk is mounted, in the guest.
+DISK = "/mnt"
+
+_DISK_BYTES = 256 << 20
+_MEMORY = "384M"
+
+# Bash is the guest's first process. Everything below is in memory but the disk; the rest is
+# the machine's own tree, which the guest's kernel mounted read-only.
+_FIRST = """#!/bin/bash
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mountpoint -q /dev || mount -t devtmpfs dev /dev
+mkdir -p /dev/shm && mount -t tmpfs shm /dev/shm
+mount -t tmpfs run /run
+mount -t ext4 /dev/ubda {disk} || echo "guest: no disk"
+# What follows may lie below /tmp, so /tmp stays the machine's and others are named instead.
+mkdir -p /run/tmp /run/home
+export TMPDIR=/run/tmp HOME=/run/home XDG_RUNTIME_DIR=/run
+cd {folder}
+ulimit -c 0
+{command}
+echo "guest: ended with $?"
+while :; do sleep 60; done
+"""
+
+
+def why_not() -> str:
+    """Why there can be no guest here, or nothing."""
+    for tool in (KERNEL, "mkfs.ext4", "unshare", "setpriv"):
+        if shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is None:
+            return f"{tool} is missing; {ENABLE}"
+    if os.geteuid() != 0:
+        return "a guest needs root, for a namespace that takes all of its processes with it"
+    return ""
+
+
+class Guest:
+    """One machine. Boot it, listen to it, cut its power, boot it again: the disk stays.
+
+    Args:
+        folder: on this machine, for the disk and the guest's first program.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._disk = folder / "disk"
+        self._process: subprocess.Popen[str] | None = None
+        with self._disk.open("wb") as file:
+            file.truncate(_DISK_BYTES)
+        environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
+        make = ["mkfs.ext4", "-q", "-F", str(self._disk)]
+        subprocess.run(make, check=True, env=environment, capture_output=True)
+
+    def boot(self, command: list[str], folder: Path) -> None:
+        """Start the guest; it runs the command in that folder (of this machine's tree)."""
+        assert self._process is None, "it runs"
+        first = self._folder / "first"
+        first.write_text(
+            _FIRST.format(disk=DISK, folder=shlex.quote(str(folder)), command=shlex.join(command))
+        )
+        first.chmod(0o755)
+        self._process = subprocess.Popen(
+            [
+                *("setpriv", "--pdeathsig", "KILL", "--"),  # nothing outlives a killed test
+                *("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"),
+                *(KERNEL, f"mem={_MEMORY}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/"),
+                *("ro", f"init={first}", f"ubda={self._disk}", "con0=null,fd:1", "con=null"),
+                *("ssl=null", "panic=1", "quiet"),
+            ],
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(self._folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+
+    def lines(self, limit_s: float = 90.0) -> Iterator[str]:
+        """What comes over its console, line by line, until the power is cut: here, or by a
+        hang of more than ``limit_s``."""
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        bound = threading.Timer(limit_s, process.kill)
+        bound.start()
+        try:
+            for line in process.stdout:
+                yield line.rstrip("\r\n")
+        finally:
+            bound.cancel()
+
+    def cut_power(self) -> list[str]:
+        """Now; what had still come over the console. Returns when nothing of it runs."""
+        process, self._process = self._process, None
+        if process is None:
+            return []
+        assert process.stdout is not None
+        os.kill(process.pid, signal.SIGKILL)  # the guest's first process dies with this one
+        rest = process.stdout.read()  # all of the guest's processes hold it
+        process.stdout.close()
+        process.wait()
+        return rest.splitlines()
