@@ -10,8 +10,7 @@ from pathlib import Path
 
 from dispatcher.control.client import HeadClient
 from dispatcher.systemd_unit import UnitValues, unit_text
-from tests.faults.heads.conftest import ROOT
-from tests.support.processes import wait_until
+from tests.faults.heads.conftest import PATIENCE_S, ROOT, wait_until
 
 
 class Supervisor:
@@ -69,14 +68,14 @@ def test_the_units_own_command_goes_on_after_a_kill_until_it_is_stopped_on_purpo
         wait_until(lambda: len(one.counting()) == 2, "trials count")
         assert one.agent.pid == agent.pid
         head.kill()
-        assert supervisor.restarts(head.wait(60))
+        assert supervisor.restarts(head.wait(PATIENCE_S))
     head = supervisor.start()
     one.heads.append(head)
     wait_until(lambda: one.leads(head), "the head answers")
     with HeadClient(one.folder) as client:
         client.ask("stop", kind="drain", reason="enough")
     one.release()
-    code = head.wait(60)
+    code = head.wait(PATIENCE_S)
     assert code == 6, supervisor.stderr.read_text()
     assert not supervisor.restarts(code)
     assert {number for _, number in one.ends()} == {1}
