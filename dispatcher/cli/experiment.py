@@ -93,7 +93,13 @@ def show(experiment: Experiment = None, folder: Folder = None) -> None:
 
 
 def _settings(text: str) -> dict[str, Any]:
-    return {"settings": json.loads(text).get("experiment", {})}
+    from dispatcher.experiment.references import shown_environment
+
+    settings = json.loads(text).get("experiment", {})
+    variables = settings.get("trialEnvironment")
+    if variables:
+        settings["trialEnvironment"] = shown_environment(variables)
+    return {"settings": settings}
 
 
 def export(
