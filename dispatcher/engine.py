@@ -58,6 +58,10 @@ _TRANSIENT = (
 )
 
 
+#: Facts beside which the journal's readers want to know where the attempt ran.
+_OF_ATTEMPTS = (e.AttemptStarted, e.AttemptEnded)
+
+
 class Watcher(Protocol):
     """Whom the engine tells of what leaves it. Thread: the engine's; must not wait."""
 
@@ -227,6 +231,7 @@ class Engine(threading.Thread):
         durable = False
         at = self._clock()
         for owner, event in facts:
+            worker = _worker_of(state, event) if isinstance(event, _OF_ATTEMPTS) else None
             try:
                 step = apply(state, event, at)
             except InvalidTransition as error:
@@ -240,7 +245,7 @@ class Engine(threading.Thread):
             if isinstance(event, e.TunerStateTaken):
                 snapshots.append((len(entries), event.state))
                 continue
-            entries.append(Entry(at, event, step.counted))
+            entries.append(Entry(at, event, step.counted, worker))
             actions.extend(step.actions)
             durable = durable or not isinstance(event, _TRANSIENT)
             if self._debug:
@@ -302,3 +307,9 @@ class Engine(threading.Thread):
             self._router.send(peer, handled.reply(self.state))
             self._router.leave(peer)
         self._replies.clear()
+
+
+def _worker_of(state: State, event: e.AttemptStarted | e.AttemptEnded) -> str | None:
+    """Where the attempt runs, as long as it is the one that is believed."""
+    trial = state.trials.get(event.trial)
+    return trial.worker if trial is not None and trial.attempt == event.attempt else None
