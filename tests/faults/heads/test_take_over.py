@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import psutil
 import pytest
 
+from dispatcher import Experiment
 from dispatcher.core import events as e
 from dispatcher.store.leadership import read_leader
 from tests.faults.heads.conftest import PATIENCE_S, wait_until
@@ -120,3 +123,23 @@ def _is_zombie(process: psutil.Process) -> bool:
         return bool(process.status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return True
+
+
+def test_whoever_waits_in_python_waits_for_the_head_that_leads_at_last(steady):
+    """Mutation: ``wait`` waits for the process that led when it was called."""
+    one = steady(headGrace=60)
+    first = one.lead_and_run()
+    opened = Experiment.open(one.folder)
+    assert not opened.wait(timeout_s=0.1)
+    over = threading.Event()
+    waiting = threading.Thread(target=lambda: (opened.wait(), over.set()), daemon=True)
+    waiting.start()
+    one.stop_between_commits(first)
+    opened.start(take_over=True)
+    assert opened.running
+    assert not over.is_set()
+    one.release()
+    assert over.wait(PATIENCE_S)  # though the first one still exists
+    one.go_on(first)
+    assert first.wait(PATIENCE_S) == 7
+    one.assert_nothing_happened()
