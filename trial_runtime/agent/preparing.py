@@ -10,6 +10,7 @@ import msgspec
 
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
+from trial_runtime.checkpoints import folder_of
 from trial_runtime.errors import PathError
 from trial_runtime.failpoints import failpoint
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
@@ -54,6 +55,7 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         spec.max_metric_bytes,
         config.experiment,
         config.stale_timeout_s,
+        folder_of(config.weights_root, config.experiment, start.trial),
     )
 
 
