@@ -143,3 +143,12 @@ def test_a_head_that_hangs_is_left_for_the_one_at_its_place(head_with):
     assert head.end_of(1).exit_code == 0
     told = [w.seq for w in head.of(wire.MetricRelayed, 1)]
     assert told == list(range(1, len(told) + 1))
+
+
+def test_a_head_that_hangs_is_a_head_that_is_gone(head_with):
+    """Its connection stands, and nothing comes. Mutation: only a broken connection counts."""
+    head = head_with(command="sleep 600", head_grace_s=0.5, stop_grace_s=0.2)
+    head.start(1)
+    head.until(lambda: len(head.ours()) > 0)
+    assert head.process.wait(20) == 0  # nobody listens meanwhile
+    assert head.ours() == []
