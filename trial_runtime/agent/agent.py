@@ -76,6 +76,7 @@ class Agent:
         self._helper = Helper()
         self._memory = OutOfMemoryWatch()
         self._outbox = Outbox(config.spool_path)
+        self._outbox.end_orphans()
         self._door = Door(
             self._context, config.run_folder, config.worker, config.trial, self._timers
         )
