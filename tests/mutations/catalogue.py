@@ -334,7 +334,7 @@ ALL: tuple[Mutation, ...] = (
         "an agent cut off for days takes all memory",
         "trial_runtime/agent/outbox.py",
         "        return self._sizes >= MAX_BYTES",
-        "        return self._sizes < 0",
+        "        return self._sizes >= MAX_BYTES and self.newest > 100_000",
         ("tests/unit/trial_runtime/test_agent_parts.py",),
     ),
     Mutation(
