@@ -230,6 +230,7 @@ class Engine(threading.Thread):
         snapshots: list[tuple[int, str]] = []  # (entries before it, state)
         durable = False
         at = self._clock()
+        self._catch_up(facts)
         for owner, event in facts:
             worker = _worker_of(state, event) if isinstance(event, _OF_ATTEMPTS) else None
             try:
@@ -266,6 +267,17 @@ class Engine(threading.Thread):
             self._heard.clear()
         failpoint("engine.batch.acknowledged")
         self._perform(actions)
+
+    def _catch_up(self, facts: list[_Fact]) -> None:
+        """Write the rows that lag behind of trials which are about to end: the core lets go of
+        what an ended trial said and was told, and the read model is where it stays."""
+        state = self.state
+        if not state.dirty:
+            return
+        ending = [f.event.trial for f in facts if isinstance(f.event, e.EndDelivered)]
+        late = [trial for trial in dict.fromkeys(ending) if trial in state.dirty]
+        if late:
+            self._journal.append([], [state.trials[trial] for trial in late], durable=False)
 
     def _commit(self, entries: list[Entry], *, durable: bool) -> None:
         """The journal has the whole batch; of the read model at most ``MOST_ROWS`` more rows
