@@ -16,7 +16,7 @@ from dispatcher.cli.console import note
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.foreground import exit_code_of
 from dispatcher.core.model import Phase
-from dispatcher.errors import PassingBackendError
+from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.queries import ExperimentReader, ExperimentSummary, experiment_summary
 
 #: Signals that are the head's to interpret.
@@ -38,7 +38,7 @@ def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) 
         folder,
         seed,
         lambda: spawn_head(folder, errors),
-        lambda: _summary(folder).ended,
+        lambda: _trials_over(folder),
         every_s=every_s,
         tell=note,
     )
@@ -76,3 +76,11 @@ def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) 
 def _summary(folder: Path) -> ExperimentSummary:
     with ExperimentReader.open(folder) as reader:
         return experiment_summary(reader)
+
+
+def _trials_over(folder: Path) -> int:
+    """-1 while nobody can tell."""
+    try:
+        return _summary(folder).ended
+    except BequeathError:
+        return -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tests.support.processes import processes_of, wait_until
 Make = Callable[..., Experiment]
 
 TRIALS = 300
-SEED = 7
+SEED = int(os.environ.get("CHAOS_SEED", "7"))
 
 #: Chaos is no fault of a trial; without it none fails.
 PATIENT = {"trialRetries": 1000, "lostRetries": 1000, "maxFailedTrialsInARow": 0}
