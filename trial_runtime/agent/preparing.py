@@ -110,7 +110,12 @@ def make_room(save_path: str, attempt: int) -> None:
     above, name = os.path.split(save_path)
     try:
         with confined.folder(above, make=True) as at:
-            if not os.path.lexists(save_path) or _is_empty_folder(save_path):
+            if not os.path.lexists(save_path):
+                return
+            if _is_empty_folder(save_path):
+                if attempt > 1:  # one that was given up may hold it, about to write into it
+                    os.rmdir(name, dir_fd=at)
+                    os.mkdir(name, dir_fd=at)
                 return
             aside = f"{name}.superseded.{attempt - 1}"
             number = 1
