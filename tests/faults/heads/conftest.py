@@ -49,6 +49,7 @@ class Steady:
         *,
         trials: int = 4,
         steps: int | None = None,
+        helper: bool = False,
         reuse: str = "inProcess",
         **keys: Any,
     ) -> None:
@@ -65,7 +66,11 @@ class Steady:
                     "tuner": {
                         "className": "steady:Steady",
                         "codeDirectory": str(CODE),
-                        "classArgs": {"folder": str(self.releases), "steps": steps},
+                        "classArgs": {
+                            "folder": str(self.releases),
+                            "steps": steps,
+                            "helper": helper,
+                        },
                     },
                     "trialFunction": "steady:count",
                     "trialCodeDirectory": str(CODE),

@@ -42,7 +42,8 @@ def test_whoever_stands_still_for_less_than_its_lease_loses_nothing(steady):
 
 
 def test_an_agent_that_stood_still_for_longer_than_the_grace_of_heads_goes_on(steady):
-    """The head lived all along. Mutation: as above, in the agent."""
+    """The head lived all along. (``tests/integration/agent`` has the case in which the agent
+    cannot know that when it wakes.)"""
     one = steady(headGrace=2)
     head = one.lead_and_run()
     agent, seen = one.agent, one.counting()
@@ -61,10 +62,11 @@ def test_an_agent_that_stood_still_for_longer_than_the_grace_of_heads_goes_on(st
 def test_an_agent_that_stands_still_for_longer_is_given_up_and_does_no_harm_afterwards(steady):
     """Mutations: ``check`` gives nobody up (this hangs); ``_lose`` does not sweep (processes of
     first attempts run beside those of the second); the core counts words of attempt 1."""
-    one = steady(leases=LEASES, reuse="none")
+    one = steady(leases=LEASES, reuse="none", helper=True)
     head = one.lead_and_run()
     agent = one.agent
     trials = agent.children(recursive=True)
+    assert len([p for p in trials if p.name() == "sleep"]) == 2
     one.stop(agent)
     wait_until(lambda: [x for x in one.events() if isinstance(x, e.WorkerLost)], "it is lost")
     try:

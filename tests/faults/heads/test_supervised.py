@@ -49,8 +49,8 @@ def _unquoted(word: str) -> str:
 
 
 def test_the_units_own_command_goes_on_after_a_kill_until_it_is_stopped_on_purpose(steady):
-    """Mutations: the command does not find the experiment; sockets are where each head's own
-    environment says (``before`` in ``run_folder``): the agent is not taken up again."""
+    """Mutations: the command does not find the experiment; a stop is a failure, after which
+    systemd starts another head (``NO_RESTART``)."""
     one = steady(trials=4)
     values = UnitValues(
         one.folder, "steady", sys.executable, 1.0, 60.0, {**os.environ, "PYTHONPATH": str(ROOT)}
