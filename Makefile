@@ -12,7 +12,7 @@ TORCH_ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint bench docs simulate mutations enable clean help
+.PHONY: demo test lint bench soak docs simulate mutations enable clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -48,6 +48,9 @@ lint: $(VENV)/.dev  ## ruff, mypy --strict, import contracts
 
 bench: $(VENV)/.dev  ## the benchmarks, with peers in environments of their own
 	$(BIN)/python -m benchmarks $(BENCH)
+
+soak: $(VENV)/.dev  ## 20,000 trials in bounded memory, threads, descriptors and disk: minutes
+	$(BIN)/python -m benchmarks soak
 
 docs: $(VENV)/.dev  ## regenerate the reference pages
 	$(BIN)/python docs/generate.py

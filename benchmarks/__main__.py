@@ -1,6 +1,6 @@
 """``python -m benchmarks [SECTION …] [--quick]``: measure, print, and write RESULTS.md.
 
-Without a section, all of them. A section that fails is a row without a figure, and the
+Without a section, all of them but the soak. A section that fails is a row without a figure, and the
 others go on. ``--quick`` is a smoke test with few repetitions: it prints and keeps nothing.
 """
 
@@ -15,7 +15,10 @@ from benchmarks import collector
 from benchmarks.machine import machine, markdown
 from benchmarks.rows import Row, row
 
-SECTIONS = ("startup", "dispatch", "gates", "memory", "weights", "digits")
+SECTIONS = ("startup", "dispatch", "gates", "memory", "weights", "digits", "soak")
+
+#: Minutes long, and no comparison: run when asked for by name (``make soak``).
+ON_DEMAND = frozenset({"soak"})
 WORDS = {True: "met ", False: "MISS", None: "  – "}
 QUICK_WEIGHTS = {"mib": 128, "repetitions": 3}
 
@@ -32,7 +35,7 @@ def main() -> int:
     print(markdown(here), flush=True)
     failed = False
     everything: list[Row] = []
-    for name in options.sections or SECTIONS:
+    for name in options.sections or [one for one in SECTIONS if one not in ON_DEMAND]:
         print(f"\n{name}", flush=True)
         try:
             rows = measured(name, quick=options.quick)

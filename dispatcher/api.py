@@ -6,8 +6,11 @@ when a notebook's kernel is restarted, and nothing it does can stop the notebook
 
 from __future__ import annotations
 
+import contextlib
+import math
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,6 +37,10 @@ if TYPE_CHECKING:
     from dispatcher.queries import ExperimentSummary, Lineage, TrialDetail, TrialSummary
 
 __all__ = ["Experiment", "PlotFile"]
+
+#: Seconds between looks at which head leads, while one runs and while there seems to be none.
+_LOOK_EVERY_S = 1.0
+_BETWEEN_HEADS_S = 0.05
 
 _TRIAL_MODULE = "bequeath_trial"
 _TUNER_FILE = "bequeath_tuner.py"
@@ -300,15 +307,18 @@ class Experiment:
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Block until no head leads it any more; false if the time was over before."""
-        run = RunFile.read(self.folder)
-        if run is None or not self.running:
-            return True
-        try:
-            psutil.Process(run.pid).wait(timeout=timeout_s)
-        except psutil.TimeoutExpired:
-            return False
-        except psutil.NoSuchProcess:
-            pass
+        deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        while self.running:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return False
+            run = RunFile.read(self.folder)
+            if run is not None and psutil.pid_exists(run.pid):
+                # In slices, since another head may take over from one that never ends.
+                with contextlib.suppress(psutil.Error):
+                    psutil.Process(run.pid).wait(timeout=min(left_s, _LOOK_EVERY_S))
+            else:  # it has ended, or another one has just begun
+                time.sleep(_BETWEEN_HEADS_S)
         return True
 
     def stop(self, *, now: bool = True, wait: bool = True) -> None:

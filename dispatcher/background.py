@@ -38,17 +38,7 @@ def start_in_background(folder: Path, *, take_over: bool = False) -> int:
         BequeathError: it ended before that; its own words.
     """
     errors = folder / "logs" / "head.stderr"
-    with errors.open("wb") as stderr:
-        process = subprocess.Popen(
-            # -P: a user's own dispatcher.py in the folder they are in must not be ours.
-            [sys.executable, "-P", "-m", "dispatcher.background", str(folder)]
-            + ([TAKE_OVER] if take_over else []),
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            start_new_session=True,
-        )
+    process = spawn_head(folder, errors, *([TAKE_OVER] if take_over else []))
     started = time.monotonic()
     deadline = started + START_S
     while time.monotonic() < deadline:
@@ -69,6 +59,20 @@ def start_in_background(folder: Path, *, take_over: bool = False) -> int:
     process.kill()
     process.wait()
     raise PassingBackendError(f"the head did not answer within {START_S:.0f} s", where=str(errors))
+
+
+def spawn_head(folder: Path, errors: Path, *words: str) -> subprocess.Popen[bytes]:
+    """A head's process, of which nothing is known yet; ``errors`` gets what it says at its end."""
+    with errors.open("wb") as stderr:
+        return subprocess.Popen(
+            # -P: a user's own dispatcher.py in the folder they are in must not be ours.
+            [sys.executable, "-P", "-m", "dispatcher.background", str(folder), *words],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            start_new_session=True,
+        )
 
 
 def _tuner_is_there(folder: Path, started: float) -> bool:

@@ -58,6 +58,10 @@ _TRANSIENT = (
 )
 
 
+#: Facts beside which the journal's readers want to know where the attempt ran.
+_OF_ATTEMPTS = (e.AttemptStarted, e.AttemptEnded)
+
+
 class Watcher(Protocol):
     """Whom the engine tells of what leaves it. Thread: the engine's; must not wait."""
 
@@ -226,7 +230,9 @@ class Engine(threading.Thread):
         snapshots: list[tuple[int, str]] = []  # (entries before it, state)
         durable = False
         at = self._clock()
+        self._catch_up(facts)
         for owner, event in facts:
+            worker = _worker_of(state, event) if isinstance(event, _OF_ATTEMPTS) else None
             try:
                 step = apply(state, event, at)
             except InvalidTransition as error:
@@ -240,7 +246,7 @@ class Engine(threading.Thread):
             if isinstance(event, e.TunerStateTaken):
                 snapshots.append((len(entries), event.state))
                 continue
-            entries.append(Entry(at, event, step.counted))
+            entries.append(Entry(at, event, step.counted, worker))
             actions.extend(step.actions)
             durable = durable or not isinstance(event, _TRANSIENT)
             if self._debug:
@@ -261,6 +267,17 @@ class Engine(threading.Thread):
             self._heard.clear()
         failpoint("engine.batch.acknowledged")
         self._perform(actions)
+
+    def _catch_up(self, facts: list[_Fact]) -> None:
+        """Write the rows that lag behind of trials which are about to end: the core lets go of
+        what an ended trial said and was told, and the read model is where it stays."""
+        state = self.state
+        if not state.dirty:
+            return
+        ending = [f.event.trial for f in facts if isinstance(f.event, e.EndDelivered)]
+        late = [trial for trial in dict.fromkeys(ending) if trial in state.dirty]
+        if late:
+            self._journal.append([], [state.trials[trial] for trial in late], durable=False)
 
     def _commit(self, entries: list[Entry], *, durable: bool) -> None:
         """The journal has the whole batch; of the read model at most ``MOST_ROWS`` more rows
@@ -302,3 +319,9 @@ class Engine(threading.Thread):
             self._router.send(peer, handled.reply(self.state))
             self._router.leave(peer)
         self._replies.clear()
+
+
+def _worker_of(state: State, event: e.AttemptStarted | e.AttemptEnded) -> str | None:
+    """Where the attempt runs, as long as it is the one that is believed."""
+    trial = state.trials.get(event.trial)
+    return trial.worker if trial is not None and trial.attempt == event.attempt else None

@@ -14,6 +14,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from dispatcher.errors import (
 )
 from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.references import secret_values
 from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.experiment.updates import apply_update
 from dispatcher.folders import ExperimentFolder, run_folder
@@ -61,6 +63,7 @@ from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.wiring import agent_config, settings_of, tuner_host_config, weights_root
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.failpoints import failpoint
+from trial_runtime.masking import Mask
 from trial_runtime.refusals import Refusals
 from trial_runtime.weights.paths import resolve_in_root
 
@@ -138,6 +141,7 @@ class Head:
         self._stepping_down = False  # asked to, by a head that takes over
         self._leadership: Leadership
         self._config: ExperimentConfig
+        self._mask = Mask()
         self._log: structlog.typing.FilteringBoundLogger
 
     def request_stop(self, kind: str, reason: str) -> None:
@@ -165,8 +169,9 @@ class Head:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             self._leadership = stack.enter_context(lead)
             self._config = from_json(self._folder.read_config(), str(self._folder.config))
+            self._mask.learn(secret_values(self._config.trial_environment, os.environ))
             self._log = stack.enter_context(
-                head_log(self._folder.logs / "head.log", self._config.log_level)
+                head_log(self._folder.logs / "head.log", self._config.log_level, self._mask)
             )
             journal = open_journal(self._folder, lead)
             stack.callback(journal.close)
@@ -430,6 +435,7 @@ class Head:
                 return
 
     def _tell(self, notice: Notice) -> None:
+        notice = replace(notice, text=self._mask(notice.text))
         self._log.info(notice.kind.value, text=notice.text, trial=notice.trial)
         self._on_notice(notice)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import logging.handlers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -19,8 +20,16 @@ LINE_CHARACTERS = 16_384
 
 
 @contextmanager
-def head_log(path: Path, level: str) -> Iterator[structlog.typing.FilteringBoundLogger]:
-    """A logger that writes JSON lines to ``path``, closed at the end of the block."""
+def head_log(
+    path: Path, level: str, mask: Callable[[str], str] = str
+) -> Iterator[structlog.typing.FilteringBoundLogger]:
+    """A logger that writes JSON lines to ``path``, closed at the end of the block.
+
+    Args:
+        path: the newest of its files.
+        level: as in the experiment file.
+        mask: what no line may hold is taken out by it.
+    """
     handler = logging.handlers.RotatingFileHandler(
         path, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, delay=True
     )
@@ -34,6 +43,7 @@ def head_log(path: Path, level: str) -> Iterator[structlog.typing.FilteringBound
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            partial(_masked, mask),
             _bounded,
             structlog.processors.JSONRenderer(),
         ],
@@ -43,6 +53,15 @@ def head_log(path: Path, level: str) -> Iterator[structlog.typing.FilteringBound
         yield wrapped
     finally:
         handler.close()
+
+
+def _masked(
+    mask: Callable[[str], str],
+    _logger: object,
+    _method: str,
+    line: structlog.typing.EventDict,
+) -> structlog.typing.EventDict:
+    return {name: mask(text) if isinstance(text, str) else text for name, text in line.items()}
 
 
 def _bounded(

@@ -14,11 +14,13 @@ from dispatcher.core.model import State, Trial
 
 class Entry(NamedTuple):
     """One event with its time (seconds since the epoch, UTC); ``counted`` is false for words
-    of a superseded attempt, which are kept and not counted."""
+    of a superseded attempt, which are kept and not counted. ``worker`` is where an attempt ran
+    when its event came, which later events of the same batch may have changed."""
 
     at: float
     event: Event
     counted: bool = True
+    worker: str | None = None
 
 
 class JournalRow(NamedTuple):

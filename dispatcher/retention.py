@@ -1,10 +1,12 @@
-"""Retention beside the engine: a thread in which the weight keeper looks at ended trials."""
+"""Retention beside the engine: a thread in which the weight keeper looks at ended trials.
+
+Weights go by the policy; checkpoints go with their trials under every policy.
+"""
 
 from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable, Sequence
 
 from dispatcher.core.events import Event, RemovalAnnounced
@@ -15,6 +17,7 @@ from dispatcher.folders import ExperimentFolder
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.weight_keeper import Policy, WeightKeeper
+from dispatcher.weight_keeper.checkpoints import sweep_checkpoints
 from dispatcher.wiring import policy_of, weights_root
 
 #: Seconds between two looks: a sweep reads the manifests of all trials that are kept.
@@ -25,7 +28,7 @@ ANSWER_S = 30.0
 
 
 class RetentionThread:
-    """Sweeps after trials have ended, unless everything is kept.
+    """Sweeps after trials have ended.
 
     Args:
         notify: told what could not be done; weights that stay are no reason to stop.
@@ -46,12 +49,12 @@ class RetentionThread:
         self._granted: queue.SimpleQueue[tuple[TrialId, ...]] = queue.SimpleQueue()
         self._wanted = threading.Event()
         self._over = False
+        self._pause = threading.Event()  # set: there is nothing more to wait for
         self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
 
     def start(self) -> None:
-        """Finish what a crash interrupted, then watch. Does nothing where all is kept."""
-        if policy_of(self._config) != Policy():
-            self._thread.start()
+        """Finish what a crash interrupted, then watch."""
+        self._thread.start()
 
     def trial_over(self) -> None:
         """A trial ended. From the engine's thread."""
@@ -64,6 +67,7 @@ class RetentionThread:
     def close(self) -> None:
         """End the thread after what it is doing."""
         self._over = True
+        self._pause.set()
         self._wanted.set()
         self._granted.put(())  # the engine, which would have answered, has ended
         if self._thread.is_alive():
@@ -84,20 +88,30 @@ class RetentionThread:
                 policy_of(self._config),
                 maximize=self._config.optimize_mode != "minimize",
             )
-            self._attempt(keeper.finish_removals)
+            all_is_kept = policy_of(self._config) == Policy()
+            if not all_is_kept:
+                self._attempt("weights", keeper.finish_removals)
+
+            def sweep() -> int:
+                return sweep_checkpoints(root, self._folder.id, ledger.over)
+
+            self._attempt("checkpoints", sweep)
             while not self._over:
                 self._wanted.wait()
                 self._wanted.clear()
-                self._attempt(lambda: keeper.sweep(self._announce))
-                time.sleep(PERIOD_S)
+                if not all_is_kept:
+                    self._attempt("weights", lambda: keeper.sweep(self._announce))
+                self._attempt("checkpoints", sweep)
+                self._pause.wait(PERIOD_S)
+            self._attempt("checkpoints", sweep)  # of those that ended meanwhile
         finally:
             ledger.close()
 
-    def _attempt(self, work: Callable[[], object]) -> None:
+    def _attempt(self, what: str, work: Callable[[], object]) -> None:
         try:
             work()
         except BequeathError as error:
-            self._notify(Notice(NoticeKind.RETENTION, f"weights were not swept: {error}"))
+            self._notify(Notice(NoticeKind.RETENTION, f"{what} were not swept: {error}"))
 
     def _announce(self, trials: Sequence[int]) -> tuple[int, ...]:
         if self._over:

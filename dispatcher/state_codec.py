@@ -7,6 +7,7 @@ differs from a default: that of a trial that is over takes some two hundred byte
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Callable
 from dataclasses import MISSING, fields
@@ -47,7 +48,7 @@ def _struct(name: str, cls: type, replaced: dict[str, Any]) -> Any:
         if get_origin(kind) is deque:
             kind, default = list[kind.__args__[0]], msgspec.field(default_factory=list)  # type: ignore[name-defined]
         if field.name in replaced:
-            kind, default = replaced[field.name], msgspec.field(default_factory=list)
+            kind, default = replaced[field.name], msgspec.NODEFAULT
         found.append((field.name, kind, default))
     # Fields without a default come first in a struct, wherever they stand in the dataclass.
     found.sort(key=lambda one: one[2] is not msgspec.NODEFAULT)
@@ -56,19 +57,29 @@ def _struct(name: str, cls: type, replaced: dict[str, Any]) -> Any:
 
 _TRIAL_NAMES: Final = tuple(field.name for field in fields(Trial))
 _TrialWritten: Any = _struct("TrialWritten", Trial, {})
-_StateWritten: Any = _struct("StateWritten", State, {"trials": list[Any]})
+_StateWritten: Any = _struct("StateWritten", State, {"trials": msgspec.Raw})
 _StateRead: Any = _struct("StateRead", State, {"trials": list[Trial]})
 
 _of_trial: Final[Callable[[Trial], tuple[Any, ...]]] = attrgetter(*_TrialWritten.__struct_fields__)
+#: How msgpack begins an array of up to 2³² items.
+_ARRAY: Final = struct.Struct(">BI")
+
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(_StateRead)
 
 
 def encode_state(state: State) -> bytes:
-    """The state as msgpack; takes 2 µs a trial. ``dirty`` is left out."""
+    """The state as msgpack; takes 3 µs a trial. ``dirty`` is left out.
+
+    Trials are encoded one by one: ten thousand records beside those of the core would leave
+    holes in the memory of a process that lives for weeks.
+    """
     said = {name: getattr(state, name) for name in _StateWritten.__struct_fields__}
     said = {name: list(v) if isinstance(v, deque) else v for name, v in said.items()}
-    said["trials"] = [_written(trial) for trial in state.trials.values()]
+    packed = bytearray(_ARRAY.pack(0xDD, len(state.trials)))
+    for trial in state.trials.values():
+        packed += _encoder.encode(_written(trial))
+    said["trials"] = msgspec.Raw(packed)
     return _encoder.encode(_StateWritten(**said))
 
 

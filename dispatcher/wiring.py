@@ -129,6 +129,7 @@ def agent_config(
         cpus_per_trial=service.cpus_per_trial,
         max_metric_bytes=config.limits.max_metric_size,
         max_metrics=config.limits.max_metrics_per_trial,
+        max_message_rate=config.limits.max_message_rate,
     )
     return AgentConfig(
         worker="local",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from trial_runtime import session as _session
+
+if TYPE_CHECKING:
+    from trial_runtime.checkpoints import Checkpoints
 from trial_runtime.failpoints import failpoint
 
 #: Largest artefact (bytes). Larger things are weights, or belong on a disk of the author's.
@@ -219,13 +222,48 @@ def attempt() -> int:
 def checkpoint_dir() -> str:
     """A folder of this trial that its later attempts find again: for resuming, not for children.
 
-    It exists. What is in it is yours: nothing checks, announces or removes it.
+    It exists, lies below the weights root, and goes when the trial is over. What is in it is
+    yours: nothing checks it. Programs without Python find it in ``BEQUEATH_CHECKPOINT_DIR``.
     """
-    told = _session.current().file
-    trial_folder = os.path.dirname(told.folder) if told.attempt else told.folder
-    path = os.path.join(trial_folder, "checkpoint")
+    path = _checkpoint_folder()
     os.makedirs(path, exist_ok=True)
     return path
+
+
+def save_checkpoint(state: Any) -> str:
+    """Keep a state from which a later attempt of this trial can go on; children do not see it.
+
+    Returns when the disk has it; readers see all of it or what was there before. The newest
+    two are kept while the trial lasts.
+
+    Args:
+        state: as for :func:`save_weights`.
+
+    Returns:
+        The folder it lies in.
+
+    Raises:
+        AttemptSuperseded: a later attempt of this trial has begun; nothing was kept.
+        WeightsError: it cannot be stored, or the disk is full.
+    """
+    return _checkpoints().save(state)
+
+
+def load_checkpoint(into: Any = None, **options: Any) -> Any:
+    """Load the newest whole checkpoint of this trial, of whichever attempt.
+
+    Args:
+        into: a module, or nested dicts of tensors and modules, to copy into; without it the
+            state itself is returned, as it was saved.
+        **options: as in :func:`trial_runtime.weights.load`.
+
+    Returns:
+        None if there is none, as in a first attempt. Else what :func:`load_weights` returns.
+
+    Raises:
+        WeightsError: what is there does not fit ``into``.
+    """
+    return _checkpoints().load(into, **options)
 
 
 def seed() -> int:
@@ -238,6 +276,18 @@ def seed() -> int:
     told = _session.current().file
     text = f"{told.seed}:{told.trial}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big")
+
+
+def _checkpoint_folder() -> str:
+    told = _session.current().file
+    above = os.path.dirname(told.folder) if told.attempt else told.folder
+    return told.checkpoints or os.path.join(above, "checkpoint")
+
+
+def _checkpoints() -> Checkpoints:
+    from trial_runtime.checkpoints import Checkpoints
+
+    return Checkpoints(_checkpoint_folder(), _session.current().file.attempt)
 
 
 def _writer() -> str:

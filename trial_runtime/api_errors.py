@@ -27,3 +27,7 @@ class ArtefactRefused(TrialRuntimeError):
 
 class BrokenSession(TrialRuntimeError):
     """Raised when the session file that the environment names cannot be used."""
+
+
+class AttemptSuperseded(TrialRuntimeError):
+    """Raised when an attempt saves a checkpoint after a later attempt of its trial has begun."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 SESSION_VARIABLE = "BEQUEATH_SESSION"
 
+#: Names the folder that :func:`trial_runtime.checkpoint_dir` gives, for programs without Python.
+CHECKPOINTS_VARIABLE = "BEQUEATH_CHECKPOINT_DIR"
+
 #: Says to which attempt a process belongs that cannot have a session of its own.
 MARKER_VARIABLE = "BEQUEATH_ATTEMPT"
 
@@ -47,6 +50,7 @@ class SessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     max_metric_bytes: int = 64 << 10
     experiment: str = ""
     stale_timeout_s: float = 75.0
+    checkpoints: str | None = None  # the trial's folder for all of its attempts
 
     def __repr__(self) -> str:
         return f"SessionFile({self.trial}.{self.attempt})"  # its secret is nobody's business

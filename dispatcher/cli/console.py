@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import msgspec
 import typer
 
-from dispatcher.cli.safe_text import safe_text
+from dispatcher.cli.safe_text import safe_json, safe_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +72,7 @@ def heading(text: str) -> str:
 def print_json(document: Any) -> None:
     """One JSON document on stdout, UTF-8, two blanks of indent; structs become objects."""
     plain = msgspec.to_builtins(document, str_keys=True)
-    typer.echo(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False))
+    typer.echo(safe_json(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:

@@ -20,9 +20,10 @@ from dispatcher.cli.arguments import (
     Yes,
     confirmed,
 )
-from dispatcher.cli.console import Column, note, print_json, print_table, say
+from dispatcher.cli.console import Column, is_terminal, note, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.safe_text import keep_lines, safe_json
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
@@ -93,7 +94,13 @@ def show(experiment: Experiment = None, folder: Folder = None) -> None:
 
 
 def _settings(text: str) -> dict[str, Any]:
-    return {"settings": json.loads(text).get("experiment", {})}
+    from dispatcher.experiment.references import shown_environment
+
+    settings = json.loads(text).get("experiment", {})
+    variables = settings.get("trialEnvironment")
+    if variables:
+        settings["trialEnvironment"] = shown_environment(variables)
+    return {"settings": settings}
 
 
 def export(
@@ -114,9 +121,10 @@ def export(
             text = queries.export_csv(reader)
         else:
             rows = queries.export_rows(reader)
-            text = json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+            text = safe_json(json.dumps(rows, indent=2, ensure_ascii=False)) + "\n"
     if out is None:
-        typer.echo(text, nl=False)
+        # Into a pipe CSV goes as it is: it is data there, and has no escapes of its own.
+        typer.echo(keep_lines(text) + "\n" if is_terminal() else text, nl=False)
         return
     try:
         out.write_text(text, encoding="utf-8")

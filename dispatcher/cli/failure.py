@@ -7,7 +7,7 @@ import traceback
 import typer
 
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.safe_text import safe_text
+from dispatcher.cli.safe_text import keep_lines, safe_text
 from dispatcher.errors import BequeathError, InternalError
 
 
@@ -25,19 +25,15 @@ def report(error: BequeathError) -> ExitCode:
 
 def _print(error: BequeathError) -> None:
     place = typer.style(f"{safe_text(error.where)}: ", bold=True) if error.where else ""
-    typer.echo(place + _keep_lines(error.message), err=True)
+    typer.echo(place + keep_lines(error.message), err=True)
     if error.hint:
-        typer.echo(typer.style(f"  {_keep_lines(error.hint)}", dim=True), err=True)
+        typer.echo(typer.style(f"  {keep_lines(error.hint)}", dim=True), err=True)
 
 
 def report_internal(error: Exception) -> ExitCode:
     """Print a fault of ours with its traceback."""
-    typer.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
+    typer.echo(keep_lines("".join(traceback.format_exception(error)).rstrip()), err=True)
     typer.echo(
         "this is a fault of bequeath itself, please report it with the lines above", err=True
     )
     return ExitCode.INTERNAL
-
-
-def _keep_lines(text: str) -> str:
-    return "\n".join(safe_text(line) for line in text.splitlines())

@@ -62,7 +62,7 @@ def lead(folder: Path, name: str, *, as_json: bool, take_over: bool = False) -> 
         watching.close()
         signals.restore()
     print_closing(folder, phase, time.monotonic() - began, as_json=as_json)
-    code = _exit_code(phase, interrupted=signals.came)
+    code = exit_code_of(phase, interrupted=signals.came)
     if code is not ExitCode.OK:
         raise typer.Exit(code)
 
@@ -74,7 +74,8 @@ def _tell(watching: Watching, notice: Notice) -> None:
         watching.tell(f"{word}{about}: {notice.text}")
 
 
-def _exit_code(phase: Phase, *, interrupted: bool) -> ExitCode:
+def exit_code_of(phase: Phase, *, interrupted: bool) -> ExitCode:
+    """How the end of an experiment is told to the shell."""
     if phase is Phase.COMPLETED:
         return ExitCode.OK
     if phase is Phase.FAILED:

@@ -32,7 +32,29 @@ Name = Annotated[
 
 
 def run(
-    file: ExperimentFile, changes: Changes = None, name: Name = None, as_json: Json = False
+    file: ExperimentFile,
+    changes: Changes = None,
+    name: Name = None,
+    as_json: Json = False,
+    chaos: Annotated[
+        int | None,
+        typer.Option(
+            "--chaos",
+            metavar="SEED",
+            help="A test tool: kill, stop and delay the experiment's own processes, its head as "
+            "well, by the schedule of this seed. Give it many retries.",
+            show_default=False,
+        ),
+    ] = None,
+    chaos_every: Annotated[
+        float,
+        typer.Option(
+            "--chaos-every",
+            metavar="SECONDS",
+            help="Mean time between two acts of --chaos.",
+            min=0.05,
+        ),
+    ] = 1.0,
 ) -> None:
     """Run an experiment file and show how it goes.
 
@@ -43,6 +65,11 @@ def run(
     config = configured(file, changes or [], name)
     folder = laid_down(config)
     note(f"experiment {folder.name} in {folder}")
+    if chaos is not None:
+        from dispatcher.cli.chaos import lead_under_chaos
+
+        lead_under_chaos(folder, chaos, chaos_every, as_json=as_json)
+        return
     from dispatcher.cli.foreground import lead
 
     lead(folder, config.experiment_name, as_json=as_json)

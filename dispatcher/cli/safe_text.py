@@ -30,5 +30,23 @@ def safe_lines(text: str) -> str:
     return "\n".join(safe_text(_last_state(line)) for line in text.split("\n"))
 
 
+def keep_lines(text: str) -> str:
+    r"""Several lines, each harmless; none is left out.
+
+    >>> keep_lines("one\ntwo\x07")
+    'one\ntwo␇'
+    """
+    return "\n".join(safe_text(line) for line in text.splitlines())
+
+
+def safe_json(text: str) -> str:
+    r"""The same JSON document, with what a terminal would obey written as escapes.
+
+    >>> safe_json('{"a": "\u202e"}')
+    '{"a": "\\u202e"}'
+    """
+    return _UNSAFE.sub(lambda m: m[0] if m[0] == "\n" else f"\\u{ord(m[0]):04x}", text)
+
+
 def _last_state(line: str) -> str:
     return line.rstrip("\r").rpartition("\r")[2]

@@ -13,7 +13,7 @@ import typer
 
 from dispatcher.cli.console import console, is_terminal
 from dispatcher.cli.plain_progress import PlainProgress, clock
-from dispatcher.cli.safe_text import safe_text
+from dispatcher.cli.safe_text import keep_lines, safe_text
 
 if TYPE_CHECKING:
     from dispatcher.cli.scene import Observer, Scene
@@ -73,7 +73,8 @@ class Watching:
             while True:
                 over = self._over.is_set()
                 while self._messages:
-                    live.console.print(self._messages.popleft(), style="yellow", soft_wrap=True)
+                    text = keep_lines(self._messages.popleft())
+                    live.console.print(text, style="yellow", soft_wrap=True)
                 if over:
                     return
                 scene = self._observer.look()

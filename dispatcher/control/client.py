@@ -92,7 +92,8 @@ class HeadClient:
             return reply.data
         raise PassingBackendError(
             f"the head of {self._name} does not answer",
-            hint=f"look at its log, or take the experiment up again: bequeath resume {self._name}",
+            hint="look at its log, or let another head take over: "
+            f"bequeath resume --take-over {self._name}",
         )
 
     def close(self) -> None:

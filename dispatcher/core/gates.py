@@ -18,7 +18,7 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
     move(state, trial, TrialState.ENDED)
     trial.parameters = ""
     trial.asked_after = 0
-    trial.final = trial.last_intermediate = trial.restore_path = None
+    trial.final = trial.told = trial.last_intermediate = trial.restore_path = None
     trial.retried = None
     for waiter_id, wait, answer in waits.released_by(state, trial.id):
         waiter = state.trials[waiter_id]

@@ -58,13 +58,13 @@ def why(state: State, now: float) -> Explanation:
         return _because(Cause.ALL_SLOTS_BUSY, f"all {slots} slots are busy")
     if state.fail_at is not None:
         return _because(Cause.STALLED, "nothing can move any more: " + who_waits(state))
+    if not (state.host_ready or state.queued):
+        return _because(Cause.TUNER_NOT_READY, "the tuner's process is starting")
     if state.low_disks:
         place, low = next(iter(state.low_disks.items()))
         return _because(Cause.DISK_LOW, low_disk_text(place, low))
     if state.queued:
         return _no_place(state, now)
-    if not state.host_ready:
-        return _because(Cause.TUNER_NOT_READY, "the tuner's process is starting")
     if state.backoff:
         first, due = min(state.backoff.items(), key=lambda item: item[1])
         text = f"trial {first} starts its next attempt in {max(0.0, due - now):.0f} s"

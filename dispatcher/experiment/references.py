@@ -8,12 +8,15 @@ a trial starts. ``literal:`` in front keeps a text that only looks like a refere
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from dispatcher.errors import ExperimentFileError
 
 ENV, FILE, LITERAL = "env:", "file:", "literal:"
+MASKED = "[masked]"
+_SECRET_NAME = re.compile(r"(?i)(secret|token|passw|credential|api_?key|private|_key$)")
 _MOST_BYTES = 64 << 10  # a secret, not a data file; Linux takes 128 KiB in one variable
 
 
@@ -67,3 +70,27 @@ def resolve_environment(
             hint = f"write '{LITERAL}{text}' if the text itself is meant"
             raise ExperimentFileError(f"'{name}' {error}", hint=hint, where=where) from error
     return resolved
+
+
+def secret_values(
+    variables: Mapping[str, str], environ: Mapping[str, str] | None = None
+) -> list[str]:
+    """What the references among these stand for, to be kept out of logs; no error if a
+    reference leads nowhere, which is said elsewhere. Reads files."""
+    found = []
+    for text in variables.values():
+        if text.startswith((ENV, FILE)):
+            try:
+                found.append(resolve_reference(text, environ))
+            except ValueError:
+                continue
+    return found
+
+
+def shown_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables as they may be shown: references as they are, and what is written out
+    under the name of a secret masked."""
+    return {
+        name: MASKED if _SECRET_NAME.search(name) and not text.startswith((ENV, FILE)) else text
+        for name, text in variables.items()
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -12,6 +13,7 @@ from dispatcher.experiment.fields import (
     Duration,
     Section,
     Size,
+    Switch,
     Text,
     choice_reader,
     fold_word,
@@ -99,6 +101,32 @@ class ChannelConfig(Section):
         Annotated[CountOrZero, Field(le=65535)],
         Field(description="Port that `tcp` binds to; 0 takes a free one."),
     ] = 0
+    beyond_this_machine: Annotated[
+        Switch,
+        Field(
+            description="Whether `host` may be an address that other machines can reach; "
+            "one that they can is refused otherwise."
+        ),
+    ] = False
+
+    @model_validator(mode="after")
+    def _loopback_unless_told(self) -> Self:
+        if self.transport == "tcp" and not _is_loopback(self.host) and not self.beyond_this_machine:
+            raise Misfit(
+                f"listens on {self.host}, which other machines can reach",
+                at=("host",),
+                hint="if that is meant, write 'beyondThisMachine: true' as well; the socket "
+                "admits the keys of this experiment only",
+            )
+        return self
+
+
+def _is_loopback(host: str) -> bool:
+    """Names are not looked up: but for one, an address is what can be judged."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class LeasesConfig(Section):
@@ -134,6 +162,13 @@ class LimitsConfig(Section):
     max_metrics_per_trial: Annotated[
         Count, Field(description="Metrics one attempt may report; more are refused.")
     ] = 100_000
+    max_message_rate: Annotated[
+        Count,
+        Field(
+            description="Messages a second that one attempt may send for long; a faster one is "
+            "slowed down, and cut off if it does not heed that."
+        ),
+    ] = 20_000
     max_code_files: Annotated[
         Count, Field(description="Files and folders the code directory may hold.")
     ] = 2_000

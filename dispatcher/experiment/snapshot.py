@@ -42,6 +42,9 @@ def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
             hint="use the version of bequeath that started the experiment, or a newer one",
             where=origin,
         )
+    channel = values.get("channel") if isinstance(values, dict) else None
+    if isinstance(channel, dict):  # 0.1.0 asked for such a host once only
+        channel.setdefault("beyondThisMachine", True)
     try:
         return ExperimentConfig.model_validate(values)
     except ValidationError as error:

@@ -64,9 +64,9 @@ Seeds = tuple[list[list[Any]], list[list[Any]]]
 class Compaction:
     """Implements :class:`dispatcher.ports.Compactor` for one open journal."""
 
-    def __init__(self, journal: SqliteJournal, *, rows_between: int = ROWS_BETWEEN) -> None:
+    def __init__(self, journal: SqliteJournal, *, rows_between: int | None = None) -> None:
         self._journal = journal
-        self._rows_between = rows_between
+        self._rows_between = ROWS_BETWEEN if rows_between is None else rows_between
         self._number = self.base_number()
         self._folded = -1  # trials up to here have their digests
         self._newest = self._newest_trial()

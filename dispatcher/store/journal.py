@@ -143,7 +143,7 @@ class SqliteJournal:
         journal_rows: list[Row] = []
         metric_rows: list[Row] = []
         encode = codec.encode
-        for at, event, counted in entries:
+        for at, event, counted, _ in entries:
             kind = type(event)
             if isinstance(event, MetricReported | FinalReported):
                 metric_rows.append(_metric_row(at, event, counted))

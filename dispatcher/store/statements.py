@@ -49,7 +49,7 @@ def _upsert_trial() -> str:
     # The core drops these from the record of a trial that has ended; here they stay.
     dropped = func.nullif(new.excluded["parameters"], literal_column("''"))
     said["parameters"] = func.coalesce(dropped, trials.c.parameters)
-    for kept in ("restore_path", "final"):
+    for kept in ("restore_path", "final", "told", "number"):
         said[kept] = func.coalesce(new.excluded[kept], trials.c[kept])
     for first in ("asked_at", "ended_at"):
         said[first] = func.coalesce(trials.c[first], new.excluded[first])

@@ -16,6 +16,7 @@ from dispatcher.core.events import (
     AttemptEnded,
     AttemptStarted,
     EndDelivered,
+    Event,
     Proposed,
     RequestFailed,
     ResultDelivered,
@@ -71,44 +72,36 @@ def trial_row(trial: Trial) -> Row:
 _OF_ATTEMPTS: Final = (statements.UPSERT_STARTED, statements.UPSERT_ENDED)
 
 #: Makes (statement, values) pairs of an event that counted.
-_Notes = Callable[[float, Any, Mapping[TrialId, Trial]], Iterable[tuple[str, Row]]]
+_Notes = Callable[[float, Any, str | None], Iterable[tuple[str, Row]]]
 
 
-def _proposed(at: float, event: Proposed, _: Mapping[TrialId, Trial]) -> list[tuple[str, Row]]:
+def _proposed(at: float, event: Proposed, _: str | None) -> list[tuple[str, Row]]:
     return [(statements.NOTE_PROPOSED, (at, event.trial))]
 
 
-def _request_failed(
-    _at: float, event: RequestFailed, _: Mapping[TrialId, Trial]
-) -> list[tuple[str, Row]]:
+def _request_failed(_at: float, event: RequestFailed, _: str | None) -> list[tuple[str, Row]]:
     return [(statements.NOTE_REQUEST_FAILED, (event.text or event.kind, event.trial))]
 
 
 def _delivered(
-    _at: float, event: ResultDelivered | EndDelivered, _: Mapping[TrialId, Trial]
+    _at: float, event: ResultDelivered | EndDelivered, _: str | None
 ) -> list[tuple[str, Row]]:
     if not event.error:
         return []
     return [(statements.NOTE_TUNER_ERROR, (event.error, event.trial))]
 
 
-def _started(
-    at: float, event: AttemptStarted, touched: Mapping[TrialId, Trial]
-) -> list[tuple[str, Row]]:
+def _started(at: float, event: AttemptStarted, place: str | None) -> list[tuple[str, Row]]:
     trial = event.trial
-    place = _worker(touched, trial, event.attempt)
     return [
         (statements.UPSERT_STARTED, (trial, event.attempt, place, event.pid or None, at)),
         (statements.NOTE_STARTED, (at, trial)),
     ]
 
 
-def _ended(
-    at: float, event: AttemptEnded, touched: Mapping[TrialId, Trial]
-) -> list[tuple[str, Row]]:
+def _ended(at: float, event: AttemptEnded, place: str | None) -> list[tuple[str, Row]]:
     trial, exit_code, signal, text = event.trial, event.exit_code, event.signal, event.text or None
     cpu_s, wall_s = event.cpu_s, event.wall_s
-    place = _worker(touched, trial, event.attempt)
     attempt = (trial, event.attempt, place, at, event.reason, exit_code, signal, text)
     return [
         (statements.UPSERT_ENDED, (*attempt, cpu_s, wall_s)),
@@ -126,10 +119,12 @@ _NOTES: Final[dict[type, _Notes]] = {
 }
 
 
-def _worker(touched: Mapping[TrialId, Trial], trial: TrialId, attempt: int) -> str | None:
-    """Where the attempt runs, which its events do not say, and its trial's record does."""
-    record = touched.get(trial)
-    return record.worker if record is not None and record.attempt == attempt else None
+def worker_of(trials: Mapping[TrialId, Trial], event: Event) -> str | None:
+    """Where an attempt runs, which its events do not say, and its trial's record does."""
+    if not isinstance(event, AttemptStarted | AttemptEnded):
+        return None
+    record = trials.get(event.trial)
+    return record.worker if record is not None and record.attempt == event.attempt else None
 
 
 def write_rows(
@@ -141,7 +136,8 @@ def write_rows(
         notes = _NOTES.get(type(entry.event))
         if notes is None:
             continue
-        for statement, row in notes(entry.at, entry.event, touched):
+        place = entry.worker or worker_of(touched, entry.event)
+        for statement, row in notes(entry.at, entry.event, place):
             # What a superseded attempt says about its end belongs to that attempt alone.
             if entry.counted or statement in _OF_ATTEMPTS:
                 raw.execute(statement, row)

@@ -31,7 +31,7 @@ from dispatcher.store.faults import UNREADABLE, store_error
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.schema import attempts, metadata, trials
 from dispatcher.store.statements import compiled
-from dispatcher.store.trial_rows import write_rows
+from dispatcher.store.trial_rows import worker_of, write_rows
 from dispatcher.store.values import number_of
 
 #: When a batch takes a trial through several states at once, life sees the last of them and a
@@ -214,6 +214,7 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> Replayed:
                 return Replayed(
                     model, None, number, f"row {number}: no ExperimentCreated before it", []
                 )
+            worker = worker_of(state.trials, event)
             counted = core.apply(state, event, at).counted
             if isinstance(event, MetricReported):
                 continue
@@ -221,7 +222,7 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> Replayed:
             state.dirty.clear()
             mentioned.update(touched)
             mentioned.add(getattr(event, "trial", -1))
-            write_rows(model, (Entry(at, event, counted),), touched)
+            write_rows(model, (Entry(at, event, counted, worker),), touched)
     except BequeathError as error:
         return Replayed(model, state, number, f"row {number}: {error.message}", [])
     return Replayed(model, state, number, "", _changed(journal.raw, folded - mentioned))

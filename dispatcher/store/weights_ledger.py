@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
@@ -87,6 +87,16 @@ class SqliteWeightsLedger:
                 "weights_kind, weights_nbytes FROM trials ORDER BY id"
             ).fetchall()
         return [LedgerTrial(*row) for row in rows]
+
+    def over(self, trials: Collection[int]) -> list[int]:
+        """Which of these trials have ended."""
+        marks = ", ".join("?" * len(trials))
+        with self._errors():
+            rows = self._raw.execute(
+                f"SELECT id FROM trials WHERE state = 'ended' AND id IN ({marks})",  # noqa: S608
+                tuple(trials),
+            ).fetchall()
+        return [trial for (trial,) in rows]
 
     def awaited(self) -> set[int]:
         """The trials that requests still open have waited for: likely parents of what these

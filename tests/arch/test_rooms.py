@@ -20,6 +20,7 @@ COMMON = {"core", "errors", "ports", "codec", "state_codec"}
 MORE = {
     "backends": {"trial_runtime"},
     "channel": {"trial_runtime"},
+    "chaos": {"trial_runtime"},
     "control": {"trial_runtime"},
     "experiment": set[str](),
     "queries": set[str](),

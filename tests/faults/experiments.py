@@ -30,6 +30,7 @@ class Experiment:
     """One experiment below ``base``; ``plan`` is a value of ``BEQUEATH_FAILPOINTS``."""
 
     def __init__(self, base: Path, *, trials: int = 10, **keys: Any) -> None:
+        base.mkdir(exist_ok=True)
         self.base = base
         self.trials = trials
         self.told = base / "told"
@@ -43,16 +44,17 @@ class Experiment:
         """The experiment file."""
         keys = dict(self.keys)
         tuner, function = keys.pop("tuner", "Told"), keys.pop("function", "train")
+        module = keys.pop("module", "told")
         reuse = keys.pop("reuse", "inProcess")
         return {
             "experimentName": "faults",
             "experimentWorkingDirectory": str(self.base),
             "tuner": {
-                "className": f"told:{tuner}",
+                "className": f"{module}:{tuner}",
                 "codeDirectory": str(CODE),
                 "classArgs": {"folder": str(self.told)},
             },
-            "trialFunction": f"told:{function}",
+            "trialFunction": f"{module}:{function}",
             "trialCodeDirectory": str(CODE),
             "trialConcurrency": 2,
             "maxTrialNumber": self.trials,

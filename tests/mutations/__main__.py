@@ -22,7 +22,7 @@ from tests.mutations.catalogue import ALL
 from tests.mutations.mutation import ROOT, Mutation
 
 #: A fault that makes a test hang is found by this; no unharmed run takes half as long.
-LIMIT_S = 300.0
+LIMIT_S = 180.0
 
 
 def main() -> int:

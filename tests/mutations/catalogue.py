@@ -62,7 +62,7 @@ ALL: tuple[Mutation, ...] = (
         "        error = self._end(trial, work.success)\n",
         "        self._gate.open(trial, work.verdict, [], self._outbox.say)\n"
         "        error = self._end(trial, work.success)\n",
-        ("tests/integration/tuner_host/test_requests.py",),
+        ("tests/integration/tuner_host/test_gate_order.py",),
     ),
     # -- 2: each result counts once in the tuner's state ------------------------------------
     Mutation(
@@ -104,6 +104,7 @@ ALL: tuple[Mutation, ...] = (
         "dispatcher/core/apply.py",
         "    if isinstance(event, table.HOST_WORDS) and not state.host_ready:",
         "    if isinstance(event, table.HOST_WORDS) and state.host_ready is None:",
+        ("tests/unit/core",),
     ),
     Mutation(
         "a-restored-tuner-is-not-told-ends",
@@ -250,6 +251,16 @@ ALL: tuple[Mutation, ...] = (
         "dispatcher/core/coupling.py",
         "        if seen < state.results_seen:",
         "        if seen < state.results_seen - 1_000:",
+        ("tests/unit/core/test_opening.py",),
+    ),
+    Mutation(
+        "what-ran-with-a-dead-agent-runs-for-ever",
+        5,
+        "a machine that was rebooted has an attempt on its books which nobody runs",
+        "trial_runtime/agent/outbox.py",
+        "            self.add(wire.Ended(trial, attempt, wire.LOST, text=text), urgent=True)",
+        "            del text",
+        ("tests/unit/trial_runtime/test_orphans.py",),
     ),
     # -- 6: nothing outlives the experiment ----------------------------------------------------
     Mutation(
@@ -323,7 +334,7 @@ ALL: tuple[Mutation, ...] = (
         "an agent cut off for days takes all memory",
         "trial_runtime/agent/outbox.py",
         "        return self._sizes >= MAX_BYTES",
-        "        return self._sizes < 0",
+        "        return self._sizes >= MAX_BYTES and self.newest > 100_000",
         ("tests/unit/trial_runtime/test_agent_parts.py",),
     ),
     Mutation(
@@ -343,6 +354,14 @@ ALL: tuple[Mutation, ...] = (
         "        and len(state.delivering) <= 4 * state.settings.slots + DELIVERY_BACKLOG",
         "        and len(state.delivering) >= 0",
         ("tests/unit/core/test_opening.py",),
+    ),
+    Mutation(
+        "a-full-disk-stops-nothing",
+        8,
+        "trials are started until the disk has no room for their ends",
+        "dispatcher/core/coupling.py",
+        "    while not state.low_disks:\n        place",
+        "    while True:\n        place",
     ),
     # -- 9: who misbehaves harms itself only ----------------------------------------------------
     Mutation(
@@ -387,6 +406,23 @@ ALL: tuple[Mutation, ...] = (
         "        self._ahead = max(wall(), not_before) - monotonic()",
         "        self._ahead = wall() - monotonic()",
         (SIM, "tests/unit/engine"),
+    ),
+    Mutation(
+        "a-silent-worker-gets-more",
+        9,
+        "a host that hangs draws in trial after trial until its lease is over",
+        "dispatcher/core/model.py",
+        "        return self.alive and self.suspect_since is None",
+        "        return self.alive",
+    ),
+    Mutation(
+        "an-experiment-in-which-all-fails-goes-on",
+        9,
+        "a missing package uses up all trials",
+        "dispatcher/core/failures.py",
+        "    if not limit or state.failures.in_a_row < limit or",
+        "    if not limit or state.failures.in_a_row < limit + 1_000 or",
+        ("tests/unit/core/test_failures.py",),
     ),
     # -- 10: why ---------------------------------------------------------------------------------
     Mutation(

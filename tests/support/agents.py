@@ -282,6 +282,7 @@ class SimAgent:
         self._frozen_until = 0.0
         self._flushing = False
         self.outbox = WitnessedOutbox(self._world, config.spool_path)
+        self.outbox.end_orphans()
         self.link = _Link(_Context(host), config, self.outbox, self._holds)  # type: ignore[arg-type]
         self.link.pid = self.number
         self._heard_at = self._world.now

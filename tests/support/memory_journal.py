@@ -29,7 +29,7 @@ class MemoryJournal:
     def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
         """See the Protocol."""
         self.appends += 1
-        for at, event, counted in entries:
+        for at, event, counted, _ in entries:
             if isinstance(event, MetricReported):
                 self.metrics.add((event.trial, event.attempt, event.seq))
             if isinstance(event, MetricReported) and counted:

@@ -345,15 +345,22 @@ def nothing_starts_on_a_full_disk(
         low, silent = _surroundings(reading, since)
         changed = [told for row, told in reading.surroundings if since < row <= until]
         name = f"{order.trial}.{order.attempt}"
-        if low and not any(isinstance(x, e.DiskRecovered | e.HeadStarted) for x in changed):
+        first = min(low.values(), default=until)
+        # An agent that says hello is asked again for what was decided before.
+        excused = any(
+            (isinstance(told, e.WorkerJoined) and first < row <= until)
+            or (isinstance(told, e.DiskRecovered | e.HeadStarted) and since < row <= until)
+            for row, told in reading.surroundings
+        )
+        if low and not excused:
             yield f"row {until}: {name} is started, and {sorted(low)} are full (promise 8)"
         if order.worker in silent and not changed:
             yield f"row {until}: {name} is given to {order.worker}, which is silent (promise 9)"
 
 
-def _surroundings(reading: Reading, row: int) -> tuple[set[str], set[str]]:
-    """Which disks were low and which workers silent then."""
-    low: set[str] = set()
+def _surroundings(reading: Reading, row: int) -> tuple[dict[str, int], set[str]]:
+    """Which disks were low then, and since which row; and which workers were silent."""
+    low: dict[str, int] = {}
     silent: set[str] = set()
     for at, told in reading.surroundings:
         if at > row:
@@ -363,9 +370,9 @@ def _surroundings(reading: Reading, row: int) -> tuple[set[str], set[str]]:
                 low.clear()
                 silent.clear()
             case e.DiskLow(place=place):
-                low.add(place)
+                low.setdefault(place, at)
             case e.DiskRecovered(place=place):
-                low.discard(place)
+                low.pop(place, None)
             case e.WorkerSuspect(worker=worker):
                 silent.add(worker)
             case e.WorkerHeard(worker=w) | e.WorkerJoined(worker=w) | e.WorkerLost(worker=w):

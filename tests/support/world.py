@@ -25,7 +25,7 @@ from dispatcher.core import State, apply, new_state, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER, Phase, TrialState
-from dispatcher.core.why import why
+from dispatcher.core.why import Cause, why
 from dispatcher.engine import Engine
 from dispatcher.errors import StoreError
 from dispatcher.history import replay
@@ -358,7 +358,10 @@ class World:
         replayed, _ = replay(self.disk)
         found = differences(live, replayed)
         assert not found, "a replay differs from life:\n" + "\n".join(found)
-        assert why(live, live.now).text, "no answer to why (promise 10)"
+        answer = why(live, live.now)
+        assert answer.text, "no answer to why (promise 10)"
+        busy = answer.cause is Cause.ALL_SLOTS_BUSY
+        assert live.running or not busy, f"nothing runs, and {answer} (promise 10)"
 
     def violations(self, state: State) -> list[str]:
         """What the independent checker says of this run."""

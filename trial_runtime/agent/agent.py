@@ -40,6 +40,7 @@ from trial_runtime.agent.timers import Timers
 from trial_runtime.agent.warm import WarmRunner
 from trial_runtime.agent.watch import Watch
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.masking import Mask, MaskFilter
 
 #: How long words that are not urgent wait for company; metrics are looked at by people.
 LINGER_S = 0.01
@@ -75,6 +76,7 @@ class Agent:
         self._helper = Helper()
         self._memory = OutOfMemoryWatch()
         self._outbox = Outbox(config.spool_path)
+        self._outbox.end_orphans()
         self._door = Door(config.run_folder, config.worker, config.trial, self._timers)
         self._children = ChildWatch(self._watch)
         self._outputs = Outputs(config.trial, self._watch)
@@ -88,6 +90,9 @@ class Agent:
             timers=self._timers,
             memory=self._memory,
         )
+        self._mask = Mask()
+        self._attempts.mask = self._mask
+        _log.addFilter(MaskFilter(self._mask))
         self._warm: WarmRunner | None = None
         self._attempts.runner = self._make_runner()
         self._head = HeadLink(
@@ -240,7 +245,9 @@ class Agent:
         environment = dict(self._base_environment)
         told = self._config.trial.environment
         if any(is_reference(value) for value in told.values()):
-            environment.update(resolve_references(told))
+            secrets = resolve_references(told)
+            self._mask.learn(secrets.values())
+            environment.update(secrets)
         return environment
 
     def _make_runner(self) -> Runner:

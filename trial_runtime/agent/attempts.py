@@ -65,6 +65,7 @@ class Attempts:
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
+        self.mask: Callable[[str], str] = str  # takes secrets out of what is kept for good
 
     # -- orders ----------------------------------------------------------------------------
 
@@ -323,7 +324,7 @@ class Attempts:
                 ending.reason,
                 outcome.code,
                 outcome.signal,
-                ending.text[-8192:],
+                self.mask(ending.text)[-8192:],
                 round(outcome.cpu_s, 6),
                 round(wall_s, 6),
                 weights.digest if weights is not None else "",
@@ -345,7 +346,7 @@ class Attempts:
     def _refuse(self, order: wire.Start, text: str) -> None:
         self._ended[(order.trial, order.attempt)] = None
         self._outbox.add(
-            wire.Ended(order.trial, order.attempt, wire.START_FAILED, text=text[-8192:]),
+            wire.Ended(order.trial, order.attempt, wire.START_FAILED, text=self.mask(text)[-8192:]),
             urgent=True,
         )
 

@@ -14,7 +14,12 @@ from trial_runtime.agent.output import Outputs
 from trial_runtime.agent.processes import ChildWatch, python_command, spawn
 from trial_runtime.agent.runners import OnExit, OnStart
 from trial_runtime.agent.sweep import kill_group, signal_group
-from trial_runtime.session_file import SESSION_VARIABLE, remove_session, write_session
+from trial_runtime.session_file import (
+    CHECKPOINTS_VARIABLE,
+    SESSION_VARIABLE,
+    remove_session,
+    write_session,
+)
 from trial_runtime.wire import StopAsked
 
 _RUN_FUNCTION = "from trial_runtime.agent.run_function import main; main()"
@@ -70,6 +75,10 @@ class FreshRunner:
         write_session(path, attempt.session)
         environment = self._environment()
         environment[SESSION_VARIABLE] = path
+        if attempt.session.checkpoints is not None and self._spec.command is not None:
+            # A program that does not ask us for it cannot ask us to make it either.
+            os.makedirs(attempt.session.checkpoints, exist_ok=True)
+            environment[CHECKPOINTS_VARIABLE] = attempt.session.checkpoints
         ends = self._outputs.open(attempt)
         try:
             process = spawn(

@@ -107,6 +107,18 @@ class Outbox:
         words = (wire.decode_word(raw) for raw in self._words)
         return {(word.trial, word.attempt) for word in words}
 
+    def end_orphans(self) -> None:
+        """To be called once, at an agent's start: what the one before us ran ended with it.
+
+        Who has words of an attempt answers for it: a head would take it for running, and wait
+        for its end for ever.
+        """
+        words = [wire.decode_word(raw) for raw in self._words]
+        over = {(word.trial, word.attempt) for word in words if isinstance(word, wire.Ended)}
+        for trial, attempt in sorted({(word.trial, word.attempt) for word in words} - over):
+            text = "its agent ended while no head was there"
+            self.add(wire.Ended(trial, attempt, wire.LOST, text=text), urgent=True)
+
     def spool(self) -> None:
         """Copy what is not acknowledged to disk; cheap when nothing is new."""
         if self._spooled >= self.newest:

@@ -10,6 +10,7 @@ import msgspec
 
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
+from trial_runtime.checkpoints import folder_of
 from trial_runtime.errors import PathError
 from trial_runtime.failpoints import failpoint
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
@@ -54,6 +55,7 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         spec.max_metric_bytes,
         config.experiment,
         config.stale_timeout_s,
+        folder_of(config.weights_root, config.experiment, start.trial),
     )
 
 
@@ -108,7 +110,12 @@ def make_room(save_path: str, attempt: int) -> None:
     above, name = os.path.split(save_path)
     try:
         with confined.folder(above, make=True) as at:
-            if not os.path.lexists(save_path) or _is_empty_folder(save_path):
+            if not os.path.lexists(save_path):
+                return
+            if _is_empty_folder(save_path):
+                if attempt > 1:  # one that was given up may hold it, about to write into it
+                    os.rmdir(name, dir_fd=at)
+                    os.mkdir(name, dir_fd=at)
                 return
             aside = f"{name}.superseded.{attempt - 1}"
             number = 1

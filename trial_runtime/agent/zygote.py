@@ -23,7 +23,7 @@ from trial_runtime.agent.calling import Result, attempt_call, flush_streams, lea
 from trial_runtime.agent.run_function import run as run_function
 from trial_runtime.agent.scripts import Script, run_script, script_of
 from trial_runtime.agent.sweep import die_with_parent, has_ended
-from trial_runtime.session_file import SESSION_VARIABLE, read_session
+from trial_runtime.session_file import CHECKPOINTS_VARIABLE, SESSION_VARIABLE, read_session
 
 ZYGOTE_VARIABLE = "BEQUEATH_ZYGOTE"
 
@@ -185,6 +185,9 @@ class _Zygote:
         if self._script is None:
             return run_function(session)
         script = self._script
+        if session.file.checkpoints is not None:
+            os.makedirs(session.file.checkpoints, exist_ok=True)
+            os.environ[CHECKPOINTS_VARIABLE] = session.file.checkpoints
         return _as_exit(attempt_call(lambda: run_script(script, session.file.code_directory)))
 
 

@@ -17,6 +17,9 @@ from trial_runtime.weights import confined
 #: Longest name of a file or folder, in bytes, on every file system in use.
 NAME_MAX = 255
 
+#: The folder below the weights root where checkpoints of trials lie; nobody's save path.
+CHECKPOINTS_NAME = ".checkpoints"
+
 
 def resolve_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()) -> str:
     """The canonical path of weights.
@@ -46,6 +49,12 @@ def resolve_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()
     if inside == ".":
         raise PathOutsideRoot(
             "is the weights root itself", hint="choose a folder below it", where=candidate
+        )
+    if inside is not None and inside.partition("/")[0] == CHECKPOINTS_NAME:
+        raise PathOutsideRoot(
+            f"{CHECKPOINTS_NAME} is where attempts of trials keep their checkpoints",
+            hint="choose another name",
+            where=candidate,
         )
     if inside is not None:
         return inside

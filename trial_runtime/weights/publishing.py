@@ -38,15 +38,20 @@ class NewFile:
     """A file under a temporary name beside its final one, in a folder at a canonical path.
 
     Use as a context manager: leaving it without :meth:`publish` removes the file.
+
+    Args:
+        path: its final name.
+        at: a descriptor of its folder, where several files belong together: they stay
+            together though another folder is given the name meanwhile.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, at: int | None = None) -> None:
         folder, self._name = os.path.split(path)
         self.path = path
         self._temporary = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}-{self._name}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._stack = ExitStack()
-        self._folder = self._stack.enter_context(confined.folder(folder))
+        self._folder = self._stack.enter_context(confined.folder(folder)) if at is None else at
         try:
             self.fd = os.open(self._temporary, flags, 0o666, dir_fd=self._folder)
         except BaseException:

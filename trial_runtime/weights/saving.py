@@ -85,9 +85,13 @@ def save(
     skeleton, tensors = flatten(state)
     staged, ties = _stage_all(tensors)
     ancestry = find_ancestry(parent, located, root) if parent is not None else None
-    with publishing.disk_full_named(located.path, sum(s.nbytes for s in staged.values())):
-        publishing.make_folder(located.path)
-        written = write_tensors(list(staged.values()), located.path, ancestry, author)
+    with (
+        publishing.disk_full_named(located.path, sum(s.nbytes for s in staged.values())),
+        # One folder for both files: an attempt that was given up meanwhile goes on writing
+        # into what was set aside, and not into its successor's.
+        confined.folder(located.path, make=True) as at,
+    ):
+        written = write_tensors(list(staged.values()), located.path, ancestry, author, at)
         entries = {
             name: written.entries[primary] for name, primary in _primaries(staged, ties).items()
         }
@@ -103,7 +107,8 @@ def save(
             ties=ties,
         )
         try:
-            raw = publish_manifest(located.path, manifest)
+            _published_before(located, author)  # by a successor, since we looked
+            raw = publish_manifest(located.path, manifest, at)
         except BaseException:
             written.take_back(located.path)
             raise
@@ -118,8 +123,8 @@ def save(
     )
 
 
-def publish_manifest(folder: str, manifest: Manifest) -> bytes:
-    """Make a manifest the one of its folder; returns its bytes.
+def publish_manifest(folder: str, manifest: Manifest, at: int | None = None) -> bytes:
+    """Make a manifest the one of its folder (a descriptor of it is ``at``); returns its bytes.
 
     Raises:
         WeightsError: it is larger than readers accept.
@@ -132,7 +137,7 @@ def publish_manifest(folder: str, manifest: Manifest) -> bytes:
             hint="store long lists of numbers as arrays",
             where=folder,
         )
-    with publishing.NewFile(os.path.join(folder, MANIFEST_NAME)) as file:
+    with publishing.NewFile(os.path.join(folder, MANIFEST_NAME), at) as file:
         file.write_at(memoryview(raw), 0)
         file.publish("manifest")
     return raw

@@ -38,11 +38,18 @@ class Written:
     def take_back(self, folder: str) -> None:
         """Remove a data file that no manifest will ever name."""
         if self.own_file:
-            confined.unlink(os.path.join(folder, self.own_file))
+            try:
+                confined.unlink(os.path.join(folder, self.own_file))
+            except FileNotFoundError:
+                pass  # our folder was set aside, and the file with it
 
 
 def write_tensors(
-    tensors: Sequence[Staged], folder: str, ancestry: Ancestry | None, writer: str
+    tensors: Sequence[Staged],
+    folder: str,
+    ancestry: Ancestry | None,
+    writer: str,
+    at: int | None = None,
 ) -> Written:
     """Write what the ancestry does not have into one new data file, durably.
 
@@ -51,6 +58,7 @@ def write_tensors(
         folder: exists already.
         ancestry: what may be referred to instead.
         writer: trial and attempt, noted in the file for people.
+        at: a descriptor of the folder, see :class:`NewFile`.
 
     Raises:
         OSError: the disk refused; no file is left.
@@ -84,7 +92,7 @@ def write_tensors(
         # Wide elements first: back to back, each tensor then begins at a multiple of its
         # width. Among equals those that wait for no digest.
         full.sort(key=lambda t: (-DTYPES[t.dtype].itemsize, t.name in maybe))
-        _write_file(full, inherited, digests, folder, writer, written)
+        _write_file(full, inherited, digests, folder, writer, written, at)
     finally:
         pool.shutdown(cancel_futures=True)
     nothing = hashing.digest(b"")
@@ -108,6 +116,7 @@ def _write_file(
     folder: str,
     writer: str,
     written: Written,
+    at_folder: int | None,
 ) -> None:
     metadata = {"format": "pt", "writer": writer, "bequeath": str(VERSION)}
     start = datafile.data_start([(t.name, t.dtype, t.shape, t.nbytes) for t in tensors], metadata)
@@ -118,7 +127,7 @@ def _write_file(
     name = datafile.new_name()
     offset = start
     laid: list[tuple[Staged, int]] = []
-    with NewFile(os.path.join(folder, name)) as file:
+    with NewFile(os.path.join(folder, name), at_folder) as file:
         tensor: Staged | None = first
         while tensor is not None:
             file.write_at(tensor.data, offset)

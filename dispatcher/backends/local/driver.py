@@ -38,9 +38,6 @@ PING_S = 1.0
 #: Time given to an agent to answer a welcome before it is welcomed again.
 WELCOME_EVERY_S = 0.5
 
-#: Time given to an agent to answer a welcome before it is welcomed again.
-WELCOME_EVERY_S = 0.5
-
 #: Messages that an agent must not miss; the others are repeated, or made up for by the next.
 _ORDERS = (wire.Start, wire.Stop, wire.Shutdown)
 
@@ -105,7 +102,6 @@ class LocalBackend:
         self._acknowledged = 0
         self._told = 0  # what the agent has been told of that
         self._orders = 0  # number of the newest order sent to this life
-        self._welcomed_at = float("-inf")
         self._welcomed_at = float("-inf")
         self._running = 0
         self._refused: dict[str, int] = {}
@@ -330,11 +326,6 @@ class LocalBackend:
 
     def _welcome(self) -> None:
         """Ask for all again; once, while that is on its way: each of many frames behind a gap
-        would ask for as many again."""
-        now = self._clock()
-        if now - self._welcomed_at >= WELCOME_EVERY_S:
-            self._welcomed_at = now
-            """Ask for all again; once, while that is on its way: each of many frames behind a gap
         would ask for as many again."""
         now = self._clock()
         if now - self._welcomed_at >= WELCOME_EVERY_S:

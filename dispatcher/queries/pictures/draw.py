@@ -61,10 +61,13 @@ def _need_matplotlib() -> None:
 
 def _save(figure: Figure, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
 
     FigureCanvasAgg(figure)
     facts: dict[str, Any] = {"Software": "bequeath"}
     try:
+        for text in figure.findobj(Text):
+            text.set_parse_math(False)  # a name with two dollars in it is no formula
         figure.savefig(path, format="png", facecolor=figure.get_facecolor(), metadata=facts)
     except OSError as error:
         raise UserError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,12 +22,21 @@ from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import create
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.trials import metrics
+from tests.support import processes
 from tests.support.checker import check_store
-from tests.support.processes import end_processes_of, processes_of, wait_until
+from tests.support.processes import end_processes_of, processes_of
 from trial_runtime import failpoints
 
 ROOT = Path(__file__).parents[3]
 CODE = Path(__file__).parent / "code"
+
+#: A bound on a hang, for machines on which everything else runs as well (seconds).
+PATIENCE_S = 180.0
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Look until it holds."""
+    processes.wait_until(condition, what, PATIENCE_S)
 
 
 class Steady:
@@ -39,6 +49,7 @@ class Steady:
         *,
         trials: int = 4,
         steps: int | None = None,
+        helper: bool = False,
         reuse: str = "inProcess",
         **keys: Any,
     ) -> None:
@@ -55,7 +66,11 @@ class Steady:
                     "tuner": {
                         "className": "steady:Steady",
                         "codeDirectory": str(CODE),
-                        "classArgs": {"folder": str(self.releases), "steps": steps},
+                        "classArgs": {
+                            "folder": str(self.releases),
+                            "steps": steps,
+                            "helper": helper,
+                        },
                     },
                     "trialFunction": "steady:count",
                     "trialCodeDirectory": str(CODE),
@@ -133,6 +148,22 @@ class Steady:
         wait_until(
             lambda: psutil.Process(process.pid).status() == psutil.STATUS_STOPPED, "it is stopped"
         )
+
+    def stop_between_commits(self, head: subprocess.Popen[bytes]) -> None:
+        """SIGSTOP for a head at a moment at which it does not hold the store's lock."""
+        while True:
+            self.stop(head)
+            store = sqlite3.connect(
+                self.folder / "journal.sqlite", isolation_level=None, timeout=0.1
+            )
+            try:
+                store.execute("BEGIN IMMEDIATE")
+                store.execute("ROLLBACK")
+                return
+            except sqlite3.OperationalError:
+                self.go_on(head)
+            finally:
+                store.close()
 
     def go_on(self, process: subprocess.Popen[bytes] | psutil.Process) -> None:
         """SIGCONT."""

@@ -8,7 +8,7 @@ import psutil
 
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
-from tests.support.processes import wait_until
+from tests.faults.heads.conftest import PATIENCE_S, wait_until
 
 AWAY_S = (0.0, 20.0, 60.0)
 
@@ -32,7 +32,7 @@ def test_away_for_0_20_and_60_seconds(steady):
         wait_until(lambda one=one: 2 in one.counting(), "trial 0's slot is in use again")
         assert one.agent.pid == agent.pid
         one.release()
-        assert head.wait(60) == 0, one.said(head)
+        assert head.wait(PATIENCE_S) == 0, one.said(head)
         one.assert_nothing_happened()
 
 
@@ -46,7 +46,7 @@ def test_exit_status_of_a_trial_that_ended_while_nobody_was_there(steady):
     wait_until(lambda: not psutil.pid_exists(pid), "its process is gone")
     head = one.lead()
     one.release(1)
-    assert head.wait(60) == 0, one.said(head)
+    assert head.wait(PATIENCE_S) == 0, one.said(head)
     end = one.ends()[0, 1]
     assert (end.reason, end.exit_code) == (EndReason.FAILED, 3)
     assert one.ends()[1, 1].reason is EndReason.FINISHED

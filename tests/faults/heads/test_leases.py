@@ -7,8 +7,9 @@ import time
 import psutil
 
 from dispatcher.core import events as e
+from tests.faults.heads.conftest import PATIENCE_S, wait_until
 from tests.support.checker import check_store
-from tests.support.processes import processes_of, wait_until
+from tests.support.processes import processes_of
 
 #: Seconds.
 SUSPECT, LOST = 1.0, 4.0
@@ -34,14 +35,15 @@ def test_whoever_stands_still_for_less_than_its_lease_loses_nothing(steady):
     time.sleep(LOST + 1.0)
     one.go_on(head)
     one.release()
-    assert head.wait(60) == 0, one.said(head)
+    assert head.wait(PATIENCE_S) == 0, one.said(head)
     kinds = [type(x) for x in one.events() if isinstance(x, e.WorkerSuspect | e.WorkerHeard)]
     assert kinds[:2] == [e.WorkerSuspect, e.WorkerHeard]
     one.assert_nothing_happened()
 
 
 def test_an_agent_that_stood_still_for_longer_than_the_grace_of_heads_goes_on(steady):
-    """The head lived all along. Mutation: as above, in the agent."""
+    """The head lived all along. (``tests/integration/agent`` has the case in which the agent
+    cannot know that when it wakes.)"""
     one = steady(headGrace=2)
     head = one.lead_and_run()
     agent, seen = one.agent, one.counting()
@@ -53,17 +55,18 @@ def test_an_agent_that_stood_still_for_longer_than_the_grace_of_heads_goes_on(st
         "both trials go on counting",
     )
     one.release()
-    assert head.wait(60) == 0, one.said(head)
+    assert head.wait(PATIENCE_S) == 0, one.said(head)
     one.assert_nothing_happened()
 
 
 def test_an_agent_that_stands_still_for_longer_is_given_up_and_does_no_harm_afterwards(steady):
     """Mutations: ``check`` gives nobody up (this hangs); ``_lose`` does not sweep (processes of
     first attempts run beside those of the second); the core counts words of attempt 1."""
-    one = steady(leases=LEASES, reuse="none")
+    one = steady(leases=LEASES, reuse="none", helper=True)
     head = one.lead_and_run()
     agent = one.agent
     trials = agent.children(recursive=True)
+    assert len([p for p in trials if p.name() == "sleep"]) == 2
     one.stop(agent)
     wait_until(lambda: [x for x in one.events() if isinstance(x, e.WorkerLost)], "it is lost")
     try:
@@ -75,7 +78,7 @@ def test_an_agent_that_stands_still_for_longer_is_given_up_and_does_no_harm_afte
     wait_until(lambda: len(one.counting()) == 2, "second attempts count")
     assert one.agent.pid != agent.pid
     one.release()
-    assert head.wait(60) == 0, one.said(head)
+    assert head.wait(PATIENCE_S) == 0, one.said(head)
     assert check_store(one.folder / "journal.sqlite") == []
     assert set(one.ends()) == {(0, 2), (1, 2), (2, 1), (3, 1)}
     wait_until(lambda: processes_of(one.folder) == [], "no process is left")

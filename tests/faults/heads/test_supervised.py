@@ -10,8 +10,7 @@ from pathlib import Path
 
 from dispatcher.control.client import HeadClient
 from dispatcher.systemd_unit import UnitValues, unit_text
-from tests.faults.heads.conftest import ROOT
-from tests.support.processes import wait_until
+from tests.faults.heads.conftest import PATIENCE_S, ROOT, wait_until
 
 
 class Supervisor:
@@ -50,8 +49,8 @@ def _unquoted(word: str) -> str:
 
 
 def test_the_units_own_command_goes_on_after_a_kill_until_it_is_stopped_on_purpose(steady):
-    """Mutations: the command does not find the experiment; sockets are where each head's own
-    environment says (``before`` in ``run_folder``): the agent is not taken up again."""
+    """Mutations: the command does not find the experiment; a stop is a failure, after which
+    systemd starts another head (``NO_RESTART``)."""
     one = steady(trials=4)
     values = UnitValues(
         one.folder, "steady", sys.executable, 1.0, 60.0, {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -69,14 +68,14 @@ def test_the_units_own_command_goes_on_after_a_kill_until_it_is_stopped_on_purpo
         wait_until(lambda: len(one.counting()) == 2, "trials count")
         assert one.agent.pid == agent.pid
         head.kill()
-        assert supervisor.restarts(head.wait(60))
+        assert supervisor.restarts(head.wait(PATIENCE_S))
     head = supervisor.start()
     one.heads.append(head)
     wait_until(lambda: one.leads(head), "the head answers")
     with HeadClient(one.folder) as client:
         client.ask("stop", kind="drain", reason="enough")
     one.release()
-    code = head.wait(60)
+    code = head.wait(PATIENCE_S)
     assert code == 6, supervisor.stderr.read_text()
     assert not supervisor.restarts(code)
     assert {number for _, number in one.ends()} == {1}

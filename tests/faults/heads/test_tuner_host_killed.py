@@ -8,7 +8,7 @@ import time
 import pytest
 
 from dispatcher.core import events as e
-from tests.support.processes import wait_until
+from tests.faults.heads.conftest import PATIENCE_S, wait_until
 
 KILLS = 3
 
@@ -28,7 +28,7 @@ def test_trials_go_on_whenever_the_tuner_host_dies(steady, seed):
         for host in one.processes("dispatcher.tuner_host"):
             host.kill()
             killed.add(host.pid)
-    assert head.wait(120) == 0, one.said(head)
+    assert head.wait(PATIENCE_S) == 0, one.said(head)
     lost = [x for x in one.events() if isinstance(x, e.TunerHostLost)]
     assert len(lost) >= 1
     assert not agent.is_running()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from pathlib import Path
 
 from trial_runtime import wire
@@ -143,3 +146,24 @@ def test_a_head_that_hangs_is_left_for_the_one_at_its_place(head_with):
     assert head.end_of(1).exit_code == 0
     told = [w.seq for w in head.of(wire.MetricRelayed, 1)]
     assert told == list(range(1, len(told) + 1))
+
+
+def test_a_head_that_hangs_is_a_head_that_is_gone(head_with):
+    """Its connection stands, and nothing comes. Mutation: only a broken connection counts."""
+    head = head_with(command="sleep 600", head_grace_s=0.5, stop_grace_s=0.2)
+    head.start(1)
+    head.until(lambda: len(head.ours()) > 0)
+    assert head.process.wait(20) == 0  # nobody listens meanwhile
+    assert head.ours() == []
+
+
+def test_an_agent_that_was_stopped_for_longer_than_the_grace_asks_before_it_leaves(head_with):
+    """It has heard nothing, for it has not listened. Mutation: ``Silence`` counts the time
+    between two looks in full."""
+    head = head_with(command="true", head_grace_s=3.0)
+    os.kill(head.process.pid, signal.SIGSTOP)
+    time.sleep(4.5)  # what the test is about; nothing is said meanwhile
+    head.heartbeats.clear()
+    os.kill(head.process.pid, signal.SIGCONT)
+    head.until(lambda: head.heartbeats)
+    assert head.run(1).exit_code == 0

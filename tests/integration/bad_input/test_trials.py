@@ -64,6 +64,30 @@ def test_a_code_directory_that_is_huge(user: User) -> None:
     assert "Traceback" not in answer.err
 
 
+NEEDS = """\
+def main(parameters):
+    import a_package_that_nobody_has
+"""
+
+
+def test_trials_that_all_fail_are_ended_explained_and_gone_on_with(user: User) -> None:
+    """The cause is named where the user looks, and mending it is enough."""
+    user.write("trial.py", NEEDS)
+    answer = user.run(maxTrialNumber=30, maxFailedTrialsInARow=4)
+    assert answer.code == 3, answer
+    cause = "ModuleNotFoundError: No module named 'a_package_that_nobody_has'"
+    assert "4 trials failed in a row with: failed (exit code 1): " + cause in answer.out
+    assert "bequeath resume" in answer.out
+    for command in ("why", "status"):
+        assert cause in user.type(command, str(user.lab)).out
+    assert len(user.ended()) <= 6
+    user.write("trial.py", "def main(parameters):\n    return 1.0\n")
+    again = user.type("resume", str(user.lab))
+    assert again.code == 0, again
+    assert "30 trials" in again.out
+    user.assert_intact()
+
+
 SILENT = "def main(parameters):\n    return None\n"
 
 

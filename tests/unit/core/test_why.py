@@ -186,6 +186,15 @@ def test_every_cause_has_a_scene_and_a_sentence(cause: Cause) -> None:
     assert "\n" not in explanation.text
 
 
+def test_a_tuner_that_is_not_there_yet_comes_before_a_full_disk() -> None:
+    """Whoever starts a head in the background waits for the tuner to be built, or to fail."""
+    scene = _host_away()
+    scene.say(e.DiskLow("/data", 0, 1))
+    assert why(scene.state, scene.state.now).cause is Cause.TUNER_NOT_READY
+    scene.say(e.TrialSubmitted("{}"))
+    assert why(scene.state, scene.state.now).cause is Cause.DISK_LOW
+
+
 def test_a_retry_that_waits_for_another_worker_is_named() -> None:
     scene = Scene(slots=2, workers=1, trial_retries=1, quarantine_after=9, retry_backoff_s=0.0)
     other = WorkerId("other")

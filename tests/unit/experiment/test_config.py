@@ -6,9 +6,11 @@ import pytest
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
+from dispatcher.errors import ExperimentFileError
 from dispatcher.experiment import ExperimentConfig, build_experiment
 from dispatcher.experiment.fields import Section
 from dispatcher.experiment.keys import sections_of
+from dispatcher.experiment.snapshot import from_json, to_json
 
 
 def _sections() -> list[type[Section]]:
@@ -157,3 +159,38 @@ def test_values_keep_no_tie_to_what_was_passed(good: dict[str, Any]) -> None:
     config = build_experiment(good | {"searchSpace": space})
     space["x"]["_value"].append("c")  # type: ignore[attr-defined]
     assert config.search_space["x"]["_value"] == ["a", "b"]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "head.example.org", "*", "eth0"])
+def test_a_socket_that_others_can_reach_is_asked_for_twice(good: dict[str, Any], host: str) -> None:
+    there = {"transport": "tcp", "host": host}
+    with pytest.raises(ExperimentFileError, match="other machines can reach") as refused:
+        build_experiment(good | {"channel": there})
+    assert "beyondThisMachine" in refused.value.hint
+    asked = build_experiment(good | {"channel": there | {"beyondThisMachine": True}})
+    assert asked.channel.host == host
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_a_socket_of_this_machine_is_asked_for_once(good: dict[str, Any], host: str) -> None:
+    build_experiment(good | {"channel": {"transport": "tcp", "host": host}})
+
+
+def test_a_record_that_does_not_hold_is_refused_without_its_values(
+    config: ExperimentConfig,
+) -> None:
+    text = to_json(config).replace(
+        '"trialEnvironment": {}', '"trialEnvironment": {"A": ["s3cret"]}'
+    )
+    assert "s3cret" in text
+    with pytest.raises(ExperimentFileError) as refused:
+        from_json(text)
+    assert "s3cret" not in str(refused.value)
+
+
+def test_what_was_recorded_before_that_question_is_still_read(good: dict[str, Any]) -> None:
+    there = {"transport": "tcp", "host": "0.0.0.0", "beyondThisMachine": True}
+    text = to_json(build_experiment(good | {"channel": there}))
+    older = text.replace(',\n      "beyondThisMachine": true', "")
+    assert older != text
+    assert from_json(older).channel.host == "0.0.0.0"

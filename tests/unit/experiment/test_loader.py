@@ -46,7 +46,8 @@ APPENDED = {
         "  'lookahead' belongs at the top level of the file"
     ),
     "channel: {zzz: 3}": (
-        "e.yml:7:11: unknown key 'zzz' in 'channel'\n  keys here are host, port, transport"
+        "e.yml:7:11: unknown key 'zzz' in 'channel'\n"
+        "  keys here are beyondThisMachine, host, port, transport"
     ),
     "trial_concurrency: 3": (
         "e.yml:7:1: 'trial_concurrency' and 'trialConcurrency' are the same key\n"

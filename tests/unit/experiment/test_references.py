@@ -3,7 +3,12 @@ from pathlib import Path
 import pytest
 
 from dispatcher.errors import ExperimentFileError
-from dispatcher.experiment.references import resolve_environment, resolve_reference
+from dispatcher.experiment.references import (
+    resolve_environment,
+    resolve_reference,
+    secret_values,
+    shown_environment,
+)
 
 
 def test_each_kind_of_value(tmp_path: Path) -> None:
@@ -44,3 +49,22 @@ def test_the_error_names_the_variable_and_the_way_out() -> None:
         resolve_environment({"T": "env:NOPE"}, {})
     assert refused.value.where == "trialEnvironment.T"
     assert refused.value.hint == "write 'literal:env:NOPE' if the text itself is meant"
+
+
+def test_what_is_masked_and_what_may_be_shown(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("from a file\n")
+    variables = {
+        "A": "env:SET",
+        "B": "env:MISSING",
+        "C": f"file:{tmp_path}/key",
+        "D": "literal:env:x",
+        "WANDB_API_KEY": "written out",
+        "DB_PASSWORD": "env:MISSING",
+        "KEYBOARD": "de",
+    }
+    assert secret_values(variables, {"SET": "from a variable"}) == [
+        "from a variable",
+        "from a file",
+    ]
+    shown = shown_environment(variables)
+    assert shown == variables | {"WANDB_API_KEY": "[masked]"}

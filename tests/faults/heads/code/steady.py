@@ -1,6 +1,7 @@
 """Trials that report until they are let go, so that a test decides what happens meanwhile."""
 
 import os
+import subprocess
 import time
 
 from tuners import Tuner
@@ -9,9 +10,10 @@ from tuners import Tuner
 class Steady(Tuner):
     """Each trial watches for a file of its own; what was told is written down."""
 
-    def __init__(self, folder, steps=None):
+    def __init__(self, folder, steps=None, helper=False):
         self.folder = folder
         self.steps = steps
+        self.helper = helper
         self.told = 0
 
     def update_search_space(self, search_space):
@@ -21,6 +23,7 @@ class Steady(Tuner):
         return {
             "release": os.path.join(self.folder, str(parameter_id)),
             "steps": self.steps,
+            "helper": self.helper,
             "save_path": self.save_path(parameter_id),
         }
 
@@ -41,6 +44,8 @@ def count(parameters):
 
     import trial_runtime as bq
 
+    if parameters["helper"]:  # as data loaders are, and in a session of its own
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
     step = 0
     while not os.path.exists(parameters["release"]) and step != parameters["steps"]:
         bq.report_intermediate(step)

@@ -1,0 +1,86 @@
+"""``bequeath run --chaos SEED``: the experiment is led by a process that is struck at random."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+
+import typer
+
+from dispatcher.background import kill_experiment, spawn_head
+from dispatcher.chaos import Supervisor
+from dispatcher.cli.closing import print_closing
+from dispatcher.cli.console import note
+from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.cli.foreground import exit_code_of
+from dispatcher.core.model import Phase
+from dispatcher.errors import BequeathError, PassingBackendError
+from dispatcher.queries import ExperimentReader, ExperimentSummary, experiment_summary
+
+#: Signals that are the head's to interpret.
+_HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+#: How an experiment stands that its head has ended.
+_ENDS = ("completed", "stopped", "failed")
+
+
+def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) -> None:
+    """Lead to the end and exit accordingly. Blocks; must be called in the main thread.
+
+    Raises:
+        typer.Exit: unless the experiment is completed.
+        PassingBackendError: the head ended early, and not by us; its words.
+    """
+    errors = folder / "logs" / "head.stderr"
+    supervisor = Supervisor(
+        folder,
+        seed,
+        lambda: spawn_head(folder, errors),
+        lambda: _trials_over(folder),
+        every_s=every_s,
+        tell=note,
+    )
+
+    def hand_on(number: int, frame: FrameType | None) -> None:
+        supervisor.interrupt(number)
+
+    before = {number: signal.signal(number, hand_on) for number in _HANDED_ON}
+    began = time.monotonic()
+    note(f"chaos of seed {seed}: what was done to whom is in {folder / 'logs' / 'chaos.log'}")
+    try:
+        code = supervisor.run()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    status = _summary(folder).status
+    if status.value not in _ENDS and supervisor.interrupted:
+        # The signal came to a head that did not listen yet: the agent of the one before may
+        # wait for another. What the journal holds can be resumed.
+        kill_experiment(folder)
+        raise typer.Exit(ExitCode.INTERRUPTED)
+    if status.value not in _ENDS:
+        raise PassingBackendError(
+            errors.read_text(errors="replace").strip() or f"the head ended with code {code}",
+            hint="'bequeath resume' goes on, without chaos",
+            where=str(errors),
+        )
+    phase = Phase(status.value)
+    print_closing(folder, phase, time.monotonic() - began, as_json=as_json)
+    exit_code = exit_code_of(phase, interrupted=supervisor.interrupted)
+    if exit_code is not ExitCode.OK:
+        raise typer.Exit(exit_code)
+
+
+def _summary(folder: Path) -> ExperimentSummary:
+    with ExperimentReader.open(folder) as reader:
+        return experiment_summary(reader)
+
+
+def _trials_over(folder: Path) -> int:
+    """-1 while nobody can tell."""
+    try:
+        return _summary(folder).ended
+    except BequeathError:
+        return -1

@@ -1,0 +1,134 @@
+"""What a trial's next attempt goes on from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trial_runtime.api_errors import AttemptSuperseded
+from trial_runtime.checkpoints import Checkpoints, folder_of
+from trial_runtime.errors import DiskFull, PathOutsideRoot
+from trial_runtime.weights import publishing
+from trial_runtime.weights.paths import resolve_in_root
+
+
+def _state(step: int) -> dict[str, object]:
+    return {"weights": np.full(3, float(step)), "step": step}
+
+
+def _step(checkpoints: Checkpoints) -> int | None:
+    state = checkpoints.load()
+    if state is None:
+        return None
+    assert state["weights"][0] == state["step"]
+    return int(state["step"])
+
+
+def _saved(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob(".saved/*/*"))
+
+
+def test_there_is_none_at_first(tmp_path: Path) -> None:
+    assert Checkpoints(str(tmp_path), 1).load() is None
+
+
+def test_the_next_attempt_finds_the_newest(tmp_path: Path) -> None:
+    first = Checkpoints(str(tmp_path), 1)
+    for step in range(12):
+        first.save(_state(step))
+    assert len(_saved(tmp_path)) == 2, "the newest two are kept"
+    assert _step(Checkpoints(str(tmp_path), 2)) == 11
+    assert _step(Checkpoints(str(tmp_path), 3)) == 11
+
+
+def test_into_a_model(tmp_path: Path) -> None:
+    Checkpoints(str(tmp_path), 1).save(_state(4))
+    target = {"weights": np.zeros(3)}
+    report = Checkpoints(str(tmp_path), 2).load(into=target)
+    assert list(report.loaded) == ["weights"]
+    assert target["weights"].tolist() == [4.0, 4.0, 4.0]
+
+
+def test_one_that_was_spoilt_is_passed_over(tmp_path: Path) -> None:
+    first = Checkpoints(str(tmp_path), 1)
+    first.save(_state(1))
+    newest = Path(first.save(_state(2)))
+    (data,) = newest.glob("*.safetensors")
+    content = bytearray(data.read_bytes())
+    content[-1] ^= 1
+    data.write_bytes(content)
+    assert _step(Checkpoints(str(tmp_path), 2)) == 1
+
+
+def test_a_manifest_that_says_another_step_is_passed_over(tmp_path: Path) -> None:
+    first = Checkpoints(str(tmp_path), 1)
+    first.save(_state(1))
+    manifest = Path(first.save(_state(2))) / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes().replace(b'"step":2', b'"step":3'))
+    assert _step(Checkpoints(str(tmp_path), 2)) == 1
+
+
+def test_a_save_that_died_half_way_is_none(tmp_path: Path) -> None:
+    first = Checkpoints(str(tmp_path), 1)
+    complete = Path(first.save(_state(1)))
+    os.rename(complete, complete.with_name(".draft-2"))  # not yet renamed
+    assert Checkpoints(str(tmp_path), 1).load() is None
+    assert Path(first.save(_state(2))).is_dir()
+
+
+def test_a_save_that_failed_leaves_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Checkpoints(str(tmp_path), 1)
+    first.save(_state(1))
+    with monkeypatch.context() as full:
+
+        def refuse(_descriptor: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        full.setattr(publishing.os, "fsync", refuse)
+        with pytest.raises(DiskFull):
+            first.save(_state(2))
+    assert [path.name[:6] for path in _saved(tmp_path)] == ["000001"]
+    assert _step(Checkpoints(str(tmp_path), 2)) == 1
+
+
+def test_an_attempt_that_was_given_up_overwrites_nothing(tmp_path: Path) -> None:
+    zombie, successor = Checkpoints(str(tmp_path), 1), Checkpoints(str(tmp_path), 2)
+    zombie.save(_state(5))
+    assert _step(successor) == 5
+    with pytest.raises(AttemptSuperseded, match="attempt 2 of this trial has begun"):
+        zombie.save(_state(6))
+    successor.save(_state(7))
+    assert _step(Checkpoints(str(tmp_path), 3)) == 7
+
+
+def test_what_it_wrote_without_knowing_counts_less_than_its_successors(tmp_path: Path) -> None:
+    """On shared storage that shows it its successor late."""
+    zombie = Checkpoints(str(tmp_path / "late"), 1)
+    for step in range(90, 99):
+        zombie.save(_state(step))
+    successor = Checkpoints(str(tmp_path), 2)
+    successor.save(_state(7))
+    os.rename(tmp_path / "late/.saved/1", tmp_path / ".saved/1")
+    assert _step(Checkpoints(str(tmp_path), 3)) == 7
+
+
+def test_what_attempts_before_left_goes_when_it_is_not_needed(tmp_path: Path) -> None:
+    Checkpoints(str(tmp_path), 1).save(_state(1))
+    second = Checkpoints(str(tmp_path), 2)
+    second.save(_state(2))
+    assert {path.parent.name for path in _saved(tmp_path)} == {"1", "2"}
+    second.save(_state(3))
+    assert {path.parent.name for path in _saved(tmp_path)} == {"2"}
+
+
+def test_no_tuner_can_claim_them(tmp_path: Path) -> None:
+    folder = folder_of(str(tmp_path), "mine-1", 3)
+    for path in (folder, ".checkpoints", "a/../.checkpoints/mine-1/3", ".checkpoints/new"):
+        with pytest.raises(PathOutsideRoot, match="checkpoints"):
+            resolve_in_root(str(tmp_path), path)
+    assert resolve_in_root(str(tmp_path), "a/.checkpoints") == "a/.checkpoints"
