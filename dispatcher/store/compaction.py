@@ -6,8 +6,9 @@ between any two leaves a store that reads the same. What stays of a row that is 
 state, the read models' rows (with a digest, so that ``verify`` finds a change), and for a
 tuner without ``state()`` the calls it has seen.
 
-Never gone: row 1, which tells when the experiment began, and the waits of requests that are
-still open, by which retention knows likely parents.
+Never gone: row 1 and that of the base, which tell when the experiment began and when something
+happened last, and the waits of requests that are still open, by which retention knows likely
+parents.
 """
 
 from __future__ import annotations
@@ -198,10 +199,10 @@ class Compaction:
     def _remove_slice(self) -> None:
         raw = self._journal.raw
         (first,) = raw.execute("SELECT min(n) FROM journal WHERE n > ?", (self._cursor,)).fetchone()
-        if first is None or first > self._number:
+        if first is None or first >= self._number:
             self._tidy = True
             return
-        last = min(first + SLICE_ROWS - 1, self._number)
+        last = min(first + SLICE_ROWS, self._number) - 1
         changed = [int(one[0]) for one in raw.execute(_REFOLDED, (first, last))]
         raw.executemany(_FOLD, self._digests(changed))
         raw.execute(_REMOVE, (first, last))
