@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from dispatcher.control.client import HeadClient
+from dispatcher.core import events as e
 from dispatcher.errors import BequeathError
 from tests.faults.cases import CASES, CREATION, TAKE_OVER, UPDATING
 from tests.faults.experiments import HEAD_S, ROOT, Experiment
@@ -52,9 +53,15 @@ def test_an_agent_that_dies_while_it_spools_for_a_head_that_is_away(name: str, m
         wait_until((experiment.folder / "spool-local").exists, "words are spooled")
     else:
         wait_until(lambda: experiment.has_struck(case.place(name)), "the agent spools and dies")
+    spooled = experiment.spooled_ends()
+    assert spooled or name != "agent.spool.synced", "it was no idle spool"
     assert experiment.lead_to_the_end(plan) == 0
     assert experiment.has_struck(case.place(name)), "it was never reached"
     experiment.judge(spoilt=case.spoilt)
+    ended = [(x.trial, x.attempt) for x in experiment.events if isinstance(x, e.AttemptEnded)]
+    assert set(spooled) <= set(ended)
+    again = {(trial, attempt + 1) for trial, attempt in spooled}
+    assert not again & set(ended), "what the spool says was heard, and not done once more"
 
 
 @pytest.mark.parametrize("name", CREATION)
