@@ -47,6 +47,7 @@ class AgentLink:
         self._sent = 0
         self._receipted = 0
         self.stop_reason: str | None = None
+        self.attempt: tuple[int, int] | None = None  # that a warm worker runs now
         self._refusal: str | None = None
         self._unheard = False  # the last word was a refusal: nobody may listen any more
 
@@ -96,8 +97,10 @@ class AgentLink:
                 # In vain or not: an exit status must not change because of us.
                 self._have_receipt(self._sent, PATIENCE_AT_EXIT_S)
 
-    def renew(self) -> None:
-        """Forget what was said to an attempt before (warm workers)."""
+    def renew(self, attempt: tuple[int, int]) -> None:
+        """Speak for this attempt from now on, and forget what was said to the one before
+        (warm workers)."""
+        self.attempt = attempt
         self.stop_reason = None
         self._refusal = None
 
@@ -118,7 +121,7 @@ class AgentLink:
         self._socket = connect(self._context, Endpoint(self._address, own))
         self._pid = pid
         self._sent = self._receipted = 0
-        self._post([wire.Attach(pid)])
+        self._post([wire.Attach(pid, self.attempt)])
         return self._socket
 
     def _post(self, messages: Sequence[wire.FromTrial]) -> None:

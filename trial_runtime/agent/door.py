@@ -69,26 +69,33 @@ class Speaker:
 class Connection:
     """One process that speaks, and how far it has been receipted.
 
-    ``bound`` is the attempt it was opened for. The first connection of a speaker is its own
-    process, which a warm worker's attempts share; any other belongs to whatever ran when it
-    was opened, and what a process left behind by one attempt says later is not the next one's.
+    ``claims`` is the attempt it says that it belongs to: a process that one attempt of a warm
+    worker has left behind does not speak for the next.
     """
 
-    __slots__ = ("bound", "closed", "count", "owed", "receipted", "routing_id", "speaker")
+    __slots__ = ("claims", "closed", "count", "owed", "receipted", "routing_id", "speaker")
 
     def __init__(self, routing_id: bytes, speaker: Speaker) -> None:
         self.routing_id = routing_id
         self.speaker = speaker
-        self.bound = speaker.attempt if speaker.connections else None
+        self.claims: tuple[int, int] | None = None
         self.count = 0
         self.receipted = 0
         self.owed = False  # a receipt waits until the speaker has paid its debt
         self.closed = False
 
+    def claim(self, attempt: tuple[int, int] | None) -> bool:
+        """Note to which attempt it belongs; false if that is over."""
+        self.claims = attempt
+        return not self.stale
+
     @property
     def stale(self) -> bool:
-        """Whether the attempt it was opened for is not the one that its speaker has now."""
-        return self.bound is not None and self.bound is not self.speaker.attempt
+        """Whether the attempt it belongs to is not the one that its speaker has now."""
+        if self.claims is None:
+            return False
+        attempt = self.speaker.attempt
+        return attempt is None or attempt.key != self.claims
 
 
 class Door:
@@ -165,9 +172,13 @@ class Door:
                 self._refuse(connection, "closed" if connection.closed else "superseded", "")
                 continue
             messages = self._understood(connection, payload)
-            if messages is not None:
-                connection.count += len(messages)
-                yield connection, messages
+            if messages is None:
+                continue
+            if isinstance(messages[0], wire.Attach) and not connection.claim(messages[0].attempt):
+                self._refuse(connection, "superseded", "")
+                continue
+            connection.count += len(messages)
+            yield connection, messages
 
     def _understood(self, connection: Connection, payload: bytes) -> list[wire.FromTrial] | None:
         """The messages of a frame; None, and the connection closed, if it may not be said."""
