@@ -85,10 +85,20 @@ class Compaction:
         """What a replay begins with.
 
         Raises:
-            DamagedStore: its checksum does not fit.
+            DamagedStore: a checksum does not fit.
         """
         found = self._read()
-        return None if found is None else Base(found[0], found[1])
+        if found is None:
+            return None
+        number, state, _, parts = found
+        contents = [state]
+        for part, content, crc in self._journal.query("SELECT * FROM base_parts ORDER BY part"):
+            if crc != crc_of(number, part, content):
+                raise self._damaged(f"part {part} of the base does not fit its checksum")
+            contents.append(content)
+        if len(contents) != parts + 1:
+            raise self._damaged(f"the base has {len(contents) - 1} parts of {parts}")
+        return Base(number, tuple(contents))
 
     def seeds(self) -> Seeds:
         """The read models' rows as of the base, of the trials that were not over."""
@@ -98,14 +108,14 @@ class Compaction:
         seeds: Seeds = msgspec.msgpack.decode(found[2], type=Seeds)
         return seeds
 
-    def _read(self) -> tuple[int, bytes, bytes] | None:
-        rows = self._journal.query("SELECT n, at, state, seeds, crc FROM bases ORDER BY n DESC")
+    def _read(self) -> tuple[int, bytes, bytes, int] | None:
+        rows = self._journal.query("SELECT n, at, state, seeds, parts, crc FROM bases")
         if not rows:
             return None
-        number, at, state, seeds, crc = rows[0]
-        if not fits(crc, number, at, state, seeds):
+        number, at, state, seeds, parts, crc = rows[0]
+        if crc != crc_of(number, at, state, seeds, b"%d" % parts):
             raise self._damaged(f"the state kept as of row {number} does not fit its checksum")
-        return number, state, seeds
+        return number, state, seeds, parts
 
     def past_calls(self) -> list[list[Any]]:
         """What a tuner without a state of its own was asked and told up to the base, as
@@ -150,14 +160,20 @@ class Compaction:
         """
         before = {int(one[0]) for one in self.seeds()[0]}
         packed = msgspec.msgpack.encode(seeds)
-        payload = state_codec.encode_state(state)
         at = state.now or time.time()
-        crc = crc_of(row, at, payload, packed)
         with self._journal.transaction(durable=True) as raw:
             raw.execute("DELETE FROM bases")
+            raw.execute("DELETE FROM base_parts")
+            contents = state_codec.encode_state(state)
+            first, parts = next(contents), 0
+            for parts, content in enumerate(contents, 1):
+                raw.execute(
+                    "INSERT INTO base_parts (part, content, crc) VALUES (?, ?, ?)",
+                    (parts, content, crc_of(row, parts, content)),
+                )
             raw.execute(
-                "INSERT INTO bases (n, at, state, seeds, crc) VALUES (?, ?, ?, ?, ?)",
-                (row, at, payload, packed, crc),
+                "INSERT INTO bases (n, at, state, seeds, parts, crc) VALUES (?, ?, ?, ?, ?, ?)",
+                (row, at, first, packed, parts, crc_of(row, at, first, packed, b"%d" % parts)),
             )
             # Over since, and perhaps without a row that says so: a child ends with its parent.
             raw.executemany(_FOLD, self._digests(before - {int(one[0]) for one in seeds[0]}))

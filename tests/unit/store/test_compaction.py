@@ -162,7 +162,7 @@ def test_a_base_with_a_flipped_bit_is_not_believed(life: Life) -> None:
     _fold(life)
     journal = _journal(life)
     journal.query(
-        "UPDATE bases SET state = CAST(replace(CAST(state AS TEXT), 't/3', 't/4') AS BLOB)"
+        "UPDATE base_parts SET content = CAST(replace(CAST(content AS TEXT), 't/3', 't/4') AS BLOB)"
     )
     with pytest.raises(StoreError, match="does not fit its checksum"):
         replay(journal, Compaction(journal).base())
