@@ -121,3 +121,11 @@ def test_a_head_that_dies_while_it_takes_over(name: str, make: Make) -> None:
     assert newer.wait(HEAD_S) == 0, experiment.stderr
     assert older.wait(HEAD_S) != 0, "it was not told that it does not lead any more"
     experiment.judge()
+
+
+def test_an_agent_that_no_later_head_can_know_of_does_not_begin(make: Make) -> None:
+    """Else two of them would be called by one name."""
+    experiment = make()
+    experiment.create()
+    assert experiment.lead("launch.agent.spawned=kill") < 0
+    wait_until(lambda: processes_of(experiment.folder) == [], "it has left by itself", 30)
