@@ -18,12 +18,20 @@ from typing import Any
 
 import psutil
 
-from benchmarks.run_experiment import MARGIN, TRIALS
+from benchmarks.rows import median
+from benchmarks.run_experiment import TRIALS
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head, create
 from dispatcher.past import compact
 from dispatcher.store import SqliteJournal
 from dispatcher.store.verify import verify
+
+#: Trials after the last mark: when that is taken, all processes are still at work.
+MARGIN = 400
+
+#: Looks at each mark, some milliseconds apart; of each figure the median counts, since threads
+#: of single requests come and go.
+LOOKS = 7
 
 _NAMES = {"dispatcher.tuner_host": "tuner", "trial_runtime.agent": "agent"}
 
@@ -59,13 +67,27 @@ class Watch(threading.Thread):
             while self.head.trials_over < mark:
                 time.sleep(0.01)
             self.samples[mark] = {
-                "processes": processes(),
+                "processes": medians([self.look() for _ in range(LOOKS)]),
                 "files": {
                     name: _size(self.folder / name)
                     for name in ("journal.sqlite", "journal.sqlite-wal", "logs", "trials")
                 },
                 "entries": sum(1 for _ in self.folder.rglob("*")),
             }
+
+    def look(self) -> dict[str, dict[str, int]]:
+        """All processes, a moment later."""
+        time.sleep(0.02)
+        return processes()
+
+
+def medians(looks: list[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:
+    """Figure by figure."""
+    first = looks[0]
+    return {
+        who: {what: int(median([look[who][what] for look in looks])) for what in first[who]}
+        for who in first
+    }
 
 
 def processes() -> dict[str, dict[str, int]]:

@@ -77,7 +77,7 @@ def read_past(
 
 def _state_of(base: Base) -> State:
     try:
-        return decode_state(base.state)
+        return decode_state(base.parts)
     except ProtocolError as error:
         raise StoreError(
             f"the state kept as of row {base.number} cannot be read: {error.message}",

@@ -40,10 +40,10 @@ class Snapshot(NamedTuple):
 
 class Base(NamedTuple):
     """The core's state as of journal row ``number`` (``dispatcher.state_codec``): what a
-    replay begins with. Rows up to that one may be gone."""
+    replay begins with, in parts. Rows up to that one may be gone."""
 
     number: int
-    state: bytes
+    parts: tuple[bytes, ...]
 
 
 class Journal(Protocol):

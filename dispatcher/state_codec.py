@@ -7,9 +7,9 @@ differs from a default: that of a trial that is over takes some two hundred byte
 
 from __future__ import annotations
 
-import struct
+import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import Any, Final, get_origin, get_type_hints
@@ -21,8 +21,12 @@ from dispatcher.core import State
 from dispatcher.core.model import Trial, TrialState
 from dispatcher.errors import ProtocolError
 
-#: Of the moment, not of the experiment: what was touched since the last commit.
-_LEFT_OUT: Final = frozenset({"dirty"})
+#: Trials in each part but the first: some tens of kilobytes.
+TRIALS_A_PART: Final = 256
+
+#: Trials have parts of their own; ``dirty`` is of the moment: what was touched since the last
+#: commit.
+_LEFT_OUT: Final = frozenset({"trials", "dirty"})
 
 #: What a metric leaves on the record of a running attempt; afterwards it is of no account,
 #: and it leaves no row in the journal.
@@ -37,7 +41,7 @@ def _default(field: Any) -> Any:
     return msgspec.NODEFAULT
 
 
-def _struct(name: str, cls: type, replaced: dict[str, Any]) -> Any:
+def _struct(name: str, cls: type) -> Any:
     """A struct with the fields of a dataclass, which leaves out what has its default."""
     hints = get_type_hints(cls)
     found = []
@@ -47,8 +51,6 @@ def _struct(name: str, cls: type, replaced: dict[str, Any]) -> Any:
         kind, default = hints[field.name], _default(field)
         if get_origin(kind) is deque:
             kind, default = list[kind.__args__[0]], msgspec.field(default_factory=list)  # type: ignore[name-defined]
-        if field.name in replaced:
-            kind, default = replaced[field.name], msgspec.NODEFAULT
         found.append((field.name, kind, default))
     # Fields without a default come first in a struct, wherever they stand in the dataclass.
     found.sort(key=lambda one: one[2] is not msgspec.NODEFAULT)
@@ -56,31 +58,32 @@ def _struct(name: str, cls: type, replaced: dict[str, Any]) -> Any:
 
 
 _TRIAL_NAMES: Final = tuple(field.name for field in fields(Trial))
-_TrialWritten: Any = _struct("TrialWritten", Trial, {})
-_StateWritten: Any = _struct("StateWritten", State, {"trials": msgspec.Raw})
-_StateRead: Any = _struct("StateRead", State, {"trials": list[Trial]})
+_TrialWritten: Any = _struct("TrialWritten", Trial)
+_StateWritten: Any = _struct("StateWritten", State)
+_StateRead: Any = _struct("StateRead", State)
 
 _of_trial: Final[Callable[[Trial], tuple[Any, ...]]] = attrgetter(*_TrialWritten.__struct_fields__)
-#: How msgpack begins an array of up to 2³² items.
-_ARRAY: Final = struct.Struct(">BI")
-
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(_StateRead)
+_trials_decoder: Final = msgspec.msgpack.Decoder(list[Trial])
 
 
-def encode_state(state: State) -> bytes:
-    """The state as msgpack; takes 3 µs a trial. ``dirty`` is left out.
+def encode_state(state: State) -> Iterator[bytes]:
+    """The state as msgpack, part by part; takes 3 µs a trial. ``dirty`` is left out.
 
-    Trials are encoded one by one: ten thousand records beside those of the core would leave
-    holes in the memory of a process that lives for weeks.
+    The first part holds all but the trials, each other one :data:`TRIALS_A_PART` of them: a
+    process that lives for weeks should not ask for megabytes at once. The state must not change
+    before the last part is taken.
     """
     said = {name: getattr(state, name) for name in _StateWritten.__struct_fields__}
-    said = {name: list(v) if isinstance(v, deque) else v for name, v in said.items()}
-    packed = bytearray(_ARRAY.pack(0xDD, len(state.trials)))
-    for trial in state.trials.values():
-        packed += _encoder.encode(_written(trial))
-    said["trials"] = msgspec.Raw(packed)
-    return _encoder.encode(_StateWritten(**said))
+    yield _encoder.encode(_StateWritten(**{n: _plain(v) for n, v in said.items()}))
+    trials = iter(state.trials.values())
+    while some := list(itertools.islice(trials, TRIALS_A_PART)):
+        yield _encoder.encode([_written(trial) for trial in some])
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, deque) else value
 
 
 def _written(trial: Trial) -> Any:
@@ -91,19 +94,20 @@ def _written(trial: Trial) -> Any:
     return one
 
 
-def decode_state(payload: bytes) -> State:
+def decode_state(parts: Iterable[bytes]) -> State:
     """The inverse of :func:`encode_state`.
 
     Raises:
         ProtocolError: the bytes are no state, or that of a newer bequeath.
     """
     try:
-        read = _decoder.decode(payload)
+        first, *others = parts
+        read = _decoder.decode(first)
+        trials = [trial for part in others for trial in _trials_decoder.decode(part)]
     except UNREADABLE as error:
         raise ProtocolError(f"malformed state: {error}") from error
     said = {name: getattr(read, name) for name in _StateRead.__struct_fields__}
-    said["trials"] = {trial.id: trial for trial in read.trials}
     for name, kind in get_type_hints(State).items():
         if get_origin(kind) is deque:
             said[name] = deque(said[name])
-    return State(**said)
+    return State(**said, trials={trial.id: trial for trial in trials})

@@ -89,6 +89,7 @@ NAMES: Final[dict[str, str]] = {
     "agent.session.written": "the session file is there, no process",
     "agent.worker.told": "a warm worker's file is there, no worker",
     "agent.process.started": "the attempt's process is there; nobody was told",
+    "agent.folder.made": "the attempt's folder is there; what it printed is still in the pipe",
     "agent.exit.seen": "the attempt's process is gone; nothing was noted",
     "agent.files.digested": "plain weights are digested; the end was not told",
     "agent.end.noted": "the end is in the outbox, not sent",

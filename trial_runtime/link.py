@@ -44,6 +44,7 @@ class AgentLink:
         self._sent = 0
         self._receipted = 0
         self.stop_reason: str | None = None
+        self.attempt: tuple[int, int] | None = None  # that a warm worker runs now
         self._refusal: str | None = None
 
     def post(self, messages: Sequence[wire.FromTrial], *, wait: bool = False) -> None:
@@ -105,8 +106,10 @@ class AgentLink:
             assert payload is not None
             return self._take(payload)
 
-    def renew(self) -> None:
-        """Forget what was said to an attempt before (warm workers)."""
+    def renew(self, attempt: tuple[int, int]) -> None:
+        """Speak for this attempt from now on, and forget what was said to the one before
+        (warm workers)."""
+        self.attempt = attempt
         self.stop_reason = None
         self._refusal = None
 
@@ -121,7 +124,7 @@ class AgentLink:
         self._channel = LocalChannel(self._address, self._routing, patience_s=PATIENCE_S)
         self._pid = pid
         self._sent = self._receipted = 0
-        self._post([wire.Attach(pid)])
+        self._post([wire.Attach(pid, self.attempt)])
         return self._channel
 
     def _post(self, messages: Sequence[wire.FromTrial]) -> None:

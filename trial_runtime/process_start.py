@@ -19,6 +19,15 @@ def start_time(pid: int) -> str | None:
     return None if fields[0] in ("Z", "X") else fields[19]
 
 
+def boot_id() -> str:
+    """Tells this life of the machine from the one before, where numbers and start times of
+    processes may be the same again; empty where the system has no such thing."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
 def _start_time_by_ps(pid: int) -> str | None:
     """macOS has no /proc."""
     import psutil

@@ -53,9 +53,11 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Attach(Message, frozen=True, tag="a"):
-    """First word of a connection: a process of the attempt is there."""
+    """First word of a connection: a process of the attempt is there. ``attempt`` says of which,
+    where a warm worker's processes could be of one or another."""
 
     pid: Count
+    attempt: tuple[Count, Count] | None = None
 
 
 class Heeding(Message, frozen=True, tag="h"):

@@ -32,6 +32,7 @@ class CurveKeys(NamedTuple):
         """
         try:
             public, secret = path.read_text().split()
+            path.chmod(0o600)  # as it was made, whatever has been done to it since
             return cls(public, secret)
         except FileNotFoundError:
             keys = cls.fresh()

@@ -61,6 +61,9 @@ def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str
         facts.append(("slots", f"{snapshot['counts']['running']} of {snapshot['slots']} busy"))
         facts.append(("why", snapshot["why"]["text"]))
         facts.extend(("trouble", text) for text in troubles_beside(snapshot))
+        refused = _refused(snapshot)
+        if refused:
+            facts.append(("refused", refused))
     if summary.best is not None:
         facts.append(("best", f"{words.number(summary.best.value)}, trial {summary.best.id}"))
     if summary.rate is not None:
@@ -80,3 +83,12 @@ def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str
 def _outcomes(summary: Any) -> str:
     outcomes = words.outcomes(summary.outcomes)
     return f": {outcomes}" if outcomes else ""
+
+
+def _refused(snapshot: dict[str, Any]) -> str:
+    """Messages that head and agent did not take, by reason."""
+    return ", ".join(
+        f"{who}: {reason} {many}"
+        for who, counts in snapshot.get("refused", {}).items()
+        for reason, many in counts.items()
+    )

@@ -86,7 +86,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
     with reader.moment():
         states = _counts(reader, "state")
         outcomes = _counts(reader, "outcome")
-        journal = reader.row("SELECT min(at), max(at), count(*) FROM journal")
+        journal = reader.row("SELECT min(at), max(at), coalesce(max(n), 0) FROM journal")
         sums = reader.row(
             "SELECT sum(cpu_s), sum(wall_s), sum(weights_nbytes), "
             "sum((proposed_at IS NOT NULL OR by_hand) AND outcome IS NOT 'no trial') FROM trials"

@@ -6,8 +6,9 @@ between any two leaves a store that reads the same. What stays of a row that is 
 state, the read models' rows (with a digest, so that ``verify`` finds a change), and for a
 tuner without ``state()`` the calls it has seen.
 
-Never gone: row 1, which tells when the experiment began, and the waits of requests that are
-still open, by which retention knows likely parents.
+Never gone: row 1 and that of the base, which tell when the experiment began and when something
+happened last, and the waits of requests that are still open, by which retention knows likely
+parents.
 """
 
 from __future__ import annotations
@@ -84,10 +85,20 @@ class Compaction:
         """What a replay begins with.
 
         Raises:
-            DamagedStore: its checksum does not fit.
+            DamagedStore: a checksum does not fit.
         """
         found = self._read()
-        return None if found is None else Base(found[0], found[1])
+        if found is None:
+            return None
+        number, state, _, parts = found
+        contents = [state]
+        for part, content, crc in self._journal.query("SELECT * FROM base_parts ORDER BY part"):
+            if crc != crc_of(number, part, content):
+                raise self._damaged(f"part {part} of the base does not fit its checksum")
+            contents.append(content)
+        if len(contents) != parts + 1:
+            raise self._damaged(f"the base has {len(contents) - 1} parts of {parts}")
+        return Base(number, tuple(contents))
 
     def seeds(self) -> Seeds:
         """The read models' rows as of the base, of the trials that were not over."""
@@ -97,14 +108,14 @@ class Compaction:
         seeds: Seeds = msgspec.msgpack.decode(found[2], type=Seeds)
         return seeds
 
-    def _read(self) -> tuple[int, bytes, bytes] | None:
-        rows = self._journal.query("SELECT n, at, state, seeds, crc FROM bases ORDER BY n DESC")
+    def _read(self) -> tuple[int, bytes, bytes, int] | None:
+        rows = self._journal.query("SELECT n, at, state, seeds, parts, crc FROM bases")
         if not rows:
             return None
-        number, at, state, seeds, crc = rows[0]
-        if not fits(crc, number, at, state, seeds):
+        number, at, state, seeds, parts, crc = rows[0]
+        if crc != crc_of(number, at, state, seeds, b"%d" % parts):
             raise self._damaged(f"the state kept as of row {number} does not fit its checksum")
-        return number, state, seeds
+        return number, state, seeds, parts
 
     def past_calls(self) -> list[list[Any]]:
         """What a tuner without a state of its own was asked and told up to the base, as
@@ -149,14 +160,20 @@ class Compaction:
         """
         before = {int(one[0]) for one in self.seeds()[0]}
         packed = msgspec.msgpack.encode(seeds)
-        payload = state_codec.encode_state(state)
         at = state.now or time.time()
-        crc = crc_of(row, at, payload, packed)
         with self._journal.transaction(durable=True) as raw:
             raw.execute("DELETE FROM bases")
+            raw.execute("DELETE FROM base_parts")
+            contents = state_codec.encode_state(state)
+            first, parts = next(contents), 0
+            for parts, content in enumerate(contents, 1):
+                raw.execute(
+                    "INSERT INTO base_parts (part, content, crc) VALUES (?, ?, ?)",
+                    (parts, content, crc_of(row, parts, content)),
+                )
             raw.execute(
-                "INSERT INTO bases (n, at, state, seeds, crc) VALUES (?, ?, ?, ?, ?)",
-                (row, at, payload, packed, crc),
+                "INSERT INTO bases (n, at, state, seeds, parts, crc) VALUES (?, ?, ?, ?, ?, ?)",
+                (row, at, first, packed, parts, crc_of(row, at, first, packed, b"%d" % parts)),
             )
             # Over since, and perhaps without a row that says so: a child ends with its parent.
             raw.executemany(_FOLD, self._digests(before - {int(one[0]) for one in seeds[0]}))
@@ -198,10 +215,10 @@ class Compaction:
     def _remove_slice(self) -> None:
         raw = self._journal.raw
         (first,) = raw.execute("SELECT min(n) FROM journal WHERE n > ?", (self._cursor,)).fetchone()
-        if first is None or first > self._number:
+        if first is None or first >= self._number:
             self._tidy = True
             return
-        last = min(first + SLICE_ROWS - 1, self._number)
+        last = min(first + SLICE_ROWS, self._number) - 1
         changed = [int(one[0]) for one in raw.execute(_REFOLDED, (first, last))]
         raw.executemany(_FOLD, self._digests(changed))
         raw.execute(_REMOVE, (first, last))

@@ -153,6 +153,17 @@ bases = Table(
     Column("at", REAL, nullable=False),
     Column("state", LargeBinary, nullable=False),
     Column("seeds", LargeBinary, nullable=False),
+    Column("parts", Integer, nullable=False),  # how many rows ``base_parts`` has
+    Column("crc", Integer, nullable=False),
+)
+
+# The base's trials, in their order, some hundreds a row: as one value they would be megabytes
+# that SQLite and we copy several times.
+base_parts = Table(
+    "base_parts",
+    metadata,
+    Column("part", Integer, primary_key=True),
+    Column("content", LargeBinary, nullable=False),
     Column("crc", Integer, nullable=False),
 )
 

@@ -201,7 +201,7 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> Replayed:
             pass
         base = compaction.base()
         if base is not None:
-            number, state = base.number, decode_state(base.state)
+            number, state = base.number, decode_state(base.parts)
             folded = _begin_with_base(journal.raw, model, state, compaction.seeds())
         mentioned: set[int] = set()
         for number, at, event in journal.rows(base.number if base is not None else 0):

@@ -93,6 +93,7 @@ CASES: dict[str, Case] = {
     "agent.session.written": Case(at=4, spoilt=2, keys=_FORKED),
     "agent.worker.told": Case(at=2, spoilt=2),
     "agent.process.started": Case(at=4, spoilt=2),
+    "agent.folder.made": Case(at=3, spoilt=2, keys={"function": "train_loudly"}),
     "agent.exit.seen": Case(at=4, spoilt=2),
     "agent.files.digested": Case(at=3, spoilt=2, keys=_PLAIN),
     "agent.end.noted": Case(at=4, spoilt=2),

@@ -15,15 +15,18 @@ from dispatcher.core import events as e
 from dispatcher.errors import BequeathError
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import create
+from dispatcher.store.verify import verify
+from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from tests.support.checker import check_journal, read_store
 from tests.support.processes import end_processes_of, processes_of, wait_until
-from trial_runtime import failpoints
+from trial_runtime import failpoints, wire
+from trial_runtime.agent.outbox import Outbox
 
 ROOT = Path(__file__).parents[2]
 CODE = Path(__file__).parent / "code"
 
 #: A bound on a hang of one head.
-HEAD_S = 60.0
+HEAD_S = 120.0
 
 
 class Experiment:
@@ -159,7 +162,27 @@ class Experiment:
         assert sorted(number for what, number, _ in calls if what == "end") == ends
         assert sum(not good for what, _, good in calls if what == "end") <= spoilt
         assert self._generations(calls) == self._expected(events, ends)
-        wait_until(lambda: processes_of(self.folder) == [], "no process is left", 20)
+        wait_until(lambda: processes_of(self.folder) == [], "no process is left")
+        verification = verify(self.folder / "journal.sqlite")
+        assert verification.ok, verification
+        self._judge_removals()
+
+    def _judge_removals(self) -> None:
+        """What was to be removed is gone, and written down as gone."""
+        ledger = SqliteWeightsLedger.open(self.folder / "journal.sqlite")
+        try:
+            removals = ledger.removals()
+        finally:
+            ledger.close()
+        for removal in removals:
+            assert removal.removed_at is not None, removal
+            assert not (self.folder / "weights" / removal.path / "manifest.json").exists(), removal
+
+    def spooled_ends(self) -> list[tuple[int, int]]:
+        """The attempts that have ended by what lies in the agent's spool."""
+        found = Outbox(str(self.folder / "spool-local")).next_frame()
+        words = [wire.decode_word(raw) for raw in (found.words if found is not None else [])]
+        return [(word.trial, word.attempt) for word in words if isinstance(word, wire.Ended)]
 
     def _generations(self, calls: list[tuple[str, int, object]]) -> dict[int, float]:
         return {number: json.loads(str(value)) for what, number, value in calls if what == "result"}

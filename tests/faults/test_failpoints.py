@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from dispatcher.control.client import HeadClient
+from dispatcher.core import events as e
 from dispatcher.errors import BequeathError
 from tests.faults.cases import CASES, CREATION, TAKE_OVER, UPDATING
 from tests.faults.experiments import HEAD_S, ROOT, Experiment
@@ -52,9 +53,15 @@ def test_an_agent_that_dies_while_it_spools_for_a_head_that_is_away(name: str, m
         wait_until((experiment.folder / "spool-local").exists, "words are spooled")
     else:
         wait_until(lambda: experiment.has_struck(case.place(name)), "the agent spools and dies")
+    spooled = experiment.spooled_ends()
+    assert spooled or name != "agent.spool.synced", "it was no idle spool"
     assert experiment.lead_to_the_end(plan) == 0
     assert experiment.has_struck(case.place(name)), "it was never reached"
     experiment.judge(spoilt=case.spoilt)
+    ended = [(x.trial, x.attempt) for x in experiment.events if isinstance(x, e.AttemptEnded)]
+    assert set(spooled) <= set(ended)
+    again = {(trial, attempt + 1) for trial, attempt in spooled}
+    assert not again & set(ended), "what the spool says was heard, and not done once more"
 
 
 @pytest.mark.parametrize("name", CREATION)
@@ -114,3 +121,11 @@ def test_a_head_that_dies_while_it_takes_over(name: str, make: Make) -> None:
     assert newer.wait(HEAD_S) == 0, experiment.stderr
     assert older.wait(HEAD_S) != 0, "it was not told that it does not lead any more"
     experiment.judge()
+
+
+def test_an_agent_that_no_later_head_can_know_of_does_not_begin(make: Make) -> None:
+    """Else two of them would be called by one name."""
+    experiment = make()
+    experiment.create()
+    assert experiment.lead("launch.agent.spawned=kill") < 0
+    wait_until(lambda: processes_of(experiment.folder) == [], "it has left by itself", 30)

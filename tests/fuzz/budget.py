@@ -6,8 +6,9 @@ import os
 import time
 from collections.abc import Iterator
 
-#: Seconds for each test when somebody asked for more than the few seeds of ``make test``.
-SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
+#: Tests that share the seconds that somebody asked for.
+SHARERS = 3
+SECONDS = float(os.environ.get("FUZZ_SECONDS", "0")) / SHARERS
 FIRST_SEED = int(os.environ.get("FUZZ_FIRST_SEED", "0"))
 
 

@@ -202,12 +202,13 @@ ALL: tuple[Mutation, ...] = (
         "        while self._words and self.first <= number + 1:",
     ),
     Mutation(
-        "replies-leave-before-the-commit",
+        "a-user-is-answered-and-nothing-is-written",
         4,
-        "a user is told that a trial was stopped, and after a crash it was not",
+        "a user is told that a trial was stopped, and it was not",
         "dispatcher/engine.py",
         "                    if handled.events:\n                        self._turn(",
         "                    self._router.send(peer, handled.reply(self.state))\n"
+        "                    continue\n"
         "                    if handled.events:\n                        self._turn(",
     ),
     Mutation(
@@ -217,6 +218,15 @@ ALL: tuple[Mutation, ...] = (
         "dispatcher/backends/local/driver.py",
         "                if strange or message.sent > self._received:",
         "                if strange:",
+    ),
+    Mutation(
+        "a-hello-said-again-is-ignored",
+        4,
+        "the head waits for ever for a word that it has acknowledged",
+        "dispatcher/backends/local/driver.py",
+        "            self._received = max(self._received, hello.first - 1)",
+        "            pass",
+        ("tests/unit/backends/test_local_gaps.py",),
     ),
     Mutation(
         "a-lost-order-is-not-missed",
@@ -352,7 +362,7 @@ ALL: tuple[Mutation, ...] = (
         "trials go on while the tuner takes no results",
         "dispatcher/core/coupling.py",
         "        and len(state.delivering) <= 4 * state.settings.slots + DELIVERY_BACKLOG",
-        "        and len(state.delivering) >= 0",
+        "        and len(state.delivering) <= 4 * state.settings.slots + 2 * DELIVERY_BACKLOG",
         ("tests/unit/core/test_opening.py",),
     ),
     Mutation(
@@ -397,6 +407,7 @@ ALL: tuple[Mutation, ...] = (
         "dispatcher/backends/local/driver.py",
         "        if now - self._welcomed_at >= WELCOME_EVERY_S:",
         "        if now - self._welcomed_at >= -1.0:",
+        ("tests/unit/backends/test_local_gaps.py",),
     ),
     Mutation(
         "a-stepped-clock-postpones-what-is-due",

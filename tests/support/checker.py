@@ -15,8 +15,8 @@ from pathlib import Path
 from dispatcher import codec
 from dispatcher.ports import JournalRow
 from tests.support import promises
-from tests.support.promises import Call, Ordered, Witnesses
 from tests.support.reading import Reading
+from tests.support.witnesses import Call, Ordered, Witnesses
 
 __all__ = ["Call", "Ordered", "Witnesses", "check_journal", "check_store", "read_store"]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dispatcher.core.events import NOT_JOURNALLED
 from dispatcher.core.model import Trial
 from dispatcher.errors import StoreError
 from dispatcher.ports import Entry, Journal, JournalRow, Snapshot
@@ -26,6 +27,7 @@ class Disk:
         self.last = 0  # number of the newest row
         self.before = 0  # that before the newest batch
         self.refuse_next: str | None = None  # "before" or "after" the commit itself
+        self._committed: list[JournalRow] = []  # where rows may be folded away
 
     def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
         """Dies or is refused before the commit, or after it and before anything left."""
@@ -35,6 +37,7 @@ class Disk:
             raise StoreError("the disk is full, so nothing more can be journalled: ENOSPC")
         self.before = self.last
         number = self.last = self._journal.append(entries, touched, durable=durable)
+        self._remember(entries)
         if durable:
             self._sync()
         if entries:
@@ -43,6 +46,17 @@ class Disk:
             raise StoreError("the disk refused to read or write: EIO")
         self._world.step("committed")
         return number
+
+    def _remember(self, entries: Sequence[Entry]) -> None:
+        if isinstance(self._journal, MemoryJournal):
+            return
+        kept = [x for x in entries if not isinstance(x.event, NOT_JOURNALLED)]
+        for number, entry in enumerate(kept, self.last - len(kept) + 1):
+            self._committed.append(JournalRow(number, entry.at, entry.event))
+
+    def history(self) -> Iterable[JournalRow]:
+        """All rows that were ever committed, and not lost with the power."""
+        return self._committed or self._journal.rows()
 
     def rows(self, after: int = 0) -> Iterator[JournalRow]:
         """See the Protocol."""

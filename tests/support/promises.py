@@ -8,54 +8,16 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator
 
-from dispatcher.control.messages import Request
 from dispatcher.core import actions as a
-from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
 from tests.support.reading import Attempt, Reading, TrialStory
-
-#: What a tuner was told, in order: ("result", trial, value as JSON text), ("end", trial, success),
-#: ("generate", trial, None), ("granted", trial, [mode, *parents]).
-Call = tuple[str, int, Any]
+from tests.support.surroundings import nothing_starts_on_a_full_disk
+from tests.support.witnesses import Promise, Witnesses
 
 #: Ends of attempts after which no trial is a success.
 BAD_ENDS = frozenset(EndReason) - {EndReason.FINISHED, EndReason.STOPPED_EARLY, EndReason.SHUTDOWN}
-
-
-class Ordered(NamedTuple):
-    """What left the head, and between which rows it was decided: after ``since``, not after
-    ``until``."""
-
-    since: int
-    until: int
-    order: a.StartAttempt | a.GrantRemoval
-
-
-@dataclass
-class Witnesses:
-    """What others than the journal can tell.
-
-    ``calls``: what the tuner of the newest host was told, restored calls included. ``orders``:
-    what agents and the weight keeper were told to do, in order. ``words``: those that agents
-    were allowed to forget; ``metrics``: those that the store has, by (trial, attempt, seq).
-    ``wishes``: those of users that were answered with yes.
-    """
-
-    calls: Sequence[Call] | None = None
-    orders: Sequence[Ordered] = ()
-    words: Sequence[Any] = ()
-    metrics: set[tuple[int, int, int]] | None = None
-    wishes: Sequence[Request] = field(default_factory=tuple)
-
-
-class Promise(Protocol):
-    """Yields a sentence for each breach; ``over`` as in ``check_journal``."""
-
-    def __call__(self, reading: Reading, seen: Witnesses, *, over: bool) -> Iterator[str]: ...
 
 
 # -- 1: a child starts after its parent ----------------------------------------------------
@@ -330,58 +292,6 @@ def children_are_given_the_right_weights(
             yield f"{name} is to start from {parent.number}, whose weights may go (promise 7)"
 
 
-# -- 8: bounds -----------------------------------------------------------------------------
-
-
-def nothing_starts_on_a_full_disk(
-    reading: Reading, seen: Witnesses, *, over: bool
-) -> Iterator[str]:
-    """Promise 8: while a disk is low no attempt is started, and none on a silent worker."""
-    known: set[tuple[int, int]] = set()
-    for since, until, order in seen.orders:
-        if not isinstance(order, a.StartAttempt) or (order.trial, order.attempt) in known:
-            continue
-        known.add((order.trial, order.attempt))
-        low, silent = _surroundings(reading, since)
-        changed = [told for row, told in reading.surroundings if since < row <= until]
-        name = f"{order.trial}.{order.attempt}"
-        first = min(low.values(), default=until)
-        # An agent that says hello is asked again for what was decided before.
-        excused = any(
-            (isinstance(told, e.WorkerJoined) and first < row <= until)
-            or (isinstance(told, e.DiskRecovered | e.HeadStarted) and since < row <= until)
-            for row, told in reading.surroundings
-        )
-        if low and not excused:
-            yield f"row {until}: {name} is started, and {sorted(low)} are full (promise 8)"
-        if order.worker in silent and not changed:
-            yield f"row {until}: {name} is given to {order.worker}, which is silent (promise 9)"
-
-
-def _surroundings(reading: Reading, row: int) -> tuple[dict[str, int], set[str]]:
-    """Which disks were low then, and since which row; and which workers were silent."""
-    low: dict[str, int] = {}
-    silent: set[str] = set()
-    for at, told in reading.surroundings:
-        if at > row:
-            break
-        match told:
-            case e.HeadStarted():
-                low.clear()
-                silent.clear()
-            case e.DiskLow(place=place):
-                low.setdefault(place, at)
-            case e.DiskRecovered(place=place):
-                low.pop(place, None)
-            case e.WorkerSuspect(worker=worker):
-                silent.add(worker)
-            case e.WorkerHeard(worker=w) | e.WorkerJoined(worker=w) | e.WorkerLost(worker=w):
-                silent.discard(w)
-            case _:
-                pass
-    return low, silent
-
-
 # -- 9: who misbehaves harms itself only ---------------------------------------------------
 
 
@@ -420,6 +330,15 @@ def nobody_is_tried_again_without_need(
                 yield f"row {row}: {trial.number} {reason.value}, tried again (promise 9)"
 
 
+def the_killed_stay_dead(reading: Reading, _seen: Witnesses, *, over: bool) -> Iterator[str]:
+    """Promise 9: no attempt is begun of a trial that a user ended."""
+    for trial in reading.started:
+        for number, attempt in trial.attempts.items():
+            if any(row < reading.begun_after(trial, number) for row in trial.kills):
+                name = f"{trial.number}.{number}"
+                yield f"row {attempt.first}: {name} is a trial that was killed (promise 9)"
+
+
 ALL: tuple[Promise, ...] = (
     children_start_after_their_parents,
     waits_end_after_their_parents,
@@ -435,4 +354,5 @@ ALL: tuple[Promise, ...] = (
     nothing_starts_on_a_full_disk,
     good_trials_are_told_as_good,
     nobody_is_tried_again_without_need,
+    the_killed_stay_dead,
 )

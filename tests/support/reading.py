@@ -32,7 +32,6 @@ class Attempt:
 
     number: int
     first: int  # its first word
-    since: int  # before this row it cannot have been started (starts leave no row)
     started: int | None = None
     finals: list[tuple[int, str]] = field(default_factory=list)
     published: list[tuple[int, int, Weights]] = field(default_factory=list)  # row, seq, what
@@ -71,9 +70,7 @@ class TrialStory:
 
     def attempt(self, number: int, row: int) -> Attempt:
         """The record of an attempt, made at its first word."""
-        before = self.attempts.get(number - 1)
-        since = before.first if before is not None else self.proposed or 0
-        return self.attempts.setdefault(number, Attempt(number, row, since))
+        return self.attempts.setdefault(number, Attempt(number, row))
 
     @property
     def last(self) -> Attempt | None:
@@ -114,11 +111,24 @@ class Reading:
     def maybe_lost(self, trial: int, attempt: Attempt, before: int) -> bool:
         """Whether the attempt may have been given up before that row: its worker was lost, or
         said hello without it."""
-        key = (trial, attempt.number)
-        return any(
-            attempt.since <= row < before and key not in self.holds.get(row, ())
-            for row in self.losses
-        )
+        since = self.begun_after(self.trials[trial], attempt.number)
+        return any(row < before for row in self._losses_of(trial, attempt.number, since))
+
+    def _losses_of(self, trial: int, number: int, since: int) -> list[int]:
+        key = (trial, number)
+        return [n for n in self.losses if n >= since and key not in self.holds.get(n, ())]
+
+    def begun_after(self, trial: TrialStory, number: int) -> int:
+        """The row before which an attempt cannot have been started (starts leave no row): the
+        one before it was over, or may have been given up. Its late words may come later."""
+        if number <= 1:
+            return trial.proposed or 0
+        before = trial.attempts.get(number - 1)
+        since = self.begun_after(trial, number - 1)
+        over = self._losses_of(trial.number, number - 1, since)
+        if before is not None and before.ended is not None:
+            over = [*over, before.ended[0]]
+        return min(over, default=before.first if before is not None else since)
 
     def any_setting(self, name: str) -> set[object]:
         """All values that a setting ever had."""

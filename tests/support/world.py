@@ -24,16 +24,20 @@ from dispatcher.control.messages import Reply, Request, encoder, reply_decoder
 from dispatcher.core import State, apply, new_state, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.model import OVER, Phase, TrialState
+from dispatcher.core.model import OVER, Phase
 from dispatcher.core.why import Cause, why
 from dispatcher.engine import Engine
 from dispatcher.errors import StoreError
-from dispatcher.history import replay
+from dispatcher.history import Past
+from dispatcher.past import fold_at_start, read_whole_past
 from dispatcher.ports import Entry, Journal
 from dispatcher.restoring import RestoringTuner
+from dispatcher.store import SqliteJournal
+from dispatcher.store.compaction import Compaction
 from tests.support.agents import Host, SimBackend
 from tests.support.checker import Ordered, Witnesses, check_journal
 from tests.support.disk import Disk
+from tests.support.fate import Fate, HeadCrash
 from tests.support.memory_journal import MemoryJournal
 from tests.support.odds import Case
 from tests.support.replaying import differences
@@ -46,18 +50,14 @@ TURNS = 60_000
 #: time-out, lease or cut.
 QUIET_S = 600.0
 
-#: Accidents and users' wishes fall into the first seconds of a world, and how many those are.
-SPAN_S = 40.0
+#: Rows after which the beginning of a journal on a real disk is folded into a state.
+FOLD_ROWS = 40
 
 #: Heads after which an experiment is left as it is.
 HEADS = 12
 
 #: Where the few files of a world lie: in memory, where the machine offers that.
 _SHM = Path("/dev/shm")
-
-
-class HeadCrash(BaseException):
-    """``kill -9`` of the head, where it hurts."""
 
 
 class Stuck(AssertionError):
@@ -73,6 +73,13 @@ class _Uncompacted:
     def past_calls(self) -> list[Any]:
         """All are in the journal."""
         return []
+
+    def offer(self, _state: State, _row: int) -> None:
+        """Not taken."""
+
+    def tidy(self) -> bool:
+        """Nothing to remove."""
+        return False
 
 
 class World:
@@ -187,32 +194,7 @@ class World:
         head; and there is one head at a time here."""
         self.faults.append(f"{owner}: {error}")
 
-    # -- what users and fate do -----------------------------------------------------------
-
-    def _plan(self) -> None:
-        """Accidents and users' wishes, spread over the time that the run may take."""
-        rng, odds = self.rng, self.odds
-        kinds: list[tuple[int, Callable[[], list[Said] | None]]] = [
-            (odds.user_acts, self._user),
-            (odds.host_crashes, self.tuner.crash),
-            (odds.agent_deaths, lambda: self._host().die()),
-            (odds.cuts, lambda: self._host().cut_off(rng.uniform(1.0, 2.5 * 9.0))),
-            (odds.resets, lambda: self._host().reset()),
-            (odds.freezes, lambda: self._host().freeze(rng.uniform(1.0, 2.0 * 9.0))),
-            (odds.head_crashes, self._crash),
-            (odds.disk_faults, self._spoil),
-            (odds.power_cuts, self._power),
-            (odds.clock_steps, self._step_clock),
-            (odds.full_disks, self._fill),
-            (odds.removals, self._remove),
-            (odds.stops, self._stop),
-        ]
-        for count, do in kinds:
-            for _ in range(rng.randint(min(count, 1), count)):
-                self.later(rng.uniform(0, SPAN_S), do)
-
-    def _host(self) -> Host:
-        return self.rng.choice(list(self.hosts.values()))
+    # -- what users ask ----------------------------------------------------------------------
 
     def ask(self, verb: str, **arguments: Any) -> list[Said]:
         """A request at the desk."""
@@ -220,57 +202,13 @@ class World:
         self._asked[request.number] = request
         return [Said("", b"control:guest", encoder.encode(request))]
 
-    def _user(self) -> list[Said]:
-        assert self.engine is not None
-        number = self.rng.randrange(max(1, int(self.engine.state.next_id)))
-        wish = self.rng.random()
-        if wish < 0.5:
-            return self.ask("stop_trial", trial=number)
-        if wish < 0.75:
-            return self.ask("submit", parameters={"of": number, "as": f"hand/{next(self._tie)}"})
-        if wish < 0.85:
-            return self.ask("update", key="slots", value=self.rng.choice((1, 2, 4)))
-        return self.ask("snapshot")
+    def fresh(self) -> int:
+        """A number that nothing else has."""
+        return next(self._tie)
 
-    def _stop(self) -> list[Said]:
-        return self.ask("stop", kind=self.rng.choice(("drain", "now")), reason="the user")
-
-    def _crash(self) -> None:
-        self._crash_in = self.rng.choice((1, 1, 2, 3, 5, 8, 13))
-
-    def _spoil(self) -> None:
-        self.disk.refuse_next = self.rng.choice(("before", "after"))
-        self.note(f"the disk refuses the next commit, {self.disk.refuse_next} it is there")
-
-    def _fill(self) -> None:
-        """A file system runs full, and somebody tidies up, perhaps under another head."""
-        assert self.engine is not None
-        self.engine.post(e.DiskLow("weights", 1 << 20, 1 << 30))
-
-        def tidy() -> None:
-            if self.engine is not None:
-                self.engine.post(e.DiskRecovered("weights", 1 << 31))
-
-        self.later(self.rng.uniform(1.0, 20.0), tidy)
-
-    def _power(self) -> None:
-        self.note("the power of the head's machine fails")
-        self.hosts["local"].die()
-        self.disk.lose_power()
-        raise HeadCrash
-
-    def _step_clock(self) -> None:
-        hours = self.rng.choice((-5, -1, 1, 7))
-        self.note(f"the wall clock is stepped by {hours} h")
-        self.skew += hours * 3600.0
-
-    def _remove(self) -> None:
-        assert self.engine is not None
-        trials = self.engine.state.trials
-        ended = [t.id for t in trials.values() if t.state is TrialState.ENDED and t.weights]
-        if ended:
-            some = self.rng.sample(ended, min(3, len(ended)))
-            self.engine.post(e.RemovalAnnounced(tuple(sorted(some))))
+    def kill_head(self, *, after_steps: int) -> None:
+        """``kill -9`` before the so-manieth of its next steps."""
+        self._crash_in = after_steps
 
     # -- heads -----------------------------------------------------------------------------
 
@@ -279,7 +217,7 @@ class World:
         with self._folder:
             settings = self.case.settings
             self._write([e.ExperimentCreated(settings)], new_state(settings))
-            self._plan()
+            Fate(self).plan()
             while True:
                 state = self._lead()
                 if state is None:
@@ -301,7 +239,8 @@ class World:
         self._crash_in, self.disk.refuse_next = 0, None
         self.epoch += 1
         self.now += self.rng.choice((0.1, 1.0, 5.0, 80.0 if self.odds.head_crashes else 1.0))
-        state, _ = replay(self.disk)
+        past = self._past()
+        state = past.state
         row = self._write([e.HeadStarted(self.epoch)], state)
         if state.phase in OVER:
             return state
@@ -313,11 +252,12 @@ class World:
             state,
             self.disk,
             self,  # type: ignore[arg-type]
-            RestoringTuner(self.tuner, self.disk, _Uncompacted(), self.restore_file),  # type: ignore[arg-type]
+            RestoringTuner(self.tuner, self.disk, self._compaction, self.restore_file),  # type: ignore[arg-type]
             dict(self._backends),
             Desk(self._admit, self._update, clock),
             self,
             row=row,
+            compactor=self._compaction,
             debug=True,
             clock=clock,
             monotonic=lambda: self.now,
@@ -328,6 +268,17 @@ class World:
         engine.begin(actions)
         engine.run()  # in this thread: the world is its router, and jumps through time
         return self._after(engine)
+
+    def _past(self) -> Past:
+        """What a head reads at its start; on a real disk the beginning may be folded."""
+        self._compaction: Compaction | _Uncompacted = _Uncompacted()
+        if isinstance(self.store, SqliteJournal):
+            self._compaction = Compaction(self.store, rows_between=FOLD_ROWS)
+        past = read_whole_past(self.disk, self._compaction)  # type: ignore[arg-type]
+        if isinstance(self.store, SqliteJournal):
+            assert isinstance(self._compaction, Compaction)
+            fold_at_start(self.store, self._compaction, past)
+        return past
 
     def _after(self, engine: Engine) -> State | None:
         error = engine.error
@@ -355,7 +306,7 @@ class World:
 
     def _look(self, live: State) -> None:
         """A restart here and now would lose nothing, and why nothing runs can be asked."""
-        replayed, _ = replay(self.disk)
+        replayed = read_whole_past(self.disk, self._compaction).state  # type: ignore[arg-type]
         found = differences(live, replayed)
         assert not found, "a replay differs from life:\n" + "\n".join(found)
         answer = why(live, live.now)
@@ -373,13 +324,13 @@ class World:
             metrics=self.store.metrics if isinstance(self.store, MemoryJournal) else None,
             wishes=self.safe_wishes,
         )
-        return check_journal(self.disk.rows(), seen, over=over)
+        return check_journal(self.disk.history(), seen, over=over)
 
     def story(self, rows: int = 100_000) -> str:
         """The journal and what befell the world, one line each, in the order of things."""
         start = 1_000_000.0
         lines = [(n, 1, f"-- {at - start:.2f} s: {text}") for n, at, text in self.notes]
-        lines += [(r.number, 0, f"#{r.number} {_told(r.event)}") for r in self.disk.rows()]
+        lines += [(r.number, 0, f"#{r.number} {_told(r.event)}") for r in self.disk.history()]
         lines.sort(key=lambda line: line[:2])
         return "\n".join([text for _, _, text in lines][-rows:])
 

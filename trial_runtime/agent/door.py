@@ -36,6 +36,9 @@ ROOM_BYTES = 64 << 10
 #: Bytes that cost a trial as much of its rate as one more message does.
 BYTES_PER_TOKEN = 1024
 
+#: What a process hears that was left behind by an attempt.
+OVER = "this attempt is over"
+
 _log = logging.getLogger("bequeath.agent")
 
 
@@ -62,25 +65,32 @@ class Speaker:
 class Connection:
     """One process that speaks, and how far it has been receipted.
 
-    ``bound`` is the attempt it was opened for. The first connection of a speaker is its own
-    process, which a warm worker's attempts share; any other belongs to whatever ran when it
-    was opened, and what a process left behind by one attempt says later is not the next one's.
+    ``claims`` is the attempt it says that it belongs to: a process that one attempt of a warm
+    worker has left behind does not speak for the next.
     """
 
-    __slots__ = ("bound", "count", "owed", "peer", "receipted", "speaker")
+    __slots__ = ("claims", "count", "owed", "peer", "receipted", "speaker")
 
     def __init__(self, peer: Peer, speaker: Speaker) -> None:
         self.peer = peer
         self.speaker = speaker
-        self.bound = speaker.attempt if speaker.connections else None
+        self.claims: tuple[int, int] | None = None
         self.count = 0
         self.receipted = 0
         self.owed = False  # a receipt waits until the speaker has paid its debt
 
+    def claim(self, attempt: tuple[int, int] | None) -> bool:
+        """Note to which attempt it belongs; false if that is over."""
+        self.claims = attempt
+        return not self.stale
+
     @property
     def stale(self) -> bool:
-        """Whether the attempt it was opened for is not the one that its speaker has now."""
-        return self.bound is not None and self.bound is not self.speaker.attempt
+        """Whether the attempt it belongs to is not the one that its speaker has now."""
+        if self.claims is None:
+            return False
+        attempt = self.speaker.attempt
+        return attempt is None or attempt.key != self.claims
 
 
 class Door:
@@ -151,12 +161,16 @@ class Door:
         elif isinstance(frame, FrameTooLong):
             self._close(connection, "oversize", str(frame))
         elif connection.stale:
-            self._refuse(connection, "superseded", "")
+            self._close(connection, "superseded", OVER)
         else:
             messages = self._understood(connection, frame)
-            if messages is not None:
-                connection.count += len(messages)
-                yield connection, messages
+            if messages is None:
+                return
+            if isinstance(messages[0], wire.Attach) and not connection.claim(messages[0].attempt):
+                self._close(connection, "superseded", OVER)
+                return
+            connection.count += len(messages)
+            yield connection, messages
 
     def _greet(self, peer: Peer, secret: bytes) -> None:
         # A lookup by hash tells nobody how much of a guess was right.

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import NamedTuple
 
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Exit
 
-#: What Python and torch print last when memory has run out.
-_MEMORY_ERRORS = ("MemoryError", "torch.OutOfMemoryError", "torch.cuda.OutOfMemoryError")
+#: How the last line begins when memory has run out: Python's own error and its children, such
+#: as numpy's and torch's, under whatever module; torch on the processor, which raises a plain
+#: RuntimeError; C++, which says so before it aborts.
+_MEMORY_ERROR = re.compile(
+    r"([\w.]+\.)?\w*(MemoryError|OutOfMemoryError)(:|$)"
+    r"|RuntimeError: .*(DefaultCPUAllocator: can't allocate memory|CUDA out of memory)"
+    r"|\s*what\(\):\s+std::bad_alloc$"
+)
 
 #: bash: found and not executable; not found. Exit codes above this are 128 + signal.
 _NOT_EXECUTABLE, _NOT_FOUND, _SIGNAL_BASE = 126, 127, 128
@@ -55,12 +62,13 @@ def ending_of(
             wire.OUT_OF_MEMORY,
             text or "ended by the kernel because memory ran out",
         )
+    aborted = exit.signal in (None, signal.SIGABRT)  # of itself, not by others
+    if exit.code != 0 and aborted and _MEMORY_ERROR.match(_last_line(text)):
+        return Ending(wire.OUT_OF_MEMORY, text)
     if exit.signal is not None:
         return Ending(wire.SIGNALLED, text or f"ended by {_signal_name(exit.signal)}")
     if exit.code == 0:
         return Ending(wire.FINISHED, "")
-    if _last_line(text).startswith(_MEMORY_ERRORS):
-        return Ending(wire.OUT_OF_MEMORY, text)
     if by_bash and not spoke and exit.code in (_NOT_FOUND, _NOT_EXECUTABLE):
         return Ending(wire.START_FAILED, text)
     return Ending(wire.FAILED, text or f"exit code {exit.code}, and nothing on standard error")

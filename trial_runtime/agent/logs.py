@@ -11,6 +11,8 @@ import fcntl
 import os
 import sys
 
+from trial_runtime.failpoints import failpoint
+
 #: Bytes moved per stream and turn of the loop: a loud trial must not hold up the others.
 PUMP_BYTES = 1 << 20
 
@@ -117,6 +119,7 @@ class LogFile:
             self._descriptor = os.open(self.path, flags, 0o644)
         except FileNotFoundError:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            failpoint("agent.folder.made")
             self._descriptor = os.open(self.path, flags, 0o644)
         self._size = os.lseek(self._descriptor, 0, os.SEEK_END)
 

@@ -74,7 +74,7 @@ def _run(link: AgentLink, order: wire.Run, imported: Result) -> None:
     told = order.session
     # No session file: processes that a function starts cannot speak for its attempt.
     os.environ[MARKER_VARIABLE] = order.marker
-    link.renew()
+    link.renew((told.trial, told.attempt))
     session = sessions.AgentSession(told, link)
     sessions.adopt(session)
     used = _cpu_s()

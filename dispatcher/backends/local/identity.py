@@ -11,14 +11,16 @@ from pathlib import Path
 
 import msgspec
 
-from trial_runtime.process_start import start_time
+from trial_runtime.process_start import boot_id, start_time
 
 
 class AgentRecord(msgspec.Struct, frozen=True):
-    """The agent that was started last. ``started`` tells its pid from a later process's."""
+    """The agent that was started last. ``started`` tells its pid from a later process's, and
+    ``boot`` from one of the machine's next life (empty in records of older versions)."""
 
     pid: int
     started: str
+    boot: str = ""
 
 
 def agent_routing_id(folder: Path, worker: str) -> str:
@@ -53,7 +55,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 def record_of(pid: int) -> AgentRecord:
     """A record of a process that runs now."""
-    return AgentRecord(pid, start_time(pid) or "")
+    return AgentRecord(pid, start_time(pid) or "", boot_id())
 
 
 def write_record(path: Path, record: AgentRecord) -> None:
@@ -71,5 +73,7 @@ def read_record(path: Path) -> AgentRecord | None:
 
 def is_running(record: AgentRecord) -> bool:
     """Whether that very process still runs (a zombie does not)."""
+    if record.boot and record.boot != boot_id():
+        return False
     now = start_time(record.pid)
     return now is not None and now == record.started

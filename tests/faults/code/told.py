@@ -90,6 +90,13 @@ def train_longer(parameters):
     train(parameters)
 
 
+def train_loudly(parameters):
+    """As train, with something to read."""
+    print("beginning", flush=True)
+    train(parameters)
+    print("done")
+
+
 def train_plainly(parameters):
     """As train, with a file of its own instead of our weights."""
     generation = 1.0

@@ -39,7 +39,7 @@ def _expected(trial: int) -> float:
     """What a training that nobody stopped comes to."""
     state = stepwise.beginning(trial)
     state["dice"] = stepwise._numbers(state["dice"])
-    for state in stepwise.train(state, stepwise.STEPS):
+    for _now in stepwise.train(state, stepwise.STEPS):
         pass
     return float(state["weights"].sum())
 

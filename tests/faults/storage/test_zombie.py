@@ -93,3 +93,38 @@ def test_an_empty_folder_that_it_holds_is_not_its_successors(tmp_path: Path) -> 
         os.open("manifest.json", os.O_WRONLY | os.O_CREAT, dir_fd=held)
     assert list(path.iterdir()) == []
     os.close(held)
+
+
+@pytest.mark.parametrize("place", ["weights.data.written", "weights.data.renamed"])
+def test_it_publishes_where_it_began_though_its_successor_has_not(
+    place: str, tmp_path: Path
+) -> None:
+    root, path = tmp_path / "weights", tmp_path / "weights" / "3"
+    root.mkdir()
+    zombie = _zombie(root, path, place)
+    try:
+        make_room(str(path), 2)
+        path.mkdir()  # its successor has begun to save, and written nothing yet
+        zombie.send_signal(signal.SIGCONT)
+        zombie.communicate(timeout=60)
+    finally:
+        zombie.kill()
+        zombie.wait()
+    assert list(path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["weights.data.written", "weights.data.renamed"])
+def test_it_is_refused_in_a_folder_that_nobody_set_aside(place: str, tmp_path: Path) -> None:
+    root, path = tmp_path / "weights", tmp_path / "weights" / "3"
+    root.mkdir()
+    zombie = _zombie(root, path, place)
+    try:
+        published = weights.save({"w": np.ones(3)}, path, root=str(root), writer="3.2")
+        zombie.send_signal(signal.SIGCONT)
+        _out, said = zombie.communicate(timeout=60)
+    finally:
+        zombie.kill()
+        zombie.wait()
+    assert b"already holds weights of trial 3.2; this is 3.1" in said
+    weights.verify(path, published.digest, root=str(root), stale_timeout_s=0.0)
+    assert len(list(path.glob("*.safetensors"))) == 1, "it takes back what it wrote"

@@ -70,6 +70,6 @@ def test_a_kill_between_any_two_steps(tmp_path: Path, place: str) -> None:
     past = read_whole_past(journal, Compaction(journal))
     assert differences(life.state, past.state) == []
     assert past.calls == calls
-    assert journal.query("SELECT count(*) FROM journal")[0][0] == 1
+    assert journal.query("SELECT count(*) FROM journal")[0][0] == 2
     journal.close()
     assert verify(path).ok

@@ -9,8 +9,10 @@ import pytest
 import zmq
 
 from dispatcher.channel import CurveKeys, Router, Said
+from dispatcher.control.client import RunFile
 from dispatcher.errors import PermanentBackendError
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES, Endpoint, connect
+from trial_runtime.session_file import SessionFile
 
 Context = zmq.Context[zmq.Socket[bytes]]
 
@@ -161,3 +163,45 @@ def test_a_port_that_a_head_before_us_still_holds(context: Context) -> None:
         finally:
             for each in routers:
                 each.close()
+
+
+def test_what_is_refused_is_counted_by_reason(
+    context: Context, router: Router, tmp_path: Path, address: str
+) -> None:
+    head, foreign = CurveKeys.fresh(), CurveKeys.fresh()
+    tcp = router.bind_tcp("127.0.0.1", 0, head, [])
+    router.admit("agent", "agent:x")
+    with (
+        connect(context, Endpoint(address, "agent:y")) as stranger,
+        connect(context, Endpoint(address, "agent:x")) as talker,
+        connect(context, Endpoint(tcp, "agent:x", head.public, *foreign)) as liar,
+    ):
+        stranger.send(b"hello")
+        talker.send_multipart([b"two", b"frames"])
+        liar.send(b"lie")
+        wanted = {"stranger": 1, "frames": 1}
+        for _ in range(200):
+            assert router.poll(0.05) == []
+            found = router.refusals()
+            if found.keys() >= wanted.keys() | {"foreign key"}:
+                break
+        assert found.items() >= wanted.items()
+        assert found["foreign key"] >= 1
+
+
+def test_a_key_file_that_others_could_read_is_closed_again(tmp_path: Path) -> None:
+    keys = CurveKeys.kept(tmp_path / "head")
+    (tmp_path / "head").chmod(0o644)
+    assert CurveKeys.kept(tmp_path / "head") == keys
+    assert (tmp_path / "head").stat().st_mode & 0o777 == 0o600
+
+
+def test_secrets_are_not_in_what_is_shown_of_them() -> None:
+    keys = CurveKeys.fresh()
+    told = Endpoint("tcp://here", "agent:x:s3cret", keys.public, keys.public, keys.secret)
+    run = RunFile(1, "ipc://here", "t0ken", 1, 0.0)
+    session = SessionFile(1, "ipc://here", "t1.1:s3cret", 1, 1, "/f", "{}")
+    for shown in (repr(keys), repr(told), repr(run), repr(session), str([told, {"x": keys}])):
+        assert "s3cret" not in shown
+        assert "t0ken" not in shown
+        assert keys.secret not in shown

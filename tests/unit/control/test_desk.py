@@ -8,7 +8,14 @@ import msgspec
 import pytest
 
 from dispatcher.control.desk import LISTED, Desk, Handled, snapshot
-from dispatcher.control.messages import MAX_GRACE_S, Reply, Request, encoder, reply_decoder
+from dispatcher.control.messages import (
+    MAX_GRACE_S,
+    MAX_REQUEST_BYTES,
+    Reply,
+    Request,
+    encoder,
+    reply_decoder,
+)
 from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason, TrialState
@@ -288,3 +295,18 @@ def test_a_head_that_takes_over_is_obeyed_and_answered(scene: Scene) -> None:
     counter = Counter(scene)
     assert counter.ask("step_down").data == {"epoch": scene.state.epoch}
     assert counter.stepped_down == 1
+
+
+def test_a_request_that_would_hold_up_the_engine_is_refused(counter: Counter) -> None:
+    told = {"parameters": {"x": "a" * MAX_REQUEST_BYTES}}
+    payload = encoder.encode(Request(7, "submit", told))
+    reply = refusal(counter.receive(payload), counter.scene.state)
+    assert "are allowed" in reply.error
+    assert counter.admitted == []
+
+
+def test_a_snapshot_tells_what_was_refused(scene: Scene) -> None:
+    counts = {"head": {"stranger": 3}, "agent": {"flood": 1}}
+    desk = Desk(lambda p: e.TrialSubmitted("{}"), lambda k, v: [], lambda: 0.0, lambda: counts)
+    handled = desk.receive(encoder.encode(Request(1, "snapshot")), scene.state)
+    assert reply_decoder.decode(handled.reply(scene.state)).data["refused"] == counts

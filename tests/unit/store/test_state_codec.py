@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from dispatcher import state_codec
 from dispatcher.core import check
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
@@ -51,19 +52,27 @@ def test_it_comes_back_as_it_was(state: State) -> None:
 
 
 def test_a_trial_that_is_over_takes_little(state: State) -> None:
-    written = msgspec.msgpack.decode(encode_state(state))["trials"]
+    _, part = encode_state(state)
+    written = msgspec.msgpack.decode(part)
     over = next(one for one in written if one["id"] == 0)
     assert len(msgspec.msgpack.encode(over)) < 500
     assert "failures" not in over, "what has its default is left out"
 
 
 def test_bytes_of_an_older_version_read_the_defaults_of_what_they_lack(state: State) -> None:
-    written = msgspec.msgpack.decode(encode_state(state))
-    del written["trials"][0]["success"]
+    written, trials = map(msgspec.msgpack.decode, encode_state(state))
+    del trials[0]["success"]
     written.pop("results_seen")
-    again = decode_state(msgspec.msgpack.encode(written))
+    again = decode_state(map(msgspec.msgpack.encode, (written, trials)))
     assert again.trials[TrialId(0)].success is False
     assert again.results_seen == 0
+
+
+def test_many_trials_are_written_in_parts(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_codec, "TRIALS_A_PART", 2)
+    parts = list(encode_state(state))
+    assert len(parts) == 1 + (len(state.trials) + 1) // 2
+    assert differences(state, decode_state(parts)) == []
 
 
 def test_the_smallest_state_comes_back() -> None:
@@ -74,4 +83,7 @@ def test_the_smallest_state_comes_back() -> None:
 @pytest.mark.parametrize("junk", [b"", b"\x00", b"\x93\x01\x02\x03", b"\x81\xa8settings\xc0"])
 def test_what_is_no_state_is_refused(junk: bytes) -> None:
     with pytest.raises(ProtocolError, match="malformed state"):
-        decode_state(junk)
+        decode_state([junk])
+    good, *_ = encode_state(State(Settings(1, 8)))
+    with pytest.raises(ProtocolError, match="malformed state"):
+        decode_state([good, junk])

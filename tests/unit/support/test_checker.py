@@ -166,6 +166,15 @@ DOCTORED: dict[str, Callable[[], Events]] = {
         *attempt(0, 2),
         *told(0),
     ],
+    "is a trial that was killed": lambda: replaced(
+        e.AttemptEnded,
+        [
+            e.TrialStopRequested(TrialId(1), EndReason.KILLED),
+            e.AttemptEnded(TrialId(1), 1, EndReason.FAILED),
+            *attempt(1, 2),
+        ],
+        1,
+    ),
     "nobody's": lambda: replaced(e.Proposed, [proposed(1, parent=9)], 1),
 }
 

@@ -18,8 +18,17 @@ STATEMENTS = (
         at REAL NOT NULL,
         state BLOB NOT NULL,
         seeds BLOB NOT NULL,
+        parts INTEGER NOT NULL,
         crc INTEGER NOT NULL,
         PRIMARY KEY (n)
+    )
+    """,
+    """
+    CREATE TABLE base_parts (
+        part INTEGER NOT NULL,
+        content BLOB NOT NULL,
+        crc INTEGER NOT NULL,
+        PRIMARY KEY (part)
     )
     """,
     """

@@ -48,9 +48,9 @@ def trial(parameters):
         file.write(f"{bq.attempt()}:{began}\n")
     bq.save_artefact("began", f"{began}".encode())
     state["dice"] = _numbers(state["dice"])
-    for state in train(state, STEPS):
-        bq.report_intermediate(float(state["step"]))
-        bq.save_checkpoint({**state, "dice": _plain(state["dice"])})
-        if bq.attempt() == 1 and state["step"] == DIES_AT:
+    for now in train(state, STEPS):
+        bq.report_intermediate(float(now["step"]))
+        bq.save_checkpoint({**now, "dice": _plain(now["dice"])})
+        if bq.attempt() == 1 and now["step"] == DIES_AT:
             os.kill(os.getpid(), signal.SIGKILL)
     bq.report_final(float(state["weights"].sum()))

@@ -1,0 +1,116 @@
+"""What users and fate do to a world: when, how often and to whom, by the world's dice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dispatcher.channel import Said
+from dispatcher.core import events as e
+from dispatcher.core.model import State, TrialState
+from tests.support.agents import LOST_S, Host
+
+if TYPE_CHECKING:
+    from dispatcher.engine import Engine
+    from tests.support.world import World
+
+#: Accidents and users' wishes fall into the first seconds of a world, and how many those are.
+SPAN_S = 40.0
+
+
+class HeadCrash(BaseException):
+    """``kill -9`` of the head, where it hurts."""
+
+
+class Fate:
+    """Plans everything once, at the beginning of a world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._rng = world.rng
+
+    @property
+    def _engine(self) -> Engine:
+        assert self._world.engine is not None
+        return self._world.engine
+
+    @property
+    def _state(self) -> State:
+        return self._engine.state
+
+    def plan(self) -> None:
+        """Accidents and users' wishes, spread over the time that the run may take."""
+        rng, odds = self._rng, self._world.odds
+        kinds: list[tuple[int, Callable[[], list[Said] | None]]] = [
+            (odds.user_acts, self._user),
+            (odds.host_crashes, self._world.tuner.crash),
+            (odds.agent_deaths, lambda: self._host().die()),
+            (odds.cuts, lambda: self._host().cut_off(rng.uniform(1.0, 2.5 * LOST_S))),
+            (odds.resets, lambda: self._host().reset()),
+            (odds.freezes, lambda: self._host().freeze(rng.uniform(1.0, 2.0 * LOST_S))),
+            (odds.head_crashes, self._crash),
+            (odds.disk_faults, self._spoil),
+            (odds.power_cuts, self._power),
+            (odds.clock_steps, self._step_clock),
+            (odds.full_disks, self._fill),
+            (odds.removals, self._remove),
+            (odds.stops, self._stop),
+        ]
+        for count, do in kinds:
+            for _ in range(rng.randint(min(count, 1), count)):
+                self._world.later(rng.uniform(0, SPAN_S), do)
+
+    def _host(self) -> Host:
+        return self._rng.choice(list(self._world.hosts.values()))
+
+    def _user(self) -> list[Said]:
+        number = self._rng.randrange(max(1, int(self._state.next_id)))
+        wish = self._rng.random()
+        if wish < 0.5:
+            return self._world.ask("stop_trial", trial=number)
+        if wish < 0.75:
+            return self._world.ask(
+                "submit", parameters={"of": number, "as": f"hand/{self._world.fresh()}"}
+            )
+        if wish < 0.85:
+            return self._world.ask("update", key="slots", value=self._rng.choice((1, 2, 4)))
+        return self._world.ask("snapshot")
+
+    def _stop(self) -> list[Said]:
+        return self._world.ask("stop", kind=self._rng.choice(("drain", "now")), reason="the user")
+
+    def _crash(self) -> None:
+        self._world.kill_head(after_steps=self._rng.choice((1, 1, 2, 3, 5, 8, 13)))
+
+    def _spoil(self) -> None:
+        self._world.disk.refuse_next = self._rng.choice(("before", "after"))
+        self._world.note(
+            f"the disk refuses the next commit, {self._world.disk.refuse_next} it is there"
+        )
+
+    def _fill(self) -> None:
+        """A file system runs full, and somebody tidies up, perhaps under another head."""
+        self._engine.post(e.DiskLow("weights", 1 << 20, 1 << 30))
+
+        def tidy() -> None:
+            self._engine.post(e.DiskRecovered("weights", 1 << 31))
+
+        self._world.later(self._rng.uniform(1.0, 20.0), tidy)
+
+    def _power(self) -> None:
+        self._world.note("the power of the head's machine fails")
+        self._world.hosts["local"].die()
+        self._world.disk.lose_power()
+        raise HeadCrash
+
+    def _step_clock(self) -> None:
+        hours = self._rng.choice((-5, -1, 1, 7))
+        self._world.note(f"the wall clock is stepped by {hours} h")
+        self._world.skew += hours * 3600.0
+
+    def _remove(self) -> None:
+        trials = self._state.trials
+        ended = [t.id for t in trials.values() if t.state is TrialState.ENDED and t.weights]
+        if ended:
+            some = self._rng.sample(ended, min(3, len(ended)))
+            self._engine.post(e.RemovalAnnounced(tuple(sorted(some))))

@@ -1,0 +1,262 @@
+"""One life of an agent: the product's outbox, spool and protocol, and attempts by dice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import zmq
+from msgspec.structs import replace
+
+from dispatcher.core.model import EndReason
+from trial_runtime import wire
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.head_link import HeadLink
+from trial_runtime.agent.outbox import Outbox
+
+if TYPE_CHECKING:
+    from tests.support.agents import Host
+    from tests.support.world import World
+
+HEARTBEAT_S = 2.0
+GRACE_S = 60.0
+
+_BAD_ENDS = (
+    EndReason.FAILED,
+    EndReason.SIGNALLED,
+    EndReason.OUT_OF_MEMORY,
+    EndReason.TIMED_OUT,
+    EndReason.PREEMPTED,
+)
+
+
+class _Socket:
+    """What a DEALER looks like to an agent."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.inbox: list[bytes] = []
+
+    def setsockopt(self, _option: int, _value: object) -> None:
+        """Nothing to set."""
+
+    def connect(self, _address: str) -> None:
+        """It is."""
+
+    def recv(self, _flags: int) -> bytes:
+        if not self.inbox:
+            raise zmq.Again
+        return self.inbox.pop(0)
+
+    def send(self, frame: bytes, _flags: int) -> None:
+        self._host.up.send(frame)
+
+
+class _Context:
+    """What makes such a socket."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def socket(self, _kind: int) -> _Socket:
+        return _Socket(self._host)
+
+
+class _Link(HeadLink):
+    """The agent's side of the protocol, in a process of its own as far as anybody can tell."""
+
+    pid = 0
+
+    def _send(self, messages: list[wire.FromAgent]) -> bool:
+        return super()._send(
+            [replace(m, pid=self.pid) if isinstance(m, wire.AgentHello) else m for m in messages]
+        )
+
+
+class WitnessedOutbox(Outbox):
+    """Tells the world which words its agent was allowed to forget."""
+
+    def __init__(self, world: World, path: str) -> None:
+        self._world = world
+        super().__init__(path)
+
+    def acknowledge(self, number: int) -> None:
+        """See the outbox."""
+        for place, raw in enumerate(self._words):
+            if self.first + place > number:
+                break
+            self._world.safe_words.append(wire.decode_word(raw))
+        super().acknowledge(number)
+
+
+@dataclass
+class _Process:
+    start: wire.Start
+    alive: bool = True
+    seq: int = 0
+
+
+class SimAgent:
+    """One life of an agent."""
+
+    def __init__(self, host: Host, config: AgentConfig) -> None:
+        self._host = host
+        self._world = host.world
+        host.lives += 1
+        self.number = host.lives
+        self.alive = True
+        self.processes: dict[tuple[int, int], _Process] = {}
+        self._over: set[tuple[int, int]] = set()
+        self._frozen_until = 0.0
+        self._flushing = False
+        self.outbox = WitnessedOutbox(self._world, config.spool_path)
+        self.outbox.end_orphans()
+        self.link = _Link(_Context(host), config, self.outbox, self._holds)  # type: ignore[arg-type]
+        self.link.pid = self.number
+        self._heard_at = self._world.now
+        self._soon(0.2, self._tick)
+
+    def _holds(self) -> list[tuple[int, int]]:
+        return list(self.processes)
+
+    # -- time ------------------------------------------------------------------------------
+
+    def _later(self, delay: float, do: Callable[[], None]) -> None:
+        def then() -> None:
+            if not self.alive:
+                return
+            if self._world.now < self._frozen_until:
+                self._later(self._frozen_until - self._world.now, do)
+            else:
+                do()
+
+        self._world.later(delay, then)
+
+    def _soon(self, scale: float, do: Callable[[], None]) -> None:
+        self._later(self._world.rng.expovariate(1 / scale), do)
+
+    def _tick(self) -> None:
+        silence = self._world.now - self._heard_at
+        if silence > GRACE_S:
+            self._world.note(f"the agent of {self._host.name} leaves: no head")
+            for process in list(self.processes.values()):
+                self._end(process, EndReason.SHUTDOWN)
+            self.outbox.spool()
+            self.die()
+            return
+        if silence > 3.0:
+            self.outbox.spool()
+        self.link.heartbeat(len(self.processes), {})
+        self._later(HEARTBEAT_S, self._tick)
+
+    def freeze(self, seconds: float) -> None:
+        self._frozen_until = self._world.now + seconds
+
+    def die(self) -> None:
+        self.alive = False
+        self.processes.clear()
+        if self._host.agent is self:
+            self._host.agent = None
+
+    # -- words -----------------------------------------------------------------------------
+
+    def hear(self, frame: bytes) -> None:
+        if self._world.now < self._frozen_until:
+            self._later(self._frozen_until - self._world.now, lambda: self.hear(frame))
+            return
+        if wire.from_head(frame).epoch >= self.link.epoch:
+            self._heard_at = self._world.now
+        self.link.socket.inbox.append(frame)  # type: ignore[attr-defined]
+        for order in self.link.receive():
+            if isinstance(order, wire.Start):
+                self._start(order)
+            elif isinstance(order, wire.Stop):
+                self._stop(order)
+        self._flush()
+
+    def _say(self, word: Any) -> None:
+        self.outbox.add(word, urgent=True)
+        if not self._flushing:
+            self._flushing = True
+            self._soon(0.01, self._flush)
+
+    def _flush(self) -> None:
+        self._flushing = False
+        self.link.flush()
+
+    # -- attempts --------------------------------------------------------------------------
+
+    def _start(self, order: wire.Start) -> None:
+        key = (order.trial, order.attempt)
+        if key in self.processes or key in self._over:
+            return
+        for process in list(self.processes.values()):
+            if process.start.trial == order.trial:
+                self._end(process, EndReason.LOST)  # superseded
+        process = self.processes[key] = _Process(order)
+        self._script(process)
+
+    def _stop(self, order: wire.Stop) -> None:
+        process = self.processes.get((order.trial, order.attempt))
+        if process is not None:
+            reason = EndReason(order.reason)
+            self._soon(0.3, lambda: self._end(process, reason))
+
+    def _end(self, process: _Process, reason: EndReason, files: str = "") -> None:
+        if not process.alive:
+            return
+        process.alive = False
+        start = process.start
+        self.processes.pop((start.trial, start.attempt), None)
+        self._over.add((start.trial, start.attempt))
+        more = {"digest": files, "kind": "files", "nbytes": 10} if files else {}
+        self._say(wire.Ended(start.trial, start.attempt, reason.value, **more))  # type: ignore[arg-type]
+
+    def _script(self, process: _Process) -> None:
+        """What the process will do, step by step, unless it is ended before."""
+        rng, start = self._world.rng, process.start
+        trial, attempt = start.trial, start.attempt
+        bad = rng.random() < self._world.odds.trial_fails
+        digest = f"{trial}.{attempt}"
+
+        def seq() -> int:
+            process.seq += 1
+            return process.seq
+
+        steps: list[Callable[[], None]] = []
+        if bad and rng.random() < 0.15:
+            steps.append(lambda: self._end(process, EndReason.START_FAILED))
+        else:
+            steps.append(lambda: self._say(wire.Started(trial, attempt, 1)))
+        for _ in range(rng.randrange(3)):
+            steps.append(
+                lambda: self._say(wire.MetricRelayed(trial, attempt, (n := seq()), f"0.{n}"))
+            )
+        writes = start.save_path is not None and rng.random() < 0.9
+        publishes = writes and rng.random() < 0.6
+        says: list[Callable[[], None]] = []
+        if publishes:
+            says.append(
+                lambda: self._say(
+                    wire.PublishedRelayed(trial, attempt, seq(), digest, "bequeath", 10)
+                )
+            )
+        if rng.random() < 0.9:
+            says.append(lambda: self._say(wire.FinalRelayed(trial, attempt, seq(), digest)))
+            if rng.random() < 0.1:
+                says.append(lambda: self._say(wire.FinalRelayed(trial, attempt, seq(), "9")))
+        rng.shuffle(says)
+        if bad:
+            says = says[: rng.randint(0, len(says))]
+        steps.extend(says)
+        files = digest if writes and not publishes and not bad else ""
+        reason = rng.choice(_BAD_ENDS) if bad else EndReason.FINISHED
+        steps.append(lambda: self._end(process, reason, files))
+
+        def step() -> None:
+            if process.alive and steps:
+                steps.pop(0)()
+                self._soon(0.3, step)
+
+        self._soon(0.1, step)

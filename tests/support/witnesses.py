@@ -1,0 +1,48 @@
+"""What others than the journal can tell: the calls that a tuner got, the orders of agents, the
+words that they may forget, the answers of users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from dispatcher.control.messages import Request
+from dispatcher.core import actions as a
+from tests.support.reading import Reading
+
+#: What a tuner was told, in order: ("result", trial, value as JSON text), ("end", trial, success),
+#: ("generate", trial, None), ("granted", trial, [mode, *parents]).
+Call = tuple[str, int, Any]
+
+
+class Ordered(NamedTuple):
+    """What left the head, and between which rows it was decided: after ``since``, not after
+    ``until``."""
+
+    since: int
+    until: int
+    order: a.StartAttempt | a.GrantRemoval
+
+
+@dataclass
+class Witnesses:
+    """What others than the journal can tell.
+
+    ``calls``: what the tuner of the newest host was told, restored calls included. ``orders``:
+    what agents and the weight keeper were told to do, in order. ``words``: those that agents
+    were allowed to forget; ``metrics``: those that the store has, by (trial, attempt, seq).
+    ``wishes``: those of users that were answered with yes.
+    """
+
+    calls: Sequence[Call] | None = None
+    orders: Sequence[Ordered] = ()
+    words: Sequence[Any] = ()
+    metrics: set[tuple[int, int, int]] | None = None
+    wishes: Sequence[Request] = field(default_factory=tuple)
+
+
+class Promise(Protocol):
+    """Yields a sentence for each breach; ``over`` as in ``check_journal``."""
+
+    def __call__(self, reading: Reading, seen: Witnesses, *, over: bool) -> Iterator[str]: ...
