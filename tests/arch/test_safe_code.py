@@ -71,7 +71,8 @@ def _of(node: ast.AST) -> list[str]:
             return [f"import {module}"]
         case ast.Call():
             return _of_call(node)
-    return []
+        case _:
+            return []
 
 
 def _of_call(call: ast.Call) -> list[str]:

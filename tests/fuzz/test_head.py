@@ -85,7 +85,8 @@ def agents(draw: random.Random) -> bytes:
     """What an agent would say; nobody who does not know its secret is one."""
     word = wire.encode_word(wire.FinalRelayed(draw.randrange(9), 1, 1, "666"))
     hello = wire.AgentHello("life", "local", 1, 7, [], 1)
-    return wire.frame(wire.AgentFrame(1, draw.choice(([wire.Words(1, [word])], [hello]))))
+    said: wire.FromAgent = wire.Words(1, [word]) if draw.random() < 0.5 else hello
+    return wire.frame(wire.AgentFrame(1, [said]))
 
 
 def test_an_experiment_goes_on_whoever_talks_to_its_head(lab: Lab) -> None:

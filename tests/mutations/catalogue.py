@@ -399,6 +399,7 @@ ALL: tuple[Mutation, ...] = (
         "dispatcher/core/endings.py",
         "    if trial.final is not None or trial.kill_reason is not None:",
         "    if trial.final is not None:",
+        (SIM, "tests/unit/core/test_attempts.py"),
     ),
     Mutation(
         "an-agents-welcome-storm",

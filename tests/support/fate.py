@@ -65,6 +65,8 @@ class Fate:
 
     def _user(self) -> list[Said]:
         number = self._rng.randrange(max(1, int(self._state.next_id)))
+        if self._state.running and self._rng.random() < 0.6:
+            number = self._rng.choice(list(self._state.running))
         wish = self._rng.random()
         if wish < 0.5:
             return self._world.ask("stop_trial", trial=number)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from typer.testing import CliRunner
 
+from dispatcher.cli.main import PROGRAM, app
 from dispatcher.control.client import HeadClient, RunFile
 from tests.integration.cli.conftest import TRIAL, TUNER, Place
 from tests.support.processes import processes_of, wait_until
@@ -87,7 +89,14 @@ def is_private(path: Path) -> bool:
     return not stat.S_IMODE(path.stat().st_mode) & 0o077
 
 
-def test_secrets_stay_where_they_belong(place: Place) -> None:
+def asked(*words: str) -> str:
+    """The answer of a command, in this process."""
+    result = CliRunner().invoke(app, list(words), prog_name=PROGRAM)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_secrets_stay_where_they_belong(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     run = place.start("run", "experiment.yml")
     place.wait_until_running(1)
     folder = place.experiment
@@ -133,6 +142,8 @@ def test_secrets_stay_where_they_belong(place: Place) -> None:
             continue
         assert not holding(planted, path), f"{path} holds what was planted"
         assert not holding(own, path) or is_private(path)
+    for name in ("BEQUEATH_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, place.environment[name])
     for words in (
         ("experiment", "show"),
         ("experiment", "export"),
@@ -141,9 +152,9 @@ def test_secrets_stay_where_they_belong(place: Place) -> None:
         ("trial", "ls"),
         ("status",),
     ):
-        said = place(*words)
+        said = asked(*words)
         assert not [secret for secret in everything if secret in said], words
     # That it failed is told, with the place where the secret was.
-    shown = place("trial", "show", "0")
+    shown = asked("trial", "show", "0")
     assert "refused: [masked] [masked]" in shown
     assert os.listdir(folder / "logs")
