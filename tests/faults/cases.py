@@ -82,7 +82,7 @@ CASES: dict[str, Case] = {
     "host.restored": Case(beside=_HOST_DIES),
     "host.request.returned": Case(at=5),
     "host.result.returned": Case(at=4),
-    "host.end.returned": Case(at=4),
+    "host.end.returned": Case(at=60, trials=80, keys=_STATE),  # a state, and results since
     "host.gate.opened": Case(at=4),
     "host.state.taken": Case(trials=80, keys=_STATE),
     "host.words.gathered": Case(at=9),

@@ -118,4 +118,5 @@ def fail_first(parameters):
         with open(os.path.join(parameters["save_path"], "half.txt"), "w") as file:
             file.write("half")
         raise ValueError("as planned")
+    assert not os.path.exists(os.path.join(parameters["save_path"], "half.txt"))
     train(parameters)
