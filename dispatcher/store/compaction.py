@@ -158,7 +158,6 @@ class Compaction:
                 without a state of its own; None where its own state is kept, as of ``row`` or
                 later, so that its calls are needed no more.
         """
-        before = {int(one[0]) for one in self.seeds()[0]}
         packed = msgspec.msgpack.encode(seeds)
         at = state.now or time.time()
         with self._journal.transaction(durable=True) as raw:
@@ -175,8 +174,6 @@ class Compaction:
                 "INSERT INTO bases (n, at, state, seeds, parts, crc) VALUES (?, ?, ?, ?, ?, ?)",
                 (row, at, first, packed, parts, crc_of(row, at, first, packed, b"%d" % parts)),
             )
-            # Over since, and perhaps without a row that says so: a child ends with its parent.
-            raw.executemany(_FOLD, self._digests(before - {int(one[0]) for one in seeds[0]}))
             if calls is None:
                 raw.execute("DELETE FROM past_calls")
             elif calls:
