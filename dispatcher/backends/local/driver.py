@@ -32,6 +32,10 @@ ACKNOWLEDGE_EVERY = 256
 #: than any lease, so that none ends by a pause of our own.
 STEP_S = 1.0
 
+#: What an agent may take until it has joined, however short its lease (seconds): a machine that
+#: is busy starts processes slowly.
+START_S = 60.0
+
 #: The head speaks at least this often, so that an agent can tell a quiet head from a dead one.
 PING_S = 1.0
 
@@ -193,7 +197,7 @@ class LocalBackend:
         if self._process.pid is not None and not self._closing and self._leads():
             if not self._process.alive:
                 events += self._lose("its process ended")
-            elif silent_s > self._lost_s:
+            elif silent_s > (self._lost_s if self._joined else max(self._lost_s, START_S)):
                 self._process.kill()
                 events += self._lose(f"silent for {silent_s:.0f} s")
             elif silent_s > self._suspect_s and self._joined and not self._suspect:

@@ -12,7 +12,7 @@ from tests.support.checker import check_store
 from tests.support.processes import processes_of
 
 #: Seconds.
-SUSPECT, LOST = 1.0, 4.0
+SUSPECT, LOST = 1.5, 6.0
 LEASES = {"alive": 0.2, "suspect": SUSPECT, "lost": LOST}
 
 

@@ -150,3 +150,9 @@ def test_who_follows_the_head_before_is_welcomed_and_not_yet_believed(scene: Sce
     word = wire.encode_word(wire.Started(1, 1))
     assert scene.hear(wire.Words(1, [word]), epoch=1) == []
     assert scene.link.said == [wire.Welcome()]
+
+
+def test_one_that_has_not_joined_yet_may_take_its_time(scene: Scene) -> None:
+    """On a busy machine. Mutation: the lease runs from the launch."""
+    assert scene.wait(50.0) == []
+    assert [type(event) for event in scene.wait(15.0)] == [e.WorkerLost]
