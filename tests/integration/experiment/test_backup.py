@@ -39,6 +39,11 @@ def test_a_copy_made_while_trials_run_is_resumed_beside_the_original(
     assert list((copy / "keys").iterdir()) == [], "keys are the original's"
     assert not (copy / "journal.sqlite-wal").exists(), "one file, and all is in it"
     assert verify(copy / "journal.sqlite").ok
+    for store, there in ((folder, 1), (copy, 0)):
+        with sqlite3.connect(store / "journal.sqlite") as reader:
+            query = "SELECT count(*) FROM meta WHERE key = 'sockets'"
+            assert reader.execute(query).fetchone() == (there,), "each has sockets of its own"
+        reader.close()
 
     phase, notices = lab.run(copy)
     assert phase is Phase.COMPLETED, notices
