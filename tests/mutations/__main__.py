@@ -79,7 +79,9 @@ def _run(chosen: list[Mutation], copy: Path, *, unchecked: bool) -> int:
 
 def _by(words: str) -> str:
     """Which test found it."""
-    lines = [line for line in words.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    lines = [
+        line for line in words.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))
+    ]
     return f"\n               {lines[0][:110]}" if lines else ""
 
 

@@ -381,7 +381,7 @@ ALL: tuple[Mutation, ...] = (
         "dispatcher/engine.py",
         "                if not owner:\n                    raise\n",
         "                raise\n",
-        ("tests/integration/tuner_host", "tests/unit/engine", "tests/unit/control", "tests/fuzz"),
+        ("tests/fuzz",),
     ),
     Mutation(
         "a-lost-host-counts-against-its-trials",
