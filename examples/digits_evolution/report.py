@@ -111,6 +111,8 @@ def markdown(results: dict[str, Any]) -> str:
         (f"evolution from scratch, {epochs} epochs", results["from_scratch"]),
         ("evolution, inheriting", results["inheriting"]),
     ):
+        if len(paths) < 2:  # a study cut short
+            continue
         ends = [best_within(path, budget) for path in paths]
         times = _times(paths, threshold, budget)
         arrived = sum(reached_at(path, threshold, budget) is not None for path in paths)
