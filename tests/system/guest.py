@@ -39,6 +39,7 @@ mount -t ext4 /dev/ubda {disk} || echo "guest: no disk"
 mkdir -p /run/tmp /run/home
 export TMPDIR=/run/tmp HOME=/run/home XDG_RUNTIME_DIR=/run
 cd {folder}
+export PYTHONPATH=$PWD
 ulimit -c 0
 {command}
 echo "guest: ended with $?"

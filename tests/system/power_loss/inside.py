@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from dispatcher.core import events as e
+from dispatcher.core.model import EndReason
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head, create
 from dispatcher.store.journal import SqliteJournal
@@ -47,16 +48,20 @@ def found(folder: Path) -> None:
         row.event.trial: row.event.save_path for row in rows if isinstance(row.event, e.Proposed)
     }
     root = str(folder / "weights")
+    published: dict[tuple[int, int], str] = {}
     for row in rows:
         match row.event:
             case e.Proposed(trial=trial):
                 say("found", "proposed", trial)
             case e.FinalReported(trial=trial, value=value):
                 say("found", "final", trial, value)
-            case e.AttemptEnded(trial=trial, reason=reason):
-                say("found", "ended", trial, reason.name)
-            case e.WeightsPublished(trial=trial, weights=committed):
-                weights.verify(f"{root}/{paths[trial]}", committed.digest, root=root)
+            case e.WeightsPublished(trial=trial, attempt=attempt, weights=committed):
+                published[trial, attempt] = committed.digest
+            case e.AttemptEnded(trial=trial, attempt=attempt, reason=EndReason.FINISHED):
+                say("found", "ended", trial, "FINISHED")
+                # Of an attempt that the power took, another one may be writing there now.
+                digest = published[trial, attempt]
+                weights.verify(f"{root}/{paths[trial]}", digest, root=root, stale_timeout_s=0.0)
                 say("found", "weights", trial)
 
 
