@@ -19,8 +19,9 @@ from typing import Any
 
 import psutil
 
+from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.head import Head, create
+from dispatcher.head import Head
 
 #: Trials after the last mark: when that is taken, all processes are still there.
 MARGIN = 5

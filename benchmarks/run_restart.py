@@ -21,8 +21,9 @@ from dispatcher.core import apply, new_state
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, State
+from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.head import Head, create
+from dispatcher.head import Head
 from dispatcher.ports import Entry, Snapshot
 from dispatcher.store import SqliteJournal
 from dispatcher.wiring import settings_of

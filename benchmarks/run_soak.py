@@ -20,8 +20,9 @@ import psutil
 
 from benchmarks.rows import median
 from benchmarks.run_experiment import TRIALS
+from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.head import Head, create
+from dispatcher.head import Head
 from dispatcher.past import compact
 from dispatcher.store import SqliteJournal
 from dispatcher.store.verify import verify

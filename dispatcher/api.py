@@ -199,7 +199,7 @@ class Experiment:
         return {"class_name": owner.__name__, "file": file, "class_args": dict(args)}
 
     def _create(self) -> Path:
-        from dispatcher.head import create
+        from dispatcher.creating import create
 
         if not self._staged:
             return create(self.config)

@@ -1,24 +1,19 @@
 """The head of an experiment: the only module that knows every room.
 
-:func:`create` lays an experiment down, :class:`Head` leads it: it takes the lead, replays
-the journal, joins the rooms to the engine, waits for the end and winds everything up in
-order. Starting and resuming are the same thing: an empty past is a past.
+:class:`Head` takes the lead, replays the journal, joins the rooms to the engine, waits for
+the end and winds everything up in order. Starting and resuming are the same thing: an empty
+past is a past.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import queue
 import secrets
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import structlog
 import zmq
 
 from dispatcher.backends.local.driver import LocalBackend
@@ -36,20 +31,16 @@ from dispatcher.engine import Engine
 from dispatcher.errors import (
     BequeathError,
     InternalError,
-    PermanentBackendError,
     Superseded,
-    UserError,
 )
-from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import secret_values
-from dispatcher.experiment.snapshot import from_json, to_json
-from dispatcher.experiment.updates import apply_update
+from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
 from dispatcher.history import Past
-from dispatcher.known_folders import housed
 from dispatcher.leading import open_journal, take_the_lead
 from dispatcher.logs import head_log
+from dispatcher.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.past import fold_at_start, read_whole_past
 from dispatcher.ports import Entry, TunerPort
@@ -60,12 +51,11 @@ from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
+from dispatcher.user_requests import UserRequests
 from dispatcher.wiring import agent_config, settings_of, tuner_host_config, weights_root
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.failpoints import failpoint
 from trial_runtime.masking import Mask
-from trial_runtime.refusals import Refusals
-from trial_runtime.weights.paths import resolve_in_root
 
 LOCAL = WorkerId("local")
 
@@ -75,51 +65,11 @@ TUNER_EXIT_S = 5.0
 AGENT_EXIT_S = 10.0
 
 
-def create(config: ExperimentConfig) -> Path:
-    """Make the experiment's folder and the first row of its journal; return the folder.
-
-    Raises:
-        BackendError: the folder cannot be made, or lies where a journal is not safe.
-    """
-    if config.seed is None:
-        config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
-    config = housed(config)
-    folder = ExperimentFolder.make(config.experiment_working_directory, config.experiment_name)
-    if config.training_service.code_snapshot:
-        config = _with_code_snapshot(config, folder)
-    failpoint("create.folder.made")
-    folder.write_config(to_json(config))
-    failpoint("create.config.written")
-    weights_root(config, folder).mkdir(parents=True, exist_ok=True)
-    journal = SqliteJournal.open(folder.journal)
-    try:
-        journal.set_meta("experiment", folder.id)
-        failpoint("create.journal.made")
-        journal.append(
-            [Entry(time.time(), e.ExperimentCreated(settings_of(config)))], (), durable=True
-        )
-    finally:
-        journal.close()
-    failpoint("create.experiment.journalled")
-    return folder.path
-
-
-def _with_code_snapshot(config: ExperimentConfig, folder: ExperimentFolder) -> ExperimentConfig:
-    """Copy the code directory into the experiment, and let trials run from there."""
-    try:
-        copy_code(config.trial_code_directory, folder.code, (folder.path.parent,))
-    except OSError as error:
-        raise PermanentBackendError(
-            f"cannot copy the code directory: {error.strerror or error}", where=str(folder.code)
-        ) from error
-    return config.model_copy(update={"trial_code_directory": folder.code})
-
-
 class Head:
     """Leads one experiment from :meth:`run`'s beginning to its end.
 
     Args:
-        folder: made by :func:`create`.
+        folder: made by :func:`dispatcher.creating.create`.
         on_notice: told what happens, in the thread that called :meth:`run`.
         take_over: lead even if another head does: it is asked to step down, and fenced if it
             does not answer.
@@ -133,8 +83,6 @@ class Head:
         take_over: bool = False,
     ) -> None:
         self._folder = ExperimentFolder(folder.resolve())
-        self._on_notice = on_notice or (lambda notice: None)
-        self._notices: queue.SimpleQueue[Notice] = queue.SimpleQueue()
         self._engine: Engine | None = None
         self._early_stop: e.StopRequested | None = None
         self._take_over = take_over
@@ -142,7 +90,7 @@ class Head:
         self._leadership: Leadership
         self._config: ExperimentConfig
         self._mask = Mask()
-        self._log: structlog.typing.FilteringBoundLogger
+        self._board = NoticeBoard(on_notice or (lambda notice: None), self._mask)
 
     def request_stop(self, kind: str, reason: str) -> None:
         """Drain (``"drain"``) or stop (``"now"``). From any thread or signal handler."""
@@ -170,7 +118,7 @@ class Head:
             self._leadership = stack.enter_context(lead)
             self._config = from_json(self._folder.read_config(), str(self._folder.config))
             self._mask.learn(secret_values(self._config.trial_environment, os.environ))
-            self._log = stack.enter_context(
+            self._board.log = stack.enter_context(
                 head_log(self._folder.logs / "head.log", self._config.log_level, self._mask)
             )
             journal = open_journal(self._folder, lead)
@@ -183,12 +131,12 @@ class Head:
             row = self._begin_epoch(journal, state, lead.epoch)
             failpoint("head.epoch.journalled")
             if state.phase in OVER:
-                self._notify(Notice(NoticeKind.FINISHED, state.phase_reason))
+                self._board.pin(NoticeKind.FINISHED, state.phase_reason)
             else:
                 self._lead(stack, journal, compaction, past._replace(row=row), lead.epoch)
             journal.record_end(lead.epoch, state.phase, state.phase_reason)
             failpoint("head.end.recorded")
-            self._pass_on_the_rest()
+            self._board.read_out_the_rest()
             return state.phase
 
     def _begin_epoch(self, journal: SqliteJournal, state: State, epoch: int) -> int:
@@ -240,20 +188,21 @@ class Head:
         router.admit_guests(token)
         endpoints = self._endpoints(router, control_address)
 
-        retention = RetentionThread(self._config, self._folder, self._notify, self._post)
+        retention = RetentionThread(self._config, self._folder, self._board.pin, self._post)
         stack.callback(retention.close)
         disks = DiskWatch(
             (self._folder.path, weights_root(self._config, self._folder)),
             self._config.disk_reserve,
             self._post,
-            lambda text: self._notify(Notice(NoticeKind.DISK, text)),
+            lambda text: self._board.pin(NoticeKind.DISK, text),
         )
         stack.callback(disks.close)
         driver = self._tuner_driver(router, endpoints["tuner"], epoch)
         tuner = RestoringTuner(driver, journal, compaction, self._folder.restore, past)
         backend = self._local_backend(router, endpoints["agent"], epoch, sockets)
         clock = SteadyClock(state.now)
-        watcher = _Watcher(self, retention)
+        watcher = EngineWatcher(self._board, retention, self._folder.reports)
+        users = UserRequests(self._config, self._folder)
 
         def refused() -> dict[str, dict[str, int]]:
             return {
@@ -267,7 +216,7 @@ class Head:
             router,
             tuner,
             {LOCAL: backend},
-            Desk(self._admit, self._update, clock, refused, self._step_down),
+            Desk(users.admit, users.update, clock, refused, self._step_down),
             watcher,
             row=row,
             compactor=compaction,
@@ -282,7 +231,7 @@ class Head:
             actions.append(a.LaunchWorker(LOCAL))
         if self._early_stop is not None:
             engine.post(self._early_stop)
-        self._notify(Notice(NoticeKind.STARTED, f"head {epoch} of {self._folder.id}"))
+        self._board.pin(NoticeKind.STARTED, f"head {epoch} of {self._folder.id}")
         try:
             failpoint("head.run_file.written")
             disks.start()  # its first look is there before any worker is
@@ -290,7 +239,7 @@ class Head:
             failpoint("head.outstanding.performed")
             engine.start()
             retention.start()
-            self._pass_on_notices(engine)
+            self._until_it_is_over(engine)
         finally:
             self._wind_up(engine, tuner, backend)
             run_file.remove(self._folder.path)
@@ -362,7 +311,7 @@ class Head:
             link,
             config,
             self._folder.path,
-            on_note=lambda text: self._notify(Notice(NoticeKind.TUNER_NOTE, text)),
+            on_note=lambda text: self._board.pin(NoticeKind.TUNER_NOTE, text),
         )
 
     def _local_backend(
@@ -379,72 +328,19 @@ class Head:
             leads=lambda: self._leadership.holds,
         )
 
-    # -- what users ask for (engine's thread) ---------------------------------------------
-
-    def _admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
-        """Canonical paths of a trial by hand. Raises ``UserError``."""
-        from trial_runtime.errors import TrialRuntimeError
-
-        keys = self._config.weight_keys
-        root = str(weights_root(self._config, self._folder))
-        reads = [str(p) for p in self._config.weights_read_roots]
-        try:
-            save, restore = parameters.get(keys.save), parameters.get(keys.restore)
-            return e.TrialSubmitted(
-                json.dumps(parameters, allow_nan=False),
-                resolve_in_root(root, save) if save is not None else None,
-                resolve_in_root(root, restore, read_roots=reads) if restore is not None else None,
-            )
-        except (TrialRuntimeError, ValueError, TypeError) as error:
-            raise UserError(f"cannot submit these parameters: {error}") from error
-
-    def _update(self, key: str, value: Any) -> list[e.Event]:
-        """Change a setting, in the record as well. Raises ``UserError``."""
-        before = self._config
-        config = apply_update(before, key, value)
-        self._folder.write_config(to_json(config))
-        failpoint("head.config.updated")
-        self._config = config
-        events: list[e.Event] = [e.SettingsUpdated(settings_of(config))]
-        if config.search_space != before.search_space:
-            events.append(e.SearchSpaceUpdated(json.dumps(config.search_space)))
-        return events
-
     def _post(self, event: e.Event) -> None:
         assert self._engine is not None
         self._engine.post(event)
 
-    # -- notices --------------------------------------------------------------------------
-
-    def _notify(self, notice: Notice) -> None:
-        """From any thread."""
-        self._notices.put(notice)
-
-    def _pass_on_notices(self, engine: Engine) -> None:
-        while True:
-            try:
-                notice = self._notices.get(timeout=0.5)
-            except queue.Empty:
-                if engine.finished.is_set():
-                    return
-                if not self._leadership.holds:
-                    engine.abandon()  # whether or not it has something to commit
+    def _until_it_is_over(self, engine: Engine) -> None:
+        while not (engine.finished.is_set() and self._board.empty):
+            if self._board.read_out_one(timeout_s=0.5):
                 continue
-            self._tell(notice)
-            if engine.finished.is_set() and self._notices.empty():
-                return
-
-    def _tell(self, notice: Notice) -> None:
-        notice = replace(notice, text=self._mask(notice.text))
-        self._log.info(notice.kind.value, text=notice.text, trial=notice.trial)
-        self._on_notice(notice)
-
-    def _pass_on_the_rest(self) -> None:
-        while not self._notices.empty():
-            self._tell(self._notices.get())
+            if not self._leadership.holds:
+                engine.abandon()  # whether or not it has something to commit
 
     def _explain(self, error: BaseException) -> BaseException:
-        self._log.error("engine ended", error=repr(error), exc_info=error)
+        self._board.log.error("engine ended", error=repr(error), exc_info=error)
         if isinstance(error, BequeathError) or not isinstance(error, Exception):
             return error
         wrapped = InternalError(
@@ -455,47 +351,6 @@ class Head:
         )
         wrapped.__cause__ = error
         return wrapped
-
-
-class _Watcher:
-    """Turns what leaves the engine for the head into notices. Thread: the engine's."""
-
-    def __init__(self, head: Head, retention: RetentionThread) -> None:
-        self._head = head
-        self._retention = retention
-        self.faults = Refusals()
-
-    def act(self, action: a.HeadAction) -> None:
-        match action:
-            case a.TrialIsOver():
-                self._retention.trial_over()
-            case a.ReportTunerError(trial=which, method=method, text=text):
-                self._head._notify(Notice(NoticeKind.TUNER_ERROR, f"{method}: {text}", which))
-            case a.ReportStall(certain=certain, text=text):
-                word = "deadlock" if certain else "suspected stall"
-                self._head._notify(Notice(NoticeKind.STALL, f"{word}: {text}"))
-            case a.ReportWorker(text=text):
-                self._head._notify(Notice(NoticeKind.WORKER, text))
-            case a.ReportDisk(text=text):
-                self._head._notify(Notice(NoticeKind.DISK, text))
-            case a.GrantRemoval(trials=trials):
-                self._retention.granted(trials)
-            case a.Finish(reason=reason):
-                self._head._notify(Notice(NoticeKind.FINISHED, reason))
-
-    def stacks(self, stacks: dict[int, str]) -> None:
-        folder = self._head._folder.reports
-        folder.mkdir(exist_ok=True)
-        parts = [f"request {trial}\n{text}" for trial, text in sorted(stacks.items())]
-        report = "\n\n".join(parts)
-        (folder / "stall.txt").write_text(report + "\n")
-        self._head._notify(Notice(NoticeKind.STACKS, report))
-
-    def peer_fault(self, owner: str, error: Exception) -> None:
-        who = owner or "a client"
-        if self.faults.count(who):  # a peer that goes on would flood the log otherwise
-            many = self.faults.counts.get(who, 0)
-            self._head._notify(Notice(NoticeKind.PEER_FAULT, f"{who} ({many} so far): {error}"))
 
 
 def _admit(router: Router, owner: str, name: str) -> RouterLink:

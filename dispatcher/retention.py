@@ -14,7 +14,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.errors import BequeathError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
-from dispatcher.notices import Notice, NoticeKind
+from dispatcher.notices import NoticeKind
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.weight_keeper import Policy, WeightKeeper
 from dispatcher.weight_keeper.checkpoints import sweep_checkpoints
@@ -39,7 +39,7 @@ class RetentionThread:
         self,
         config: ExperimentConfig,
         folder: ExperimentFolder,
-        notify: Callable[[Notice], None],
+        notify: Callable[[NoticeKind, str], None],
         post: Callable[[Event], None],
     ) -> None:
         self._config = config
@@ -77,7 +77,7 @@ class RetentionThread:
         try:
             ledger = SqliteWeightsLedger.open(self._folder.journal)
         except BequeathError as error:
-            self._notify(Notice(NoticeKind.RETENTION, str(error)))
+            self._notify(NoticeKind.RETENTION, str(error))
             return
         try:
             root = weights_root(self._config, self._folder)
@@ -111,7 +111,7 @@ class RetentionThread:
         try:
             work()
         except BequeathError as error:
-            self._notify(Notice(NoticeKind.RETENTION, f"{what} were not swept: {error}"))
+            self._notify(NoticeKind.RETENTION, f"{what} were not swept: {error}")
 
     def _announce(self, trials: Sequence[int]) -> tuple[int, ...]:
         if self._over:

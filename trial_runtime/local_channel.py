@@ -1,6 +1,6 @@
 """Frames over a Unix socket: how a trial's process reaches its agent on the same host.
 
-A plain socket rather than ZeroMQ (docs/decisions/0015): importing pyzmq would cost every fresh
+A plain socket rather than ZeroMQ (docs/decisions/0013): importing pyzmq would cost every fresh
 trial more than all the rest of us, and its context two threads that each fork has to make anew.
 What was sent is with the kernel, so it reaches the agent even if we are killed next.
 """

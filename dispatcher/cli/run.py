@@ -99,7 +99,7 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
 def laid_down(config: ExperimentConfig) -> Path:
     """Make the experiment's folder, and remember where it lies."""
     from dispatcher import known_folders
-    from dispatcher.head import create
+    from dispatcher.creating import create
 
     folder = create(config)
     known_folders.remember(folder.parent)

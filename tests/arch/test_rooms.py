@@ -35,6 +35,7 @@ JOINERS = {
     "background",
     "backup",
     "cli",
+    "creating",
     "engine",
     "head",
     "history",

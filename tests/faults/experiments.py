@@ -12,9 +12,9 @@ from typing import Any
 
 from dispatcher.control.client import HeadClient
 from dispatcher.core import events as e
+from dispatcher.creating import create
 from dispatcher.errors import BequeathError
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.head import create
 from dispatcher.store.verify import verify
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from tests.support.checker import check_journal, read_store

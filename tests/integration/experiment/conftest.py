@@ -10,8 +10,9 @@ import pytest
 
 from dispatcher.background import start_in_background
 from dispatcher.core.model import Phase
+from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.head import Head, create
+from dispatcher.head import Head
 from dispatcher.notices import Notice
 from dispatcher.store.journal import SqliteJournal
 from tests.support.processes import end_processes_of

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from dispatcher.cli.json_shapes import SHAPES
+from dispatcher.creating import create
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
-from dispatcher.head import create
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 

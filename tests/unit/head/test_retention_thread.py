@@ -31,7 +31,7 @@ def test_a_sweep_that_waits_for_an_engine_that_has_ended_is_let_go(
     thread = retention.RetentionThread(
         config,
         ExperimentFolder(tmp_path),
-        lambda notice: None,
+        lambda kind, text: None,
         lambda event: asked.set(),
     )
     answers: list[tuple[int, ...]] = []

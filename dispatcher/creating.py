@@ -1,0 +1,59 @@
+"""Laying an experiment down: its folder, its resolved file, the first row of its journal."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path
+
+from dispatcher.core import events as e
+from dispatcher.errors import PermanentBackendError
+from dispatcher.experiment.code_folder import copy_code
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.snapshot import to_json
+from dispatcher.folders import ExperimentFolder
+from dispatcher.known_folders import housed
+from dispatcher.ports import Entry
+from dispatcher.store.journal import SqliteJournal
+from dispatcher.wiring import settings_of, weights_root
+from trial_runtime.failpoints import failpoint
+
+
+def create(config: ExperimentConfig) -> Path:
+    """Make the experiment's folder and the first row of its journal; return the folder.
+
+    Raises:
+        BackendError: the folder cannot be made, or lies where a journal is not safe.
+    """
+    if config.seed is None:
+        config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
+    config = housed(config)
+    folder = ExperimentFolder.make(config.experiment_working_directory, config.experiment_name)
+    if config.training_service.code_snapshot:
+        config = _with_code_snapshot(config, folder)
+    failpoint("create.folder.made")
+    folder.write_config(to_json(config))
+    failpoint("create.config.written")
+    weights_root(config, folder).mkdir(parents=True, exist_ok=True)
+    journal = SqliteJournal.open(folder.journal)
+    try:
+        journal.set_meta("experiment", folder.id)
+        failpoint("create.journal.made")
+        journal.append(
+            [Entry(time.time(), e.ExperimentCreated(settings_of(config)))], (), durable=True
+        )
+    finally:
+        journal.close()
+    failpoint("create.experiment.journalled")
+    return folder.path
+
+
+def _with_code_snapshot(config: ExperimentConfig, folder: ExperimentFolder) -> ExperimentConfig:
+    """Copy the code directory into the experiment, and let trials run from there."""
+    try:
+        copy_code(config.trial_code_directory, folder.code, (folder.path.parent,))
+    except OSError as error:
+        raise PermanentBackendError(
+            f"cannot copy the code directory: {error.strerror or error}", where=str(folder.code)
+        ) from error
+    return config.model_copy(update={"trial_code_directory": folder.code})

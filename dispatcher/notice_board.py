@@ -1,0 +1,104 @@
+"""What the head's threads have to say to whoever watches it, passed on in one thread."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import structlog
+
+from dispatcher.core import actions as a
+from dispatcher.notices import Notice, NoticeKind
+from dispatcher.retention import RetentionThread
+from trial_runtime.masking import Mask
+from trial_runtime.refusals import Refusals
+
+
+class NoticeBoard:
+    """Notices are pinned from any thread, and read out in the head's own.
+
+    Args:
+        tell: whoever watches.
+        mask: hides secrets in every text.
+    """
+
+    def __init__(self, tell: Callable[[Notice], None], mask: Mask) -> None:
+        self._tell = tell
+        self._mask = mask
+        self._waiting: queue.SimpleQueue[Notice] = queue.SimpleQueue()
+        self.log: structlog.typing.FilteringBoundLogger
+
+    def pin(self, kind: NoticeKind, text: str = "", trial: int | None = None) -> None:
+        """From any thread."""
+        self._waiting.put(Notice(kind, text, trial))
+
+    def read_out_one(self, timeout_s: float) -> bool:
+        """Log and tell the next notice; false if none came in time."""
+        try:
+            notice = self._waiting.get(timeout=timeout_s)
+        except queue.Empty:
+            return False
+        self._read_out(notice)
+        return True
+
+    def read_out_the_rest(self) -> None:
+        """All that has been pinned so far."""
+        while not self._waiting.empty():
+            self._read_out(self._waiting.get())
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits."""
+        return self._waiting.empty()
+
+    def _read_out(self, notice: Notice) -> None:
+        notice = replace(notice, text=self._mask(notice.text))
+        self.log.info(notice.kind.value, text=notice.text, trial=notice.trial)
+        self._tell(notice)
+
+
+class EngineWatcher:
+    """Turns what leaves the engine for the head into notices. Thread: the engine's."""
+
+    def __init__(self, board: NoticeBoard, retention: RetentionThread, reports: Path) -> None:
+        self._board = board
+        self._retention = retention
+        self._reports = reports
+        self.faults = Refusals()
+
+    def act(self, action: a.HeadAction) -> None:
+        """Something for the head itself."""
+        pin = self._board.pin
+        match action:
+            case a.TrialIsOver():
+                self._retention.trial_over()
+            case a.ReportTunerError(trial=which, method=method, text=text):
+                pin(NoticeKind.TUNER_ERROR, f"{method}: {text}", which)
+            case a.ReportStall(certain=certain, text=text):
+                word = "deadlock" if certain else "suspected stall"
+                pin(NoticeKind.STALL, f"{word}: {text}")
+            case a.ReportWorker(text=text):
+                pin(NoticeKind.WORKER, text)
+            case a.ReportDisk(text=text):
+                pin(NoticeKind.DISK, text)
+            case a.GrantRemoval(trials=trials):
+                self._retention.granted(trials)
+            case a.Finish(reason=reason):
+                pin(NoticeKind.FINISHED, reason)
+
+    def stacks(self, stacks: dict[int, str]) -> None:
+        """Stacks of blocked tuner threads have come in: shown, and kept in a file."""
+        self._reports.mkdir(exist_ok=True)
+        parts = [f"request {trial}\n{text}" for trial, text in sorted(stacks.items())]
+        report = "\n\n".join(parts)
+        (self._reports / "stall.txt").write_text(report + "\n")
+        self._board.pin(NoticeKind.STACKS, report)
+
+    def peer_fault(self, owner: str, error: Exception) -> None:
+        """A peer said what it may not say; one that goes on does not flood the log."""
+        who = owner or "a client"
+        if self.faults.count(who):
+            many = self.faults.counts.get(who, 0)
+            self._board.pin(NoticeKind.PEER_FAULT, f"{who} ({many} so far): {error}")
