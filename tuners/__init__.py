@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from tuners.builtin import builtin_tuner, make_builtin
     from tuners.evolution import RegularizedEvolutionTuner
     from tuners.grid import GridSearchTuner
+    from tuners.pbt import PBTTuner
     from tuners.random import RandomTuner
     from tuners.space import SpaceError
 
 _LAZY = {
     "RandomTuner": "tuners.random",
     "GridSearchTuner": "tuners.grid",
+    "PBTTuner": "tuners.pbt",
     "RegularizedEvolutionTuner": "tuners.evolution",
     "SpaceError": "tuners.space",
     "builtin_tuner": "tuners.builtin",
@@ -47,6 +49,7 @@ __all__ = [
     "CycleRefused",
     "GridSearchTuner",
     "NoMoreTrialError",
+    "PBTTuner",
     "ParentFailed",
     "RandomTuner",
     "RegularizedEvolutionTuner",

@@ -15,7 +15,9 @@ from tuners.errors import TunerArgumentError
 _BUILTIN = {
     "Random": ("tuners.random", "RandomTuner"),
     "GridSearch": ("tuners.grid", "GridSearchTuner"),
+    "PBT": ("tuners.pbt", "PBTTuner"),
     "RegularizedEvolution": ("tuners.evolution", "RegularizedEvolutionTuner"),
+    "Schedule": ("tuners.schedules", "ScheduleTuner"),
 }
 
 BUILTIN_NAMES = tuple(_BUILTIN)

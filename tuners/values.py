@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from tuners.errors import TunerArgumentError
@@ -70,4 +70,40 @@ def whole(name: str, value: int, low: int) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
         raise TunerArgumentError(f"{name} is an integer from {low} up, not {value!r}.")
+    return value
+
+
+def share(name: str, value: float, high: float = 1.0, *, zero: bool = False) -> float:
+    """Checks a class argument that is a number above 0 (``zero``: or 0) and up to ``high``.
+
+    Raises:
+        TunerArgumentError: it is not.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not (0 < value <= high or (zero and value == 0)):
+        words = "from 0" if zero else "above 0 and"
+        raise TunerArgumentError(f"{name} is a number {words} up to {high:g}, not {value!r}.")
+    return float(value)
+
+
+def one_of(name: str, value: str, legal: Sequence[str]) -> str:
+    """Checks a class argument that is one of a few words.
+
+    Raises:
+        TunerArgumentError: it is not.
+    """
+    if value not in legal:
+        words = " or ".join(repr(word) for word in legal)
+        raise TunerArgumentError(f"{name} is {words}, not {value!r}.")
+    return value
+
+
+def flag(name: str, value: bool) -> bool:
+    """Checks a class argument that is true or false.
+
+    Raises:
+        TunerArgumentError: it is not.
+    """
+    if not isinstance(value, bool):
+        raise TunerArgumentError(f"{name} is true or false, not {value!r}.")
     return value

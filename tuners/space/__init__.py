@@ -1,4 +1,4 @@
-"""Search spaces in NNI's JSON types: read, sample, mutate, enumerate.
+"""Search spaces in NNI's JSON types: read, sample, mutate, perturb, enumerate.
 
 It decides what the ten types mean (choice, nested choice, randint, uniform, quniform, loguniform,
 qloguniform, normal, qnormal, lognormal, qlognormal), never which parameters are worth trying.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tuners.space.lattice import grid, size
 from tuners.space.model import Space, SpaceError, parse
-from tuners.space.sampling import mutate, sample
+from tuners.space.perturbing import perturb
+from tuners.space.sampling import conform, mutate, sample
 
-__all__ = ["Space", "SpaceError", "grid", "mutate", "parse", "sample", "size"]
+__all__ = ["Space", "SpaceError", "conform", "grid", "mutate", "parse", "perturb", "sample", "size"]

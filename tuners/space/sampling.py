@@ -37,7 +37,7 @@ def mutate(space: Any, parameters: Mapping[str, Any], rng: np.random.Generator) 
     that are missing or no longer legal are drawn, so parameters outlive a change of the space.
     """
     whole = parse(space)
-    child = _conform(whole, parameters, rng)
+    child = conform(whole, parameters, rng)
     places = list(_places(whole, child))
     if places:
         values, name, dimension = places[int(rng.integers(len(places)))]
@@ -82,7 +82,7 @@ def _take(option: Any, rng: np.random.Generator) -> Any:
 
 def _draw_other(dimension: Dimension, old: Any, rng: np.random.Generator) -> Any:
     if isinstance(dimension, Choice):
-        others = [option for option in dimension.options if not _is_option(option, old)]
+        others = [option for option in dimension.options if not is_option(option, old)]
         return _take(others[int(rng.integers(len(others)))], rng) if others else old
     for _ in range(_TRIES):
         new = draw(dimension, rng)
@@ -91,18 +91,19 @@ def _draw_other(dimension: Dimension, old: Any, rng: np.random.Generator) -> Any
     return old
 
 
-def _conform(
+def conform(
     space: Space, parameters: Mapping[str, Any], rng: np.random.Generator
 ) -> dict[str, Any]:
+    """Returns the legal ones of ``parameters``, copied; what else the space has is drawn."""
     conformed: dict[str, Any] = {}
     for name, dimension in space.dimensions:
         if name in parameters and _legal(dimension, parameters[name]):
             value = parameters[name]
-            branch = _branch(dimension, value)
+            branch = branch_of(dimension, value)
             conformed[name] = (
                 copy.deepcopy(value)
                 if branch is None
-                else {"_name": branch.name, **_conform(branch.space, value, rng)}
+                else {"_name": branch.name, **conform(branch.space, value, rng)}
             )
         else:
             conformed[name] = draw(dimension, rng)
@@ -115,20 +116,22 @@ def _places(
     """Yields every dimension these values have, with the dict that holds its value."""
     for name, dimension in space.dimensions:
         yield values, name, dimension
-        branch = _branch(dimension, values[name])
+        branch = branch_of(dimension, values[name])
         if branch is not None:
             yield from _places(branch.space, values[name])
 
 
-def _branch(dimension: Dimension, value: Any) -> Branch | None:
+def branch_of(dimension: Dimension, value: Any) -> Branch | None:
+    """The branch of a nested choice that a value stands for; None for any other value."""
     if isinstance(dimension, Choice):
         for option in dimension.options:
-            if isinstance(option, Branch) and _is_option(option, value):
+            if isinstance(option, Branch) and is_option(option, value):
                 return option
     return None
 
 
-def _is_option(option: Any, value: Any) -> bool:
+def is_option(option: Any, value: Any) -> bool:
+    """Whether a value came from this option."""
     if isinstance(option, Branch):
         return isinstance(value, Mapping) and value.get("_name") == option.name
     # True == 1 in Python, but they are two options in JSON.
@@ -137,7 +140,7 @@ def _is_option(option: Any, value: Any) -> bool:
 
 def _legal(dimension: Dimension, value: Any) -> bool:
     if isinstance(dimension, Choice):
-        return any(_is_option(option, value) for option in dimension.options)
+        return any(is_option(option, value) for option in dimension.options)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     if isinstance(dimension, RandInt):

@@ -11,6 +11,7 @@ import pytest
 from tuners import (
     GridSearchTuner,
     NoMoreTrialError,
+    PBTTuner,
     RandomTuner,
     RegularizedEvolutionTuner,
     Tuner,
@@ -78,6 +79,7 @@ def test_a_changed_space_starts_the_grid_anew_and_the_same_one_does_not():
     [
         ("Random", RandomTuner),
         ("gridsearch", GridSearchTuner),
+        ("PBT", PBTTuner),
         ("RegularizedEvolution", RegularizedEvolutionTuner),
         ("RegularizedEvolutionTuner", RegularizedEvolutionTuner),
     ],
@@ -90,7 +92,7 @@ def test_names_are_found_whatever_their_case(name, tuner):
 def test_an_unknown_name_gets_the_nearest_or_all():
     with pytest.raises(TunerArgumentError, match="Did you mean 'RegularizedEvolution'"):
         builtin_tuner("RegularisedEvolution")
-    with pytest.raises(TunerArgumentError, match="Random, GridSearch, RegularizedEvolution"):
+    with pytest.raises(TunerArgumentError, match="Random, GridSearch, PBT, RegularizedEvolution, Schedule"):
         builtin_tuner("TPE")
 
 
