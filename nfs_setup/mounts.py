@@ -21,7 +21,7 @@ _NFS = frozenset({"nfs", "nfs4"})
 _MEMORY = frozenset({"tmpfs", "ramfs"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mount:
     """One mount: what is mounted, where, as which type, with which options."""
 
@@ -44,7 +44,7 @@ class Mount:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Advice:
     """One sentence on a mount. ``trouble`` can cost results; ``note`` costs time or surprise."""
 

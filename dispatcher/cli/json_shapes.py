@@ -26,6 +26,12 @@ _CLOSING = (
     "list of trials, the best first."
 )
 
+_SETUP = (
+    "`{verb, target, dry_run, changed, steps, notes, shown}`; a step holds state (`done`, "
+    "`already`, `planned`, `undone`, `kept`), text, detail; a note level (`note`, `warning`, "
+    "`do`), text."
+)
+
 #: By command; the keys of the outermost object come first.
 SHAPES: dict[str, str] = {
     "run": _CLOSING,
@@ -60,6 +66,12 @@ SHAPES: dict[str, str] = {
     "weights du": "`{experiment, root, trials, total_bytes, removed_bytes}`; each trial holds "
     "trial, path, own_bytes, inherited_bytes, files, pinned, problem.",
     "weights gc": "`{experiment, done, weights, files, bytes, shared, kept}`.",
+    "nfs server": _SETUP,
+    "nfs client": f"{_SETUP} `shown.options` maps each option to its reason.",
+    "nfs undo": _SETUP,
+    "nfs status": f"{_SETUP} `shown` holds shares (path, file, exported, clients), server "
+    "(threads, versions, clients; absent if nothing is exported) and mounts (point, mounted, "
+    "waiting, or source and options).",
     "validate": "`{valid, file, experiment}`, or with errors `{valid, file, errors}`, each of "
     "which holds where, message, hint.",
     "systemd-unit": "`{name, unit}`: what the file should be called, and its text.",

@@ -4,7 +4,7 @@
 #   sudo tests/system/enable.sh
 set -eu
 
-packages="user-mode-linux kmod e2fsprogs iproute2 util-linux"
+packages="user-mode-linux kmod e2fsprogs iproute2 util-linux nfs-kernel-server nfs-common"
 
 if [ "$(id -u)" != 0 ]; then
   echo "enable.sh: run it as root: sudo $0" >&2

@@ -1,0 +1,274 @@
+"""``bequeath nfs``: an NFS share set up and taken back, on the machine it is run on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dispatcher.cli.arguments import Json
+from dispatcher.cli.console import heading, note, print_facts, print_json, say
+from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.safe_text import keep_lines, safe_text
+from dispatcher.errors import InternalError, PermanentBackendError, UserError
+
+if TYPE_CHECKING:
+    from nfs_setup.report import Line, Report
+    from nfs_setup.request import Request
+
+NFS: Table = {
+    "server": Entry("nfs:server", "Export a folder of this machine."),
+    "client": Entry("nfs:client", "Mount a share on this machine, now and after each boot."),
+    "status": Entry("nfs:status", "What was set up on this machine, and how it stands."),
+    "undo": Entry("nfs:undo", "Take back what was set up, byte for byte."),
+}
+
+_MARKS = {"done": "✓", "already": "·", "planned": "→", "undone": "✓", "kept": "•"}
+
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Show each diff and command; change nothing. Needs no root."),
+]
+
+
+def server(
+    path: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to export.")],
+    clients: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CLIENT",
+            help="Who may mount it: host names, addresses, networks (10.0.0.0/24) or @netgroups.",
+        ),
+    ],
+    owner: Annotated[
+        str,
+        typer.Option(
+            metavar="USER",
+            help="Who owns the folder, by name or number: the user that trials run as. "
+            "If not given, and the folder is to be made: who called sudo.",
+        ),
+    ] = "",
+    group: Annotated[
+        str, typer.Option(metavar="GROUP", help="Its group; the owner's own if not given.")
+    ] = "",
+    mode: Annotated[
+        str,
+        typer.Option(metavar="MODE", help="Its mode; 2770 (set-gid) for a folder that is made."),
+    ] = "",
+    read_only: Annotated[bool, typer.Option("--read-only", help="Clients may not write.")] = False,
+    sec: Annotated[
+        str,
+        typer.Option(metavar="FLAVOURS", help="Security: sys, krb5, krb5i, krb5p, or sys:krb5p."),
+    ] = "sys",
+    no_root_squash: Annotated[
+        bool, typer.Option("--no-root-squash", help="Let root of any client be root here.")
+    ] = False,
+    async_: Annotated[
+        bool, typer.Option("--async", help="Answer before it is on disk; a crash loses writes.")
+    ] = False,
+    nfs3: Annotated[
+        bool, typer.Option("--nfs3", help="Leave NFSv3 and rpcbind as they are, not off.")
+    ] = False,
+    open_firewall: Annotated[
+        bool,
+        typer.Option("--open-firewall", help="Set the rule (firewalld, ufw), not just print it."),
+    ] = False,
+    allow_wildcards: Annotated[
+        bool, typer.Option("--allow-wildcards", help="Allow clients such as *.example.org.")
+    ] = False,
+    allow_everybody: Annotated[
+        bool, typer.Option("--allow-everybody", help="Allow '*' and networks of all addresses.")
+    ] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Export a folder of this machine to clients that are named, and to nobody else.
+
+    Installs the NFS server, makes the folder, writes one file of its own below
+    /etc/exports.d, turns NFSv3 off, starts the service and looks whether the folder is
+    exported. Root of a client is nobody here (root_squash), and what clients believe written
+    is on disk (sync). A second run changes nothing and says so; a step that fails takes back
+    those before it; `bequeath nfs undo` takes back all.
+    """
+    from nfs_setup.request import ServerRequest
+
+    made = not path.exists()
+    request = ServerRequest(
+        path=str(path),
+        clients=tuple(clients),
+        owner=owner or (os.environ.get("SUDO_UID", "") if made else ""),
+        group=group or (os.environ.get("SUDO_GID", "") if made and not owner else ""),
+        mode=mode,
+        read_only=read_only,
+        root_squash=not no_root_squash,
+        sync=not async_,
+        sec=sec,
+        nfs3=nfs3,
+        allow_wildcards=allow_wildcards,
+        allow_everybody=allow_everybody,
+        open_firewall=open_firewall,
+        dry_run=dry_run,
+    )
+    _answer(request, as_json)
+
+
+def client(
+    source: Annotated[str, typer.Argument(metavar="SERVER:/DIR", help="The share.")],
+    point: Annotated[Path, typer.Argument(metavar="DIR", help="Where to mount it.")],
+    last: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="How it lasts: automount (units of systemd), fstab, no (until the next boot), "
+            "or auto: automount where systemd runs, else fstab.",
+        ),
+    ] = "auto",
+    nfs_version: Annotated[
+        str, typer.Option("--nfs-version", metavar="VERSION", help="4.2, 4.1, 4.0, or 4.")
+    ] = "4.2",
+    sec: Annotated[
+        str, typer.Option(metavar="FLAVOUR", help="Security: sys, krb5, krb5i or krb5p.")
+    ] = "sys",
+    read_only: Annotated[bool, typer.Option("--read-only", help="Mount it read-only.")] = False,
+    nconnect: Annotated[
+        int, typer.Option(metavar="N", min=1, max=16, help="Connections to the server.")
+    ] = 4,
+    actimeo: Annotated[
+        int,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="How old attributes may be; 0: the kernel's own times (3 to 60 s), which fit.",
+        ),
+    ] = 0,
+    noexec: Annotated[bool, typer.Option("--noexec", help="Run no program from it.")] = False,
+    atime: Annotated[bool, typer.Option("--atime", help="Keep times of reading.")] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Mount a share on this machine, now and after each boot.
+
+    Installs the NFS client, makes the folder and mounts the share with options that it
+    explains one by one. In /etc/fstab it writes lines of its own only. Refuses a folder that
+    holds files, or where something else is mounted. A second run changes nothing and says so;
+    `bequeath nfs undo` takes back all.
+    """
+    from nfs_setup.request import ClientRequest
+
+    request = ClientRequest(
+        source=source,
+        point=str(point),
+        last=last,
+        version=nfs_version,
+        sec=sec,
+        read_only=read_only,
+        nconnect=nconnect,
+        actimeo=actimeo,
+        exec_allowed=not noexec,
+        atime=atime,
+        dry_run=dry_run,
+    )
+    _answer(request, as_json)
+
+
+def status(as_json: Json = False) -> None:
+    """What was set up on this machine, and how it stands. Needs root, changes nothing."""
+    from nfs_setup.request import StatusRequest
+
+    _answer(StatusRequest(), as_json)
+
+
+def undo(
+    target: Annotated[
+        Path | None,
+        typer.Argument(metavar="DIR", help="An exported folder or a mount point; all if left out."),
+    ] = None,
+    keep_packages: Annotated[
+        bool, typer.Option("--keep-packages", help="Leave installed what was installed for it.")
+    ] = False,
+    while_clients_use_it: Annotated[
+        bool,
+        typer.Option("--while-clients-use-it", help="Their programs get errors, and lose work."),
+    ] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Take back what was set up on this machine: files byte for byte, services as they were.
+
+    Refuses while processes use a mount, or clients this server. Never removes a folder that
+    holds something, and nothing that others have changed since.
+    """
+    from nfs_setup.request import UndoRequest
+
+    request = UndoRequest(
+        target="" if target is None else str(target),
+        keep_packages=keep_packages,
+        while_clients_use_it=while_clients_use_it,
+        dry_run=dry_run,
+    )
+    _answer(request, as_json)
+
+
+def _answer(request: Request, as_json: bool) -> None:
+    from nfs_setup.errors import RequestRefused, RollbackFailed, SetupError
+    from nfs_setup.local_host import LocalHost
+    from nfs_setup.verbs import perform
+
+    try:
+        report = perform(LocalHost(), request, (lambda _: None) if as_json else _show_step)
+    except RequestRefused as error:
+        raise UserError(error.message, hint=error.hint, where=error.where) from error
+    except SetupError as error:
+        hint = error.hint
+        if not isinstance(error, RollbackFailed) and getattr(request, "dry_run", True) is False:
+            hint = f"{hint}\nnothing was left half done".strip()
+        raise PermanentBackendError(error.message, hint=hint, where=error.where) from error
+    except AssertionError as error:
+        raise InternalError(str(error)) from error
+    if as_json:
+        print_json(report.plain())
+        return
+    _show(report)
+
+
+def _show_step(line: Line) -> None:
+    state = f"{line.state}: " if line.state in ("already", "planned", "kept") else ""
+    say(f"{_MARKS[line.state]} {state}{safe_text(line.text)}")
+    if line.detail:
+        say("\n".join(f"    {text}" for text in keep_lines(line.detail).splitlines()))
+
+
+def _show(report: Report) -> None:
+    if report.verb == "status":
+        _show_status(report.shown)
+    for option, why in report.shown.get("options", {}).items():
+        note(f"  {option}: {why}")
+    for one in report.notes:
+        note(f"{one.level}: {safe_text(one.text)}")
+    if report.verb == "status":
+        return
+    if not report.changed and not any(line.state == "kept" for line in report.steps):
+        say("nothing to change: everything is so already")
+    elif report.dry_run:
+        say("nothing was changed (--dry-run)")
+
+
+def _show_status(shown: dict[str, Any]) -> None:
+    if not shown["shares"] and not shown["mounts"]:
+        say("nothing was set up on this machine")
+    for share in shown["shares"]:
+        say(heading(f"exports {safe_text(share['path'])}"))
+        clients = ", ".join(f"{c['client']} ({c['options']})" for c in share["clients"])
+        print_facts([("exported", "yes" if share["exported"] else "no"), ("clients", clients)])
+    if "server" in shown:
+        server = shown["server"]
+        using = ", ".join(server["clients"]) or "nobody right now"
+        print_facts([("versions", ", ".join(server["versions"]) or "none"), ("used by", using)])
+    for mount in shown["mounts"]:
+        say(heading(f"mounts {safe_text(mount['point'])}"))
+        if mount["mounted"]:
+            print_facts([("from", mount["source"]), ("options", ",".join(mount["options"]))])
+        else:
+            print_facts([("mounted", "at the first look" if mount["waiting"] else "no")])

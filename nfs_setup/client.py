@@ -1,0 +1,140 @@
+"""A share is mounted, now and after each boot: which steps, in which order."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from nfs_setup import units
+from nfs_setup.distro import distro_of
+from nfs_setup.errors import MachineRefuses, RequestRefused
+from nfs_setup.host import Host
+from nfs_setup.mount_options import explained, mount_options
+from nfs_setup.mount_table import mount_at
+from nfs_setup.paths import checked_path, escaped, is_host_name, refuse_links
+from nfs_setup.report import Report
+from nfs_setup.request import ClientRequest
+from nfs_setup.services import services_of
+from nfs_setup.step import Step
+from nfs_setup.step_check import Check
+from nfs_setup.step_commands import Commands
+from nfs_setup.step_file import MarkedLines, WriteFile
+from nfs_setup.step_folder import Folder
+from nfs_setup.step_mount import MountShare, refuse_other
+from nfs_setup.step_packages import Packages
+
+FSTAB = "/etc/fstab"
+
+_LASTS = ("auto", "automount", "fstab", "no")
+_ADDRESS = re.compile(r"\[[0-9a-fA-F:.]+\]|[0-9.]+")
+
+
+def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Step]:
+    """The steps for a request on this machine, and the reason of each option in the report.
+
+    Raises:
+        RequestRefused: for a source, place or option that is wrong.
+        MachineRefuses: if this machine cannot do it.
+    """
+    source, point = checked_source(request.source), checked_path(request.point, "mount point")
+    refuse_links(host, point, "mount point")
+    options = mount_options(request)
+    report.shown["options"] = explained(options)
+    systemd = services_of(host).systemd
+    last = request.last
+    if last not in _LASTS:
+        raise RequestRefused(f"is not one of {', '.join(_LASTS)}", where=f"--last {last!r}")
+    if last == "auto":
+        last = "automount" if systemd else "fstab"
+    if last == "automount" and not systemd:
+        raise MachineRefuses("systemd does not run here", hint="take --last fstab")
+    _refuse_taken(host, source, point, options)
+    distro = distro_of(host)
+    first: list[Step] = [Packages(distro, distro.client_packages), Folder(point)]
+    if last == "automount":
+        return first + _automount(source, point, options)
+    if last == "fstab":
+        words = (*options, "_netdev", "nofail")
+        report.shown["options"] = explained(words)
+        line = f"{_escaped_source(source)} {escaped(point)} nfs4 {','.join(words)} 0 0\n"
+        reload = ("systemctl", "daemon-reload") if systemd else ()
+        first.append(MarkedLines(FSTAB, line, reload=reload, mark=escaped(point)))
+    else:
+        report.note("it is gone after the next boot (--last no)")
+    return [*first, MountShare(source, point, options)]
+
+
+def checked_source(text: str) -> str:
+    """``server:/path``, the server by name, address or [IPv6 address].
+
+    Raises:
+        RequestRefused: for anything else.
+    """
+    where = f"share {text!r}"
+    server, found, path = text.partition(":/")
+    if not found or not server:
+        raise RequestRefused("is no share", where=where, hint="write it as server:/srv/weights")
+    if not _ADDRESS.fullmatch(server) and not is_host_name(server):
+        hint = "an IPv6 address stands in brackets" if ":" in server else ""
+        raise RequestRefused("has no name or address of a server", where=where, hint=hint)
+    return f"{server}:{checked_path('/' + path, 'share')}"
+
+
+def _escaped_source(source: str) -> str:
+    server, _, path = source.partition(":/")
+    return f"{server}:{escaped('/' + path)}"
+
+
+def _refuse_taken(host: Host, source: str, point: str, options: tuple[str, ...]) -> None:
+    there = mount_at(host, point)
+    if there is not None:
+        refuse_other(there, source, options)
+        return
+    hidden = host.names(point)
+    if hidden and not units.waits_at(host, point):
+        raise MachineRefuses(
+            f"holds {len(hidden)} files that a mount would hide",
+            where=point,
+            hint="choose an empty folder, or one that is not there yet",
+        )
+
+
+def _automount(source: str, point: str, options: tuple[str, ...]) -> list[Step]:
+    name = units.unit_name(point)
+    reload = ("systemctl", "daemon-reload")
+    folder = "/etc/systemd/system"
+    automount = f"{name}.automount"
+    return [
+        WriteFile(
+            f"{folder}/{name}.mount", units.mount_unit(source, point, options), reload=reload
+        ),
+        WriteFile(f"{folder}/{automount}", units.automount_unit(source, point), reload=reload),
+        Commands(
+            f"mount {source} on {point} at the first look, now and after each boot",
+            lambda host: (
+                not units.waits_at(host, point)
+                or host.run(["systemctl", "is-enabled", automount]).out.strip() != "enabled"
+            ),
+            do=(("systemctl", "enable", "--now", automount),),
+            back=(
+                ("systemctl", "disable", "--now", automount),
+                ("systemctl", "stop", f"{name}.mount"),
+            ),
+        ),
+        Check(
+            f"{source} is mounted on {point}",
+            lambda host: _looked_at(host, source, point),
+            hint=f"see: systemctl status {name}.mount",
+        ),
+    ]
+
+
+def _looked_at(host: Host, source: str, point: str) -> str:
+    """Look into the folder, which mounts it; what is wrong, or nothing."""
+    there = mount_at(host, point)
+    if there is None and units.waits_at(host, point):
+        host.run(["ls", "-d", "--", posixpath.join(point, ".")], limit_s=60.0)
+        there = mount_at(host, point)
+    if there is None or there.device != source:
+        return "it is not mounted"
+    return ""

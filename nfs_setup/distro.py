@@ -1,0 +1,111 @@
+"""Which packages and commands a family of systems has: one table, others are refused."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from nfs_setup.errors import MachineRefuses
+from nfs_setup.host import Host
+
+
+@dataclass(frozen=True)
+class Distro:
+    """A family: what to install, how, and what its services are called."""
+
+    family: str
+    server_packages: tuple[str, ...]
+    client_packages: tuple[str, ...]
+    #: Lists what is installed, one name a line, of the packages that follow; of all if none do.
+    installed: tuple[str, ...]
+    refresh: tuple[str, ...]
+    install: tuple[str, ...]
+    #: Removes exactly the packages that follow, and refuses where others need them.
+    remove: tuple[str, ...]
+    systemd_server: str
+    service_server: str
+
+
+_DEBIAN = Distro(
+    family="debian",
+    server_packages=("nfs-kernel-server",),
+    client_packages=("nfs-common",),
+    installed=("dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n"),
+    refresh=("apt-get", "-q", "-o", "DPkg::Lock::Timeout=60", "update"),
+    install=(
+        *("apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=60"),
+        *("-o", "Dpkg::Options::=--force-confold", "install", "--no-install-recommends"),
+    ),
+    remove=("dpkg", "--purge"),
+    systemd_server="nfs-server.service",
+    service_server="nfs-kernel-server",
+)
+
+_REDHAT = Distro(
+    family="redhat",
+    server_packages=("nfs-utils",),
+    client_packages=("nfs-utils",),
+    installed=("rpm", "-qa", "--qf", "installed %{NAME}\n"),
+    refresh=(),
+    install=("dnf", "-q", "-y", "install"),
+    remove=("rpm", "-e"),
+    systemd_server="nfs-server.service",
+    service_server="",
+)
+
+#: By ``ID`` and ``ID_LIKE`` of os-release(5).
+_FAMILIES = {
+    **dict.fromkeys(("debian", "ubuntu"), _DEBIAN),
+    **dict.fromkeys(("rhel", "fedora", "centos", "rocky", "almalinux"), _REDHAT),
+}
+
+#: What package managers say while another one works.
+_BUSY = ("could not get lock", "is locked by", "waiting for process with pid", "lock-frontend")
+
+
+def distro_of(host: Host) -> Distro:
+    """The family of a machine.
+
+    Raises:
+        MachineRefuses: for one that is not in the table.
+    """
+    text = (host.read("/etc/os-release") or host.read("/usr/lib/os-release") or b"").decode(
+        "utf-8", "replace"
+    )
+    facts = {}
+    for line in text.splitlines():
+        name, found, value = line.partition("=")
+        if found:
+            facts[name.strip()] = " ".join(_words(value))
+    for word in (facts.get("ID", ""), *facts.get("ID_LIKE", "").split()):
+        if word in _FAMILIES:
+            return _FAMILIES[word]
+    name = facts.get("PRETTY_NAME") or facts.get("ID") or "this system, which has no os-release,"
+    raise MachineRefuses(
+        f"{name} is neither of the Debian nor of the Red Hat family",
+        hint="set NFS up by hand as docs/nfs-admin.md describes, it lists each file and command",
+    )
+
+
+def _words(value: str) -> list[str]:
+    try:
+        return shlex.split(value)
+    except ValueError:
+        return [value.strip("\"' ")]
+
+
+def installed(host: Host, distro: Distro, names: tuple[str, ...] = ()) -> set[str]:
+    """Which packages are installed: of ``names``, or of all."""
+    asked = names if distro.family == "debian" else ()
+    ran = host.run([*distro.installed, *asked])
+    found = set()
+    for line in ran.out.splitlines():
+        status, _, name = line.strip().partition(" ")
+        if status == "installed":
+            found.add(name)
+    return found & set(names) if names else found
+
+
+def is_busy(said: str) -> bool:
+    """Whether a package manager failed since another one is at work."""
+    return any(word in said.lower() for word in _BUSY)

@@ -1,0 +1,153 @@
+"""Who may mount a folder and how: clients and options, checked, as a line of exports(5)."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nfs_setup.errors import RequestRefused
+from nfs_setup.paths import escaped, is_host_name
+
+FOLDER = "/etc/exports.d"
+
+_FLAVOURS = ("sys", "krb5", "krb5i", "krb5p")
+
+_NETGROUP = re.compile(r"@[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}")
+_WILDCARD = re.compile(r"[A-Za-z0-9_.*?-]{1,253}")
+
+#: Exactly these mean everybody, however they are written.
+_EVERYBODY = "everybody who can reach this machine"
+
+
+@dataclass(frozen=True)
+class Client:
+    """One word of exports(5) that names who may mount, and what to know about it."""
+
+    word: str
+    network: str = ""  # for rules of firewalls; empty for names
+    warning: str = ""
+
+
+def client(text: str, *, wildcards: bool = False, everybody: bool = False) -> Client:
+    """A host name, an address, a network (``10.0.0.0/24``) or a netgroup (``@name``).
+
+    Args:
+        text: what was asked for.
+        wildcards: allow names such as ``*.example.org``.
+        everybody: allow ``*`` and networks that hold all addresses.
+
+    Raises:
+        RequestRefused: for anything else.
+    """
+    where = f"client {text!r}"
+    if text in ("*", "0.0.0.0/0", "::/0", "0.0.0.0/0.0.0.0"):
+        return _everybody(text, where, everybody)
+    if _NETGROUP.fullmatch(text):
+        return Client(text)
+    if re.fullmatch(r"[0-9.]+(/[0-9.]*)?", text) or ":" in text:
+        return _network(text, where, everybody)
+    if "*" in text or "?" in text:
+        if not _WILDCARD.fullmatch(text) or not text.strip("*?."):
+            raise RequestRefused("is no pattern of host names", where=where)
+        if not wildcards:
+            raise RequestRefused(
+                "is a pattern; whoever controls the reverse DNS of an address can match it",
+                where=where,
+                hint="name the hosts or their network, or say --allow-wildcards",
+            )
+        return Client(text, warning=f"{text} trusts whoever controls reverse DNS")
+    if not is_host_name(text):
+        raise RequestRefused(
+            "is neither a host name nor an address nor a network",
+            where=where,
+            hint="write for example trainer1, 10.0.0.7 or 10.0.0.0/24",
+        )
+    return Client(text)
+
+
+def _everybody(text: str, where: str, allowed: bool) -> Client:
+    if not allowed:
+        raise RequestRefused(
+            f"means {_EVERYBODY}",
+            where=where,
+            hint="name the hosts or their network (10.0.0.0/24), or say --allow-everybody",
+        )
+    return Client(text, warning=f"{text} lets in {_EVERYBODY}; a firewall is all that is left")
+
+
+def _network(text: str, where: str, everybody: bool) -> Client:
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError as error:
+        hint = ""
+        try:
+            hint = f"write {ipaddress.ip_network(text, strict=False)}"
+        except ValueError:
+            pass
+        raise RequestRefused(f"is no network: {error}", where=where, hint=hint) from None
+    if getattr(network[0], "scope_id", None):
+        raise RequestRefused("has a zone, which exports cannot hold", where=where)
+    if network.prefixlen == 0:
+        return _everybody(text, where, everybody)
+    single = network.num_addresses == 1
+    word = str(network.network_address) if single else str(network)
+    warning = ""
+    if network.is_global:
+        warning = f"{word} is reached over the open internet: NFS with sec=sys believes anybody"
+    return Client(word, str(network), warning)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a folder is exported. The defaults are the safe ones."""
+
+    read_only: bool = False
+    root_squash: bool = True
+    sync: bool = True
+    sec: tuple[str, ...] = ("sys",)
+    fsid: str = ""  # for file systems that have no lasting name of their own
+
+    def text(self) -> str:
+        """As exports(5) writes them, each said out loud, since defaults have changed before."""
+        words = [
+            "ro" if self.read_only else "rw",
+            "sync" if self.sync else "async",
+            "root_squash" if self.root_squash else "no_root_squash",
+            # A check per request that breaks on renames; it protects no folder that is
+            # exported as a whole.
+            "no_subtree_check",
+            f"sec={':'.join(self.sec)}",
+        ]
+        words += [f"fsid={self.fsid}"] if self.fsid else []
+        return ",".join(words)
+
+
+def flavours(text: str) -> tuple[str, ...]:
+    """``krb5p:krb5i`` → its parts, in the order of preference.
+
+    Raises:
+        RequestRefused: for a flavour that nfs(5) does not have.
+    """
+    found = tuple(text.split(":"))
+    for flavour in found:
+        if flavour not in _FLAVOURS:
+            hint = f"it is one of {', '.join(_FLAVOURS)}, several separated by ':'"
+            raise RequestRefused("is no security flavour", where=f"sec {flavour!r}", hint=hint)
+    return found
+
+
+def file_of(path: str) -> str:
+    """Our own file for a share. exportfs(8) reads names that end in ``.exports`` only."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", path).strip("-")[:60]
+    digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return f"{FOLDER}/bequeath-{plain}-{digest}.exports"
+
+
+def text_of(path: str, clients: Sequence[Client], options: Options) -> str:
+    """The whole of our file: one line, whatever the path is called."""
+    words = " ".join(f"{c.word}({options.text()})" for c in clients)
+    head = "# Written by 'bequeath nfs server'; 'bequeath nfs undo' removes it.\n"
+    return f"{head}{escaped(path)} {words}\n"

@@ -1,0 +1,96 @@
+"""The machine that is set up, as a Protocol: everything else here reaches it through this only.
+
+So each rule runs against a pretended machine in tests, and the same steps can be printed
+(``--dry-run``) without being carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+#: Bytes of a configuration file that are read; real ones have a few thousand.
+MOST_BYTES = 4 << 20
+
+#: Seconds for a command that only looks or flips a switch.
+SOON_S = 30.0
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended. ``code`` 124: it took too long; 127: there is no such program."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended with 0."""
+        return self.code == 0
+
+    @property
+    def said(self) -> str:
+        """The last line that says something, errors first: for the text of an error."""
+        lines = (self.err.strip() or self.out.strip()).splitlines()
+        return lines[-1].strip() if lines else f"it ended with {self.code} and said nothing"
+
+
+@dataclass(frozen=True)
+class Stat:
+    """What a path is: ``file``, ``folder``, ``link`` or ``other``. Links are not followed."""
+
+    kind: str
+    mode: int
+    uid: int
+    gid: int
+
+
+class Files(Protocol):
+    """The file system. Paths are absolute; ``OSError`` where the system says no."""
+
+    def stat(self, path: str) -> Stat | None:
+        """What is there, or None."""
+
+    def read(self, path: str) -> bytes | None:
+        """All of a file, :data:`MOST_BYTES` at most; None if there is none."""
+
+    def write(self, path: str, content: bytes, mode: int, uid: int = 0, gid: int = 0) -> None:
+        """Replace a file in one go, durably: other processes see the old or the new one."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+
+    def make_folder(self, path: str, mode: int) -> None:
+        """Make one folder; its parent must be there."""
+
+    def remove_folder(self, path: str) -> bool:
+        """Remove an empty folder. False if something is in it."""
+
+    def set_owner(self, path: str, mode: int, uid: int, gid: int) -> None:
+        """Set owner, group and mode of a folder."""
+
+    def names(self, path: str) -> list[str]:
+        """Names in a folder, sorted; empty if there is none."""
+
+    def link(self, path: str) -> str | None:
+        """Where a symbolic link leads, or None."""
+
+
+class Host(Files, Protocol):
+    """A machine: its files, and commands on it."""
+
+    def run(
+        self, argv: Sequence[str], *, limit_s: float = SOON_S, stdin: bytes | None = None
+    ) -> Ran:
+        """Run a program, never through a shell. Blocks for ``limit_s`` at most; what it says
+        is bounded; never raises for how it ends."""
+
+    def is_root(self) -> bool:
+        """Whether it may change the system."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Only one process at a time changes this machine. :class:`MachineRefuses` if another
+        one does already."""

@@ -1,0 +1,109 @@
+"""What is asked for, as plain data: options of the command line, or JSON that came over SSH."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar, Union
+
+from nfs_setup.errors import RequestRefused
+
+
+@dataclass(frozen=True)
+class ServerRequest:
+    """Export ``path`` to ``clients``. ``owner``, ``group`` and ``mode`` of the folder: those
+    of one that is there stay, unless they are given."""
+
+    path: str
+    clients: tuple[str, ...]
+    owner: str = ""
+    group: str = ""
+    mode: str = ""
+    read_only: bool = False
+    root_squash: bool = True
+    sync: bool = True
+    sec: str = "sys"
+    nfs3: bool = False
+    allow_wildcards: bool = False
+    allow_everybody: bool = False
+    open_firewall: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class ClientRequest:
+    """Mount ``source`` (``server:/path``) at ``point``. ``last``: ``automount``, ``fstab``,
+    ``no`` (until the next boot), or ``auto`` for what this machine has."""
+
+    source: str
+    point: str
+    last: str = "auto"
+    version: str = "4.2"
+    sec: str = "sys"
+    read_only: bool = False
+    nconnect: int = 4
+    actimeo: int = 0  # seconds; 0: the kernel's own times
+    exec_allowed: bool = True
+    atime: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class StatusRequest:
+    """What this machine serves and mounts."""
+
+
+@dataclass(frozen=True)
+class UndoRequest:
+    """Take back what was set up: for one folder or mount point, or (empty) all of it."""
+
+    target: str = ""
+    keep_packages: bool = False
+    while_clients_use_it: bool = False
+    dry_run: bool = False
+
+
+Request = Union[ServerRequest, ClientRequest, StatusRequest, UndoRequest]
+
+VERBS: dict[str, type[Any]] = {
+    "server": ServerRequest,
+    "client": ClientRequest,
+    "status": StatusRequest,
+    "undo": UndoRequest,
+}
+
+_R = TypeVar("_R")
+
+
+def request_of(document: Any) -> Request:
+    """``{"verb": "client", …}`` → the request. What comes from elsewhere is not trusted.
+
+    Raises:
+        RequestRefused: for an unknown verb or key, or a value of the wrong type.
+    """
+    if not isinstance(document, Mapping):
+        raise RequestRefused("is no JSON object", where="request")
+    values = dict(document)
+    verb = values.pop("verb", None)
+    if not isinstance(verb, str) or verb not in VERBS:
+        raise RequestRefused(f"its verb is not one of {', '.join(VERBS)}", where="request")
+    made: Request = _made(VERBS[verb], values)
+    return made
+
+
+def _made(form: type[_R], values: dict[str, Any]) -> _R:
+    kinds = {"str": str, "bool": bool, "int": int}
+    known = {field.name: str(field.type) for field in fields(form)}  # type: ignore[arg-type]
+    for name, value in values.items():
+        if name not in known:
+            raise RequestRefused(f"has no key {name!r}", where="request")
+        if known[name].startswith("tuple"):
+            if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
+                raise RequestRefused(f"{name} is no list of texts", where="request")
+            values[name] = tuple(value)
+        elif type(value) is not kinds[known[name]]:
+            raise RequestRefused(f"{name} is no {known[name]}", where="request")
+    try:
+        return form(**values)
+    except TypeError as error:
+        raise RequestRefused(str(error).partition("() ")[2], where="request") from None

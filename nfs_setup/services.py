@@ -1,0 +1,130 @@
+"""Starting, stopping and enabling services: systemd where it runs, ``service`` elsewhere.
+
+Containers and small virtual machines have no systemd, or have it installed and not running.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from nfs_setup.host import Host
+
+#: Seconds for a service to start or stop; an NFS server flushes what it holds.
+START_S = 90.0
+
+
+@dataclass(frozen=True)
+class State:
+    """Of one service."""
+
+    active: bool
+    enabled: bool
+
+
+class Services(Protocol):
+    """Pure but for :meth:`state`: the others return the command to run."""
+
+    systemd: bool
+
+    def state(self, host: Host, name: str) -> State:
+        """How a service stands; one that is not installed is neither active nor enabled."""
+
+    def start(self, name: str) -> list[str]:
+        """The command that starts it."""
+
+    def stop(self, name: str) -> list[str]:
+        """The command that stops it."""
+
+    def restart(self, name: str) -> list[str]:
+        """The command that starts it anew."""
+
+    def enable(self, name: str) -> list[str]:
+        """The command that makes it start at boot."""
+
+    def disable(self, name: str) -> list[str]:
+        """The command that keeps it off at boot."""
+
+
+class Systemd:
+    """Services by ``systemctl``."""
+
+    systemd = True
+
+    def state(self, host: Host, name: str) -> State:
+        """By what systemctl prints; its exit codes differ between versions."""
+        active = host.run(["systemctl", "is-active", name]).out.strip()
+        enabled = host.run(["systemctl", "is-enabled", name]).out.strip()
+        return State(active in ("active", "reloading", "activating"), enabled.startswith("enabled"))
+
+    def start(self, name: str) -> list[str]:
+        """The command that starts it."""
+        return ["systemctl", "start", name]
+
+    def stop(self, name: str) -> list[str]:
+        """The command that stops it."""
+        return ["systemctl", "stop", name]
+
+    def restart(self, name: str) -> list[str]:
+        """The command that starts it anew."""
+        return ["systemctl", "restart", name]
+
+    def enable(self, name: str) -> list[str]:
+        """The command that makes it start at boot."""
+        return ["systemctl", "enable", name]
+
+    def disable(self, name: str) -> list[str]:
+        """The command that keeps it off at boot."""
+        return ["systemctl", "disable", name]
+
+
+class SysvInit:
+    """Services by ``service`` and ``update-rc.d``, as Debian has them without systemd."""
+
+    systemd = False
+
+    def state(self, host: Host, name: str) -> State:
+        """Active by its script; enabled by a start link of runlevel 2, Debian's own."""
+        if name == "nfs-kernel-server":
+            # Its script calls a kernel without nfsd "running" in some versions: ask nfsd.
+            active = nfsd_threads(host) > 0
+        else:
+            active = host.run(["service", name, "status"]).ok
+        pattern = re.compile(r"S\d\d" + re.escape(name))
+        enabled = any(pattern.fullmatch(link) for link in host.names("/etc/rc2.d"))
+        return State(active, enabled)
+
+    def start(self, name: str) -> list[str]:
+        """The command that starts it."""
+        return ["service", name, "start"]
+
+    def stop(self, name: str) -> list[str]:
+        """The command that stops it."""
+        return ["service", name, "stop"]
+
+    def restart(self, name: str) -> list[str]:
+        """The command that starts it anew."""
+        return ["service", name, "restart"]
+
+    def enable(self, name: str) -> list[str]:
+        """The command that makes it start at boot."""
+        return ["update-rc.d", name, "enable"]
+
+    def disable(self, name: str) -> list[str]:
+        """The command that keeps it off at boot."""
+        return ["update-rc.d", name, "disable"]
+
+
+def services_of(host: Host) -> Services:
+    """What runs this machine's services, by the test that systemd documents (sd_booted(3))."""
+    booted = host.stat("/run/systemd/system")
+    return Systemd() if booted is not None and booted.kind == "folder" else SysvInit()
+
+
+def nfsd_threads(host: Host) -> int:
+    """How many threads the kernel's NFS server has; 0: it does not run."""
+    try:
+        return int((host.read("/proc/fs/nfsd/threads") or b"0").strip() or b"0")
+    except (OSError, ValueError):
+        return 0

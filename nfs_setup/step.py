@@ -1,0 +1,53 @@
+"""What a step is: a change that can be shown, made, and taken back from what was noted of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nfs_setup.host import Host
+from nfs_setup.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a step would do here and now: a sentence, and the diff or the command."""
+
+    text: str
+    detail: str = ""
+
+
+class Step(Protocol):
+    """One change of the machine. Made by a verb, carried out by :mod:`nfs_setup.transaction`."""
+
+    @property
+    def kind(self) -> str:
+        """The name it is undone by, see :mod:`nfs_setup.undoing`."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other runs of the verb count on it, too."""
+
+    @property
+    def words(self) -> str:
+        """What it is about, for the line that says it is there already."""
+
+    def change(self, host: Host) -> Change | None:
+        """What it would do; None if everything is so already. Changes nothing.
+
+        Raises:
+            SetupError: if it cannot be done.
+        """
+
+    def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
+        """All that undoing will need, as plain data; kept before the change is made."""
+
+    def apply(self, host: Host) -> None:
+        """Make the change.
+
+        Raises:
+            SetupError: if it fails; what is half done is undone from :meth:`before`.
+        """
+
+    def after(self, host: Host, data: dict[str, Any]) -> None:
+        """Add to what was noted what could be known only now."""

@@ -1,0 +1,55 @@
+"""A command with the command that takes it back, and a look whether it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nfs_setup.errors import MachineRefuses
+from nfs_setup.host import Host
+from nfs_setup.ledger import Ledger
+from nfs_setup.step import Change
+
+_COMMAND_S = 60.0
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Commands that bring something about, and those that take it back, in their order."""
+
+    words: str
+    needed: Callable[[Host], bool]
+    do: tuple[tuple[str, ...], ...]
+    back: tuple[tuple[str, ...], ...] = ()
+    shared: bool = False
+    kind: str = "command"
+
+    def change(self, host: Host) -> Change | None:
+        """The commands."""
+        if not self.needed(host):
+            return None
+        return Change(self.words, "".join(f"$ {' '.join(command)}\n" for command in self.do))
+
+    def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
+        """The commands back."""
+        return {"back": [list(command) for command in self.back]}
+
+    def apply(self, host: Host) -> None:
+        """One after the other."""
+        for command in self.do:
+            ran = host.run(command, limit_s=_COMMAND_S)
+            if not ran.ok:
+                raise MachineRefuses(ran.said, where=" ".join(command))
+
+    def after(self, host: Host, data: dict[str, Any]) -> None:
+        """Everything was known before."""
+
+
+def undo_command(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
+    """Run the commands back."""
+    for command in data["back"]:
+        ran = host.run(command, limit_s=_COMMAND_S)
+        if not ran.ok and ran.code != 127:
+            raise MachineRefuses(ran.said, where=" ".join(command))
+    return ""

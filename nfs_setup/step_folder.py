@@ -1,0 +1,91 @@
+"""A folder with its owner, group and mode. What lies in a folder is never removed."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import Any
+
+from nfs_setup.errors import MachineRefuses
+from nfs_setup.host import Host
+from nfs_setup.ledger import Ledger
+from nfs_setup.step import Change
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that is there, and as wanted if ``uid``, ``gid`` and ``mode`` are given."""
+
+    path: str
+    mode: int = 0o755
+    uid: int = 0
+    gid: int = 0
+    adopt: bool = False  # change owner and mode of one that is there already
+    owner_words: str = ""
+    shared: bool = False
+    kind: str = "folder"
+
+    @property
+    def words(self) -> str:
+        """The folder."""
+        return self.path
+
+    def change(self, host: Host) -> Change | None:
+        """Folders to make, or what differs."""
+        owner = self.owner_words or f"owner {self.uid}, group {self.gid}"
+        found = host.stat(self.path)
+        if found is None:
+            made = " ".join(_missing(host, self.path))
+            return Change(f"make {self.path}", f"folders: {made}\n{owner}, mode {self.mode:04o}\n")
+        if found.kind != "folder":
+            raise MachineRefuses("exists and is no folder", where=self.path)
+        if not self.adopt or (found.mode, found.uid, found.gid) == (self.mode, self.uid, self.gid):
+            return None
+        was = f"owner {found.uid}, group {found.gid}, mode {found.mode:04o}"
+        return Change(
+            f"change owner and mode of {self.path}", f"was: {was}\nwill: {owner}, {self.mode:04o}\n"
+        )
+
+    def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
+        """Which folders are to be made; owner and mode of the one that is there."""
+        found = host.stat(self.path)
+        data: dict[str, Any] = {"path": self.path, "made": _missing(host, self.path)}
+        if found is not None:
+            data["was"] = [found.mode, found.uid, found.gid]
+            data["will"] = [self.mode, self.uid, self.gid]
+        return data
+
+    def apply(self, host: Host) -> None:
+        """Outermost first; folders on the way are root's, 0755."""
+        for folder in _missing(host, self.path):
+            host.make_folder(folder, 0o755)
+        host.set_owner(self.path, self.mode, self.uid, self.gid)
+
+    def after(self, host: Host, data: dict[str, Any]) -> None:
+        """Everything was known before."""
+
+
+def undo_folder(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
+    """Remove what we made, where it is empty; give back owner and mode."""
+    path, was = data["path"], data.get("was")
+    if was is not None:
+        found = host.stat(path)
+        if found is None:
+            return "is gone"
+        if [found.mode, found.uid, found.gid] == data["will"]:
+            host.set_owner(path, *was)
+        elif [found.mode, found.uid, found.gid] != was:
+            return "others have changed its owner or mode since: it stays so"
+        return ""
+    for folder in reversed(data["made"]):
+        if not host.remove_folder(folder):
+            return f"{folder} is not empty: it stays with all that is in it"
+    return ""
+
+
+def _missing(host: Host, path: str) -> list[str]:
+    missing: list[str] = []
+    while host.stat(path) is None:
+        missing.insert(0, path)
+        path = posixpath.dirname(path)
+    return missing

@@ -1,0 +1,89 @@
+"""Packages of the system, installed by its own package manager."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nfs_setup.distro import Distro, distro_of, installed, is_busy
+from nfs_setup.errors import MachineRefuses
+from nfs_setup.host import Host, Ran
+from nfs_setup.ledger import Ledger
+from nfs_setup.step import Change
+
+#: Seconds for a download over a slow line.
+_INSTALL_S = 900.0
+
+
+@dataclass(frozen=True)
+class Packages:
+    """Packages that are installed."""
+
+    distro: Distro
+    names: tuple[str, ...]
+    shared: bool = True
+    kind: str = "packages"
+
+    @property
+    def words(self) -> str:
+        """Their names."""
+        return f"packages {', '.join(self.names)}"
+
+    def _missing(self, host: Host) -> list[str]:
+        there = installed(host, self.distro, self.names)
+        return [name for name in self.names if name not in there]
+
+    def change(self, host: Host) -> Change | None:
+        """The command that installs what is missing."""
+        missing = self._missing(host)
+        if not missing:
+            return None
+        command = " ".join([*self.distro.install, *missing])
+        return Change(f"install {', '.join(missing)}", f"$ {command}\n")
+
+    def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
+        """All that is installed, so that what comes along is known as well."""
+        return {"was": sorted(installed(host, self.distro)), "remove": list(self.distro.remove)}
+
+    def apply(self, host: Host) -> None:
+        """Install; where the lists of packages are old or missing, fetch them and try again."""
+        missing = self._missing(host)
+        ran = host.run([*self.distro.install, *missing], limit_s=_INSTALL_S)
+        if not ran.ok and self.distro.refresh and not is_busy(ran.err + ran.out):
+            host.run(self.distro.refresh, limit_s=_INSTALL_S)
+            ran = host.run([*self.distro.install, *missing], limit_s=_INSTALL_S)
+        if not ran.ok or self._missing(host):
+            raise _failed(ran, ", ".join(missing))
+
+    def after(self, host: Host, data: dict[str, Any]) -> None:
+        """What came along: the difference to what was there."""
+        there = set(data.pop("was"))
+        data["came"] = sorted(installed(host, self.distro) - there)
+
+
+def _failed(ran: Ran, names: str) -> MachineRefuses:
+    said = ran.err + ran.out
+    if is_busy(said):
+        hint = "wait until the other one is done, or end it, and try again"
+        return MachineRefuses("the package manager is at work for somebody else", hint=hint)
+    if ran.code == 127:
+        return MachineRefuses(ran.err.strip(), hint=f"install {names} by hand and try again")
+    hint = f"install {names} by hand and try again, or mend the package sources"
+    return MachineRefuses(f"cannot install {names}: {ran.said}", hint=hint)
+
+
+def undo_packages(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
+    """Remove exactly what came with us; what others need by now stays, with all the rest."""
+    if data.get("keep"):
+        return "the packages stay, as asked"
+    now = installed(host, distro_of(host))
+    came = data["came"] if "came" in data else now - set(data["was"])  # died while installing
+    came = sorted(set(came) & now)
+    if not came:
+        return ""
+    ran = host.run([*data["remove"], *came], limit_s=_INSTALL_S)
+    if ran.ok:
+        return ""
+    if is_busy(ran.err + ran.out):
+        raise _failed(ran, ", ".join(came))
+    return f"{', '.join(came)} stay: {ran.said}"

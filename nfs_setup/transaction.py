@@ -1,0 +1,130 @@
+"""Steps are carried out all or none: a step that fails takes back those before it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+
+from nfs_setup.errors import MachineRefuses, RollbackFailed, SetupError
+from nfs_setup.host import Host
+from nfs_setup.ledger import Entry, Ledger, Run
+from nfs_setup.report import Line, Report
+from nfs_setup.step import Step
+from nfs_setup.undoing import take_back
+
+#: Told of each step as it is done.
+Watcher = Callable[[Line], None]
+
+
+def carry_out(
+    host: Host, report: Report, steps: Sequence[Step], watch: Watcher = lambda line: None
+) -> None:
+    """Make the changes that are missing, one step after the other, and note them in the ledger.
+
+    With ``report.dry_run`` nothing is changed and nothing needs to be root. Blocks until done.
+
+    Raises:
+        SetupError: of the step that failed, after what this run had changed was taken back.
+        RollbackFailed: if that was not possible in full; the ledger keeps what is left.
+    """
+
+    def tell(line: Line) -> None:
+        report.steps.append(line)
+        watch(line)
+
+    if report.dry_run:
+        for step in steps:
+            tell(_planned(host, step))
+        return
+    require_root(host, report.verb)
+    with host.exclusive():
+        ledger = Ledger(host)
+        clean_up(host, ledger, report)
+        run = ledger.begin(report.verb, report.target)
+        try:
+            for step in steps:
+                tell(_carried_out(host, ledger, run, step))
+        except BaseException as error:  # Ctrl-C as well: nothing is left half done
+            _roll_back(host, ledger, run, error)
+            raise
+        run.complete = True
+        ledger.save()
+
+
+def require_root(host: Host, verb: str) -> None:
+    """Refuse in one sentence rather than in the middle.
+
+    Raises:
+        MachineRefuses: if this is not root.
+    """
+    if not host.is_root():
+        raise MachineRefuses(
+            f"'bequeath nfs {verb}' changes the system and needs root",
+            hint="run it with sudo; --dry-run shows what it would do, without",
+        )
+
+
+def clean_up(host: Host, ledger: Ledger, report: Report) -> None:
+    """Take back what a run left that died on its way (killed, power cut).
+
+    Raises:
+        SetupError: if that fails.
+    """
+    for run in ledger.interrupted():
+        for entry in list(reversed(run.entries)):
+            take_back(host, ledger, entry)
+            run.entries.remove(entry)
+            ledger.save()
+        ledger.runs.remove(run)
+        report.note(f"an earlier '{run.verb}' of {run.target} had died; it was taken back first")
+
+
+def _planned(host: Host, step: Step) -> Line:
+    change = step.change(host)
+    if change is None:
+        return Line("already", step.words)
+    return Line("planned", change.text, change.detail)
+
+
+def _carried_out(host: Host, ledger: Ledger, run: Run, step: Step) -> Line:
+    with _named(step.words):
+        change = step.change(host)
+        if change is None:
+            return Line("already", step.words)
+        entry = Entry(step.kind, step.words, step.before(host, ledger), step.shared)
+        run.entries.append(entry)
+        ledger.save()
+        step.apply(host)
+        step.after(host, entry.data)
+        entry.done = True
+        ledger.save()
+    return Line("done", change.text, change.detail)
+
+
+@contextlib.contextmanager
+def _named(words: str) -> Iterator[None]:
+    """What the system refuses becomes an error of ours that says where."""
+    try:
+        yield
+    except OSError as error:
+        text = error.strerror or str(error)
+        raise MachineRefuses(text, where=error.filename or words) from error
+
+
+def _roll_back(host: Host, ledger: Ledger, run: Run, cause: BaseException) -> None:
+    left = []
+    for entry in list(reversed(run.entries)):
+        try:
+            take_back(host, ledger, entry)
+        except (SetupError, OSError) as error:
+            left.append(f"{entry.words}: {error}")
+            continue
+        run.entries.remove(entry)
+    if not left:
+        ledger.runs.remove(run)
+    ledger.save()
+    if left:
+        raise RollbackFailed(
+            f"{cause}\nand what was done before could not all be taken back: {'; '.join(left)}",
+            hint="mend that, then run 'bequeath nfs undo'",
+        ) from cause

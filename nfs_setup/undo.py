@@ -1,0 +1,114 @@
+"""What was set up is taken back, the newest first, until the machine is as it was."""
+
+from __future__ import annotations
+
+import re
+
+from nfs_setup.errors import MachineRefuses, RequestRefused
+from nfs_setup.host import Host
+from nfs_setup.ledger import Ledger, Run
+from nfs_setup.report import Line, Report
+from nfs_setup.request import UndoRequest
+from nfs_setup.step_mount import refuse_used
+from nfs_setup.transaction import Watcher, clean_up, require_root
+from nfs_setup.undoing import take_back
+
+
+def undo(
+    host: Host, request: UndoRequest, report: Report, watch: Watcher = lambda line: None
+) -> None:
+    """Take back the runs for a target, or all. Blocks until done.
+
+    What several runs count on (packages, the service) goes with the last of them. If a step
+    cannot be undone, those before it stay undone and the ledger keeps the rest: mend what is
+    named and run it again.
+
+    Raises:
+        RequestRefused: if nothing of that name was set up here.
+        MachineRefuses: while processes use a mount, or clients a server.
+    """
+    ledger = Ledger(host)
+    chosen = [run for run in ledger.runs if request.target in ("", run.target)]
+    if not chosen:
+        if request.target:
+            targets = sorted({run.target for run in ledger.runs})
+            hint = f"there is: {', '.join(targets)}" if targets else "nothing was, so far"
+            raise RequestRefused("was not set up here", where=request.target, hint=hint)
+        return
+    if request.dry_run:
+        for run in reversed(chosen):
+            for entry in reversed(run.entries):
+                report.steps.append(Line("planned", f"undo: {entry.words}"))
+                watch(report.steps[-1])
+        return
+    require_root(host, "undo")
+    with host.exclusive():
+        ledger = Ledger(host)
+        chosen = [run for run in ledger.runs if request.target in ("", run.target)]
+        _refuse_used(host, chosen, request)
+        clean_up(host, ledger, report)
+        for run in reversed([run for run in chosen if run in ledger.runs]):
+            _pass_on(ledger, run, chosen)
+            _take_back(host, ledger, run, request, report, watch)
+
+
+def _take_back(
+    host: Host, ledger: Ledger, run: Run, request: UndoRequest, report: Report, watch: Watcher
+) -> None:
+    for entry in list(reversed(run.entries)):
+        if entry.step == "packages" and request.keep_packages:
+            entry.data["keep"] = True
+        try:
+            kept = take_back(host, ledger, entry)
+        except OSError as error:
+            where = error.filename or entry.words
+            raise MachineRefuses(error.strerror or str(error), where=where) from error
+        run.entries.remove(entry)
+        ledger.save()
+        line = Line("kept" if kept else "undone", entry.words, f"{kept}\n" if kept else "")
+        report.steps.append(line)
+        watch(line)
+    ledger.runs.remove(run)
+    ledger.save()
+
+
+def _pass_on(ledger: Ledger, run: Run, chosen: list[Run]) -> None:
+    """What others count on as well becomes theirs to undo."""
+    heirs = [r for r in ledger.runs if r.verb == run.verb and r not in chosen]
+    if not heirs:
+        return
+    shared = [entry for entry in run.entries if entry.shared]
+    heirs[0].entries[:0] = shared
+    run.entries = [entry for entry in run.entries if not entry.shared]
+    ledger.save()
+
+
+def _refuse_used(host: Host, chosen: list[Run], request: UndoRequest) -> None:
+    """Before anything is changed."""
+    for run in chosen:
+        if run.verb == "client":
+            refuse_used(host, run.target)
+    if request.while_clients_use_it or all(run.verb != "server" for run in chosen):
+        return
+    clients = clients_of(host)
+    if clients:
+        raise MachineRefuses(
+            f"clients use this server: {', '.join(clients)}",
+            hint="undo them first; or say --while-clients-use-it, and their programs get errors",
+        )
+
+
+def clients_of(host: Host) -> list[str]:
+    """Who holds something of this machine's NFSv4 server, by name and address (Linux 5.3)."""
+    found = []
+    folder = "/proc/fs/nfsd/clients"
+    for number in host.names(folder):
+        try:
+            text = (host.read(f"{folder}/{number}/info") or b"").decode("utf-8", "replace")
+        except OSError:
+            continue
+        address = re.search(r'^address: "(.*)"$', text, re.M)
+        name = re.search(r'^name: "(.*)"$', text, re.M)
+        words = [match[1] for match in (name, address) if match]
+        found.append(" at ".join(words) or f"client {number}")
+    return found
