@@ -35,7 +35,8 @@ class WeightsTaken(WeightsError):
 
 
 class WeightsMismatch(WeightsError):
-    """Raised by a strict load when stored and wanted tensors do not fit one to one."""
+    """Raised by a strict load when stored and wanted tensors do not fit one to one, and by a
+    morphism whose layers do not fit the weights it is given."""
 
 
 class StaleWeights(WeightsError):

@@ -13,7 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("dispatcher", "tuners", "trial_runtime", "trial_runtime.weights", "nfs_setup")
+PACKAGES = (
+    "dispatcher",
+    "tuners",
+    "trial_runtime",
+    "trial_runtime.morphism",
+    "trial_runtime.weights",
+    "nfs_setup",
+)
 PAGE = Path(__file__).with_name("public_names.txt")
 
 _OURS = {name.partition(".")[0] for name in PACKAGES}
