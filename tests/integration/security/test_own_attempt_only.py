@@ -15,6 +15,7 @@ from trial_runtime import wire
 FUNCTIONS = """
 import os, time
 import trial_runtime
+import trial_runtime.errors
 
 def wait_for(name):
     while not os.path.exists(name):
@@ -26,7 +27,7 @@ def main(parameters):
             wait_for("second-runs")
             try:
                 trial_runtime.report_intermediate(666.0)
-            except trial_runtime.ReportRefused:
+            except trial_runtime.errors.TrialRuntimeError:
                 pass  # if it was told in time
             open("tried", "w").close()
             wait_for("for-ever")
@@ -75,7 +76,9 @@ def test_what_one_attempt_left_behind_does_not_speak_for_the_next(
     assert head.end_of(2).reason == wire.FINISHED
     assert head.metrics(2) == [2.0]
     assert head.metrics(1) == []
-    head.until(lambda: head.heartbeats[-1].refused.get("superseded"), "its count")
+    head.until(
+        lambda: head.heartbeats and head.heartbeats[-1].refused.get("superseded"), "its count"
+    )
 
 
 def test_a_worker_that_nobody_hears_any_more_is_replaced(make: Callable[..., FakeHead]) -> None:
