@@ -1,0 +1,165 @@
+"""Several objectives at once: who dominates whom, who stands in a crowd, and an archive.
+
+Deb, Pratap, Agarwal, Meyarivan: A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II, IEEE
+Transactions on Evolutionary Computation 6(2), 2002. Everything here takes points whose
+coordinates are all the larger the better; ``Objectives`` makes such points of trials' results.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from tuners import values
+from tuners.errors import TunerArgumentError
+
+Point: TypeAlias = tuple[float, ...]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Objectives:
+    """What is read out of a final result, and in which sense it is better.
+
+    Args:
+        modes: name of a number in the result → ``maximize`` or ``minimize``.
+    """
+
+    modes: tuple[tuple[str, values.OptimizeMode], ...]
+
+    @classmethod
+    def of(cls, modes: Mapping[str, str]) -> Objectives:
+        """Reads a class argument such as ``{"default": "maximize", "latency_ms": "minimize"}``.
+
+        Raises:
+            TunerArgumentError: no objective, or a mode that is none.
+        """
+        if not isinstance(modes, Mapping) or not modes:
+            raise TunerArgumentError(
+                "objectives maps numbers of the final result to 'maximize' or 'minimize'.",
+                'Write for instance {"default": "maximize", "latency_ms": "minimize"}.',
+            )
+        return cls(tuple((str(name), values.optimize_mode(modes[name])) for name in modes))
+
+    def point(self, value: Any) -> Point | None:
+        """The coordinates of a result; None when one of them is NaN or infinite.
+
+        Raises:
+            ValueError: one of them is missing or no number.
+        """
+        coordinates = []
+        for name, mode in self.modes:
+            if isinstance(value, Mapping):
+                number = value.get(name)
+            else:
+                number = value if name == "default" else None
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise ValueError(
+                    f"a final result needs a number {name!r}, which is an objective; "
+                    f"this trial reported {value!r}"
+                )
+            coordinates.append(float(number) if mode == "maximize" else -float(number))
+        return tuple(coordinates) if all(map(math.isfinite, coordinates)) else None
+
+
+def dominates(one: Point, other: Point) -> bool:
+    """Whether ``one`` is nowhere worse and somewhere better (section II)."""
+    return one != other and all(a >= b for a, b in zip(one, other, strict=True))
+
+
+def fronts(points: Sequence[Point]) -> list[list[int]]:
+    """Fast non-dominated sorting, section III-A: indices by front, the best front first.
+
+    Costs O(m n²) for n points of m coordinates, and O(n²) memory.
+    """
+    below: list[list[int]] = [[] for _ in points]
+    above = [0] * len(points)
+    for one, this in enumerate(points):
+        for other, that in enumerate(points):
+            if dominates(this, that):
+                below[one].append(other)
+                above[other] += 1
+    front = [one for one, count in enumerate(above) if not count]
+    found = []
+    while front:
+        found.append(front)
+        following = []
+        for one in front:
+            for other in below[one]:
+                above[other] -= 1
+                if not above[other]:
+                    following.append(other)
+        front = sorted(following)
+    return found
+
+
+def crowding(points: Sequence[Point]) -> list[float]:
+    """Crowding distance of each point of one front, section III-B; infinite at the ends.
+
+    The sum over coordinates of the distance between the two neighbours, each divided by the
+    range of that coordinate.
+    """
+    distance = [0.0] * len(points)
+    for axis in range(len(points[0]) if points else 0):
+        order = sorted(range(len(points)), key=lambda one: points[one][axis])
+        span = points[order[-1]][axis] - points[order[0]][axis]
+        distance[order[0]] = distance[order[-1]] = math.inf
+        if span > 0:
+            for before, one, after in zip(order, order[1:], order[2:], strict=False):
+                distance[one] += (points[after][axis] - points[before][axis]) / span
+    return distance
+
+
+def best_first(points: Sequence[Point]) -> list[int]:
+    """All indices by the crowded comparison, section III-B: front first, then lonely ones."""
+    order: list[int] = []
+    for front in fronts(points):
+        distance = dict(zip(front, crowding([points[one] for one in front]), strict=True))
+        order += sorted(front, key=lambda one: (-distance[one], one))
+    return order
+
+
+class Archive(Generic[T]):
+    """The non-dominated ones of all that were added, bounded. Not thread-safe by itself.
+
+    Args:
+        capacity: how many are kept at most; beyond, the one in the thickest crowd leaves.
+    """
+
+    def __init__(self, capacity: int = 100) -> None:
+        self.capacity = values.whole("capacity", capacity, 1)
+        self._members: list[tuple[Point, T]] = []
+
+    def add(self, point: Point, member: T) -> bool:
+        """Takes a member in unless it is dominated or has an equal; those it dominates leave.
+
+        Returns:
+            Whether it is a member now.
+        """
+        if any(kept == point or dominates(kept, point) for kept, _ in self._members):
+            return False
+        self._members = [each for each in self._members if not dominates(point, each[0])]
+        self._members.append((point, member))
+        if len(self._members) > self.capacity:
+            distance = crowding([kept for kept, _ in self._members])
+            gone = min(range(len(distance)), key=lambda one: (distance[one], -one))
+            del self._members[gone]
+            return gone != len(self._members)
+        return True
+
+    def members(self) -> list[tuple[Point, T]]:
+        """All of them with their points, in order of the first coordinate, the best first."""
+        return sorted(self._members, key=lambda each: each[0], reverse=True)
+
+    def state(self) -> list[list[Any]]:
+        """For a tuner's ``state``: what ``restore`` takes, JSON if the members are."""
+        return [[list(point), member] for point, member in self._members]
+
+    def restore(self, state: Sequence[Sequence[Any]]) -> None:
+        """Takes over what ``state`` returned."""
+        self._members = [(tuple(point), member) for point, member in state]
+
+    def __len__(self) -> int:
+        return len(self._members)
