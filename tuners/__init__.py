@@ -29,14 +29,19 @@ if TYPE_CHECKING:
     from tuners.builtin import builtin_tuner, make_builtin
     from tuners.evolution import RegularizedEvolutionTuner
     from tuners.grid import GridSearchTuner
+    from tuners.morphing import MorphingEvolutionTuner, NetworkMorphismTuner
     from tuners.pbt import PBTTuner
     from tuners.random import RandomTuner
+    from tuners.schedules import ScheduleTuner
     from tuners.space import SpaceError
 
 _LAZY = {
     "RandomTuner": "tuners.random",
     "GridSearchTuner": "tuners.grid",
+    "MorphingEvolutionTuner": "tuners.morphing",
+    "NetworkMorphismTuner": "tuners.morphing",
     "PBTTuner": "tuners.pbt",
+    "ScheduleTuner": "tuners.schedules",
     "RegularizedEvolutionTuner": "tuners.evolution",
     "SpaceError": "tuners.space",
     "builtin_tuner": "tuners.builtin",
@@ -48,11 +53,14 @@ __all__ = [
     "Assessor",
     "CycleRefused",
     "GridSearchTuner",
+    "MorphingEvolutionTuner",
+    "NetworkMorphismTuner",
     "NoMoreTrialError",
     "PBTTuner",
     "ParentFailed",
     "RandomTuner",
     "RegularizedEvolutionTuner",
+    "ScheduleTuner",
     "SelfWait",
     "SpaceError",
     "Tuner",

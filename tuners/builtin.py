@@ -15,6 +15,8 @@ from tuners.errors import TunerArgumentError
 _BUILTIN = {
     "Random": ("tuners.random", "RandomTuner"),
     "GridSearch": ("tuners.grid", "GridSearchTuner"),
+    "MorphingEvolution": ("tuners.morphing", "MorphingEvolutionTuner"),
+    "NetworkMorphism": ("tuners.morphing", "NetworkMorphismTuner"),
     "PBT": ("tuners.pbt", "PBTTuner"),
     "RegularizedEvolution": ("tuners.evolution", "RegularizedEvolutionTuner"),
     "Schedule": ("tuners.schedules", "ScheduleTuner"),

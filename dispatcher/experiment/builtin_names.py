@@ -7,13 +7,21 @@ from collections.abc import Collection
 
 from dispatcher.experiment.fields import fold_word
 
-TUNERS = ("Random", "GridSearch", "PBT", "RegularizedEvolution", "Schedule")
+TUNERS = (
+    "Random",
+    "GridSearch",
+    "MorphingEvolution",
+    "NetworkMorphism",
+    "PBT",
+    "RegularizedEvolution",
+    "Schedule",
+)
 """Built-in tuners; the classes live in the package ``tuners``."""
 
 ASSESSORS: tuple[str, ...] = ()
 
 _NNI = (
-    "TPE TPE_legacy Anneal Evolution Batch SMAC Metis GP PPO DNGO NetworkMorphism "
+    "TPE TPE_legacy Anneal Evolution Batch SMAC Metis GP PPO DNGO "
     "Hyperband BOHB Medianstop Curvefitting"
 )
 _THEIRS = {fold_word(name): name for name in _NNI.split()}

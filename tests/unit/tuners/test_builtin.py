@@ -10,10 +10,13 @@ import pytest
 
 from tuners import (
     GridSearchTuner,
+    MorphingEvolutionTuner,
+    NetworkMorphismTuner,
     NoMoreTrialError,
     PBTTuner,
     RandomTuner,
     RegularizedEvolutionTuner,
+    ScheduleTuner,
     Tuner,
     TunerArgumentError,
     builtin_tuner,
@@ -79,20 +82,31 @@ def test_a_changed_space_starts_the_grid_anew_and_the_same_one_does_not():
     [
         ("Random", RandomTuner),
         ("gridsearch", GridSearchTuner),
+        ("networkmorphism", NetworkMorphismTuner),
+        ("MorphingEvolutionTuner", MorphingEvolutionTuner),
         ("PBT", PBTTuner),
+        ("schedule", ScheduleTuner),
         ("RegularizedEvolution", RegularizedEvolutionTuner),
         ("RegularizedEvolutionTuner", RegularizedEvolutionTuner),
     ],
 )
 def test_names_are_found_whatever_their_case(name, tuner):
     assert builtin_tuner(name) is tuner
-    assert isinstance(make_builtin(name), Tuner)
+    needed = {
+        NetworkMorphismTuner: {"blocks": [{"width": 8}]},
+        MorphingEvolutionTuner: {"blocks": [{"width": 8}]},
+        ScheduleTuner: {"schedule": [{"lr": 0.1}]},
+    }
+    assert isinstance(make_builtin(name, needed.get(tuner)), Tuner)
 
 
 def test_an_unknown_name_gets_the_nearest_or_all():
     with pytest.raises(TunerArgumentError, match="Did you mean 'RegularizedEvolution'"):
         builtin_tuner("RegularisedEvolution")
-    with pytest.raises(TunerArgumentError, match="Random, GridSearch, PBT, RegularizedEvolution, Schedule"):
+    with pytest.raises(
+        TunerArgumentError,
+        match="Random, GridSearch, .*, PBT, RegularizedEvolution, Schedule",
+    ):
         builtin_tuner("TPE")
 
 

@@ -1,0 +1,256 @@
+"""Architecture search by network morphisms: hill climbing, and aging evolution.
+
+Elsken, Metzen, Hutter: Simple and Efficient Architecture Search for Convolutional Neural Networks,
+2018, arXiv:1711.04528, section 4, Algorithm 1. Both tuners propose networks as chains of blocks
+(``growth.py``) with the steps that lead from the parent to the child; the trial hands them to
+``trial_runtime.morphism.chain.inherit``, so that a child computes its parent's function at birth:
+
+>>> from trial_runtime.morphism import chain
+>>> parameters = {"inherited": [{"id": 0, "width": 4, "kernel": 3}], "steps": []}
+>>> chain.inherit({}, parameters["inherited"], parameters["steps"])
+{}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from trial_runtime.morphism import chain
+from tuners import space as spaces
+from tuners import values
+from tuners.base import Tuner
+from tuners.errors import NoMoreTrialError, UnknownParent, WaitNotAllowed
+from tuners.evolution import RegularizedEvolutionTuner
+from tuners.growth import Growth, applied
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(slots=True, eq=False)
+class Neighbour:
+    """A finished trial of one step of the climb. ``score``: larger is better."""
+
+    parameter_id: int
+    blocks: list[dict[str, Any]]
+    score: float
+
+
+class NetworkMorphismTuner(Tuner):
+    """Hill climbing by network morphisms (NASH). Thread-safe; memory is bounded.
+
+    Trial 0 is the network to begin with. Then, step by step, ``neighbours`` trials start from the
+    weights of the best one of the step before; all but the last get morphisms, the last one is
+    that network itself, trained on. The next step begins when all of them have ended; a wait holds
+    no slot, so run as many as there are neighbours. A step in which all fail is passed over.
+
+    Parameters are ``blocks`` (what to build), ``inherited`` (the parent's blocks) and ``steps``
+    (from these to those), and what the search space names, drawn anew for each trial.
+
+    Args:
+        blocks: the network to begin with, see :class:`tuners.growth.Growth`.
+        optimize_mode: ``maximize`` or ``minimize``.
+        neighbours: trials a step, 8 in the paper.
+        operations: some of ``wider``, ``kernel``, ``deeper``, ``skip``.
+        steps: morphisms a child, 5 in the paper.
+        max_blocks: longest chain.
+        max_width: widest block.
+        max_kernel: largest kernel.
+        seed: one seed gives one search, whatever the timing; null draws one.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Mapping[str, Any]],
+        optimize_mode: str = "maximize",
+        neighbours: int = 8,
+        operations: Sequence[str] = chain.OPERATIONS,
+        steps: int = 5,
+        max_blocks: int = 16,
+        max_width: int = 512,
+        max_kernel: int = 7,
+        seed: int | None = 0,
+    ) -> None:
+        self.growth = Growth(blocks, operations, steps, max_blocks, max_width, max_kernel)
+        self.optimize_mode = values.optimize_mode(optimize_mode)
+        self.neighbours = values.whole("neighbours", neighbours, 2)
+        self.seed = values.seed(seed)
+        self._space = spaces.Space(())
+        # Of the latest steps, by step: what finished, and all that have ended anyhow.
+        self._finished: dict[int, list[Neighbour]] = {}
+        self._ended: dict[int, dict[int, bool]] = {}
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Takes the space of whatever else a trial needs, such as its learning rate."""
+        space = spaces.parse(search_space)
+        with self.lock:
+            self._space = space
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
+        """Returns a neighbour of the best network. Blocks until the step before has ended.
+
+        Raises:
+            NoMoreTrialError: it has not, and waiting is not allowed (``multiThread: false``): ask
+                again after the next result.
+        """
+        step = self._step(parameter_id)
+        for earlier in self._trials(step - 1):
+            self._has_ended_well(earlier)
+        while True:
+            with self.lock:
+                best = self._best_before(step)
+                parameters = self._propose(parameter_id, best)
+            if best is None or self._has_ended_well(best.parameter_id):
+                return parameters
+            with self.lock:
+                self._finished[self._step(best.parameter_id)].remove(best)
+
+    def receive_trial_result(
+        self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
+    ) -> None:
+        """Takes a neighbour's result; one that is not finite does not count."""
+        score = values.score(value, self.optimize_mode)
+        if score is None or kwargs.get("customized"):
+            return
+        step = self._step(parameter_id)
+        with self.lock:
+            line = self._finished.setdefault(step, [])
+            line.append(Neighbour(parameter_id, parameters["blocks"], score))
+            line.sort(key=lambda one: one.parameter_id)
+            # The latest step that has results is never dropped: its best is still climbed from.
+            for old in sorted(self._finished)[:-3]:
+                del self._finished[old]
+
+    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
+        """Counts a neighbour as ended, for those who may not wait."""
+        with self.lock:
+            self._ended.setdefault(self._step(parameter_id), {})[parameter_id] = success
+            for old in sorted(self._ended)[:-3]:
+                del self._ended[old]
+
+    def state(self) -> dict[str, Any]:
+        """What finished in the latest steps. What runs is known from the ids alone."""
+        with self.lock:
+            finished = [asdict(one) for line in self._finished.values() for one in line]
+            ended = [[n, well] for line in self._ended.values() for n, well in line.items()]
+            return {"seed": self.seed, "finished": finished, "ended": ended}
+
+    def restore(self, state: Any) -> None:
+        """Takes over what ``state`` returned."""
+        with self.lock:
+            self.seed = state["seed"]
+            self._finished, self._ended = {}, {}
+            for one in state["finished"]:
+                self._finished.setdefault(self._step(one["parameter_id"]), []).append(
+                    Neighbour(**one)
+                )
+            for number, well in state["ended"]:
+                self._ended.setdefault(self._step(number), {})[int(number)] = well
+
+    # ---- which trial is which -----------------------------------------------------------------
+
+    def _step(self, parameter_id: int) -> int:
+        return (parameter_id + self.neighbours - 1) // self.neighbours
+
+    def _trials(self, step: int) -> range:
+        last = step * self.neighbours
+        return range(max(0, last - self.neighbours + 1), last + 1)
+
+    # ---- decisions, all with the lock held ---------------------------------------------------
+
+    def _best_before(self, step: int) -> Neighbour | None:
+        """The best of the last step before this one in which any finished; the earliest if even."""
+        for earlier in sorted(self._finished, reverse=True):
+            if earlier < step and self._finished[earlier]:
+                return max(self._finished[earlier], key=lambda one: one.score)
+        return None
+
+    def _propose(self, parameter_id: int, best: Neighbour | None) -> dict[str, Any]:
+        rng = self.rng(parameter_id)
+        parameters = spaces.sample(self._space, rng)
+        parameters["save_path"] = self.save_path(parameter_id)
+        if best is None:
+            return {**parameters, "blocks": self.growth.founder(), "steps": []}
+        is_last = parameter_id % self.neighbours == 0
+        steps = [] if is_last else self.growth.child(best.blocks, rng)
+        return {
+            **parameters,
+            "blocks": applied(best.blocks, steps),
+            "inherited": applied(best.blocks, []),
+            "steps": steps,
+            "restore_path": self.save_path(best.parameter_id),
+        }
+
+    # ---- waits, without the lock ---------------------------------------------------------------
+
+    def _has_ended_well(self, parameter_id: int) -> bool:
+        """Waits for a trial to end; False when it cannot bequeath, or never was."""
+        try:
+            return self.wait_for(parameter_id, fallback=None) is not None
+        except UnknownParent:
+            return False
+        except WaitNotAllowed as refused:
+            with self.lock:
+                ended = self._ended.get(self._step(parameter_id), {}).get(parameter_id)
+            if ended is None:
+                raise NoMoreTrialError(
+                    f"trial {parameter_id} of the step before has not ended, and {refused.reason}"
+                ) from refused
+            return ended
+
+
+class MorphingEvolutionTuner(RegularizedEvolutionTuner):
+    """Aging evolution whose mutations are network morphisms.
+
+    Selection is that of :class:`tuners.RegularizedEvolutionTuner`, whose arguments it takes;
+    parameters are those of :class:`NetworkMorphismTuner`. Founders are the network to begin with,
+    each with initial weights of its own; networks only grow.
+
+    Args:
+        blocks: the network to begin with, see :class:`tuners.growth.Growth`.
+        operations: some of ``wider``, ``kernel``, ``deeper``, ``skip``.
+        steps: morphisms a child.
+        max_blocks: longest chain.
+        max_width: widest block.
+        max_kernel: largest kernel.
+        optimize_mode: ``maximize`` or ``minimize``.
+        population_size: P of aging evolution.
+        sample_size: S of aging evolution.
+        seed: as there.
+        asynchronous: as there.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Mapping[str, Any]],
+        operations: Sequence[str] = chain.OPERATIONS,
+        steps: int = 1,
+        max_blocks: int = 16,
+        max_width: int = 512,
+        max_kernel: int = 7,
+        optimize_mode: str = "maximize",
+        population_size: int = 20,
+        sample_size: int = 5,
+        seed: int | None = 0,
+        asynchronous: bool = True,
+    ) -> None:
+        self.growth = Growth(blocks, operations, steps, max_blocks, max_width, max_kernel)
+        super().__init__(
+            optimize_mode, population_size, sample_size, seed, asynchronous=asynchronous
+        )
+
+    def founder(self, rng: np.random.Generator) -> dict[str, Any]:
+        """The network to begin with, and what the search space names."""
+        return {**super().founder(rng), "blocks": self.growth.founder(), "steps": []}
+
+    def mutate(self, parameters: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+        """Morphisms of the parent; what the search space names is drawn anew."""
+        steps = self.growth.child(parameters["blocks"], rng)
+        return {
+            **super().founder(rng),
+            "blocks": applied(parameters["blocks"], steps),
+            "inherited": applied(parameters["blocks"], []),
+            "steps": steps,
+        }
