@@ -34,7 +34,7 @@ def run(*, quick: bool = False) -> list[Row]:
 
 
 def judged(results: dict[str, Any]) -> Row:
-    """The ratio of the study, with its interval and how many searches arrived.
+    """The study's ratio of mean core-seconds, its interval and how many searches arrived.
 
     A search that never reached the threshold counts with its whole budget. For the baseline
     that is generous; among ours it would flatter us, so then the target is not met.

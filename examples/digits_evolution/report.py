@@ -91,7 +91,7 @@ def markdown(results: dict[str, Any]) -> str:
     for each, searches in results["sweep"].items():
         paths = searches[:swept]
         finals = [best_within(path, budget)[0] for path in paths]
-        chosen = " (best)" if int(each) == epochs else ""
+        chosen = " (baseline)" if int(each) == epochs else ""
         lines.append(
             f"| {each}{chosen} | {_trials(paths)} | {_median(paths, budget):.3f} "
             f"| {_plus_minus(finals)} |"

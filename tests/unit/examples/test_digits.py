@@ -188,4 +188,4 @@ def test_the_sweep_chooses_on_its_own_seeds_and_the_others_only_have_what_it_cho
     assert kept["best_epochs"] == 2
     assert [len(kept["sweep"][epochs]) for epochs in ("1", "2")] == [2, 5]
     assert [len(kept[name]) for name in ("inheriting", "from_scratch")] == [5, 5]
-    assert "| 2 (best) | 1 | 0.700 |" in report.markdown(kept)
+    assert "| 2 (baseline) | 1 | 0.700 |" in report.markdown(kept)
