@@ -17,6 +17,7 @@ from tuners import space as spaces
 from tuners import values
 from tuners.base import Tuner
 from tuners.errors import NoMoreTrialError, TunerArgumentError, UnknownParent, WaitNotAllowed
+from tuners.pareto import Archive, Objectives, Point, best_first
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +32,7 @@ class Individual:
     score: float
     save_path: str | None
     succeeded: bool | None = None  # None: its end was not delivered yet
+    point: Point | None = None  # of several objectives; the score is its first coordinate
 
 
 class RegularizedEvolutionTuner(Tuner):
@@ -43,8 +45,13 @@ class RegularizedEvolutionTuner(Tuner):
 
     Override ``founder`` and ``mutate`` for a search space of your own.
 
+    With several ``objectives`` the best of a sample is the first one by the crowded comparison of
+    NSGA-II in the whole population (Deb et al. 2002, section III-B): by front, and within a front
+    by how lonely it is. ``archive`` then keeps the non-dominated ones of all that finished, however
+    old: ``{"parameter_id", "parameters"}`` each, population_size at most.
+
     Args:
-        optimize_mode: ``maximize`` or ``minimize``.
+        optimize_mode: ``maximize`` or ``minimize``; of no meaning with ``objectives``.
         population_size: P of the paper, which used 100.
         sample_size: S of the paper, which used 25; at most P.
         seed: the same seed gives the same answers under the same order of results; null draws one.
@@ -53,6 +60,8 @@ class RegularizedEvolutionTuner(Tuner):
             finished by then; until S have, requests wait for the earliest unfinished ones. false:
             the serial algorithm to the letter: each child waits for every trial proposed before
             it, so that one seed gives one search, whatever the timing.
+        objectives: numbers of the final result and their modes, such as ``{"default": "maximize",
+            "latency_ms": "minimize"}``; None: ``default`` alone.
     """
 
     def __init__(
@@ -63,7 +72,9 @@ class RegularizedEvolutionTuner(Tuner):
         seed: int | None = 0,
         inherit: bool = True,
         asynchronous: bool = True,
+        objectives: Mapping[str, str] | None = None,
     ) -> None:
+        self.objectives = None if objectives is None else Objectives.of(objectives)
         self.optimize_mode = values.optimize_mode(optimize_mode)
         self.population_size = values.whole("population_size", population_size, 1)
         self.sample_size = values.whole("sample_size", sample_size, 1)
@@ -75,6 +86,7 @@ class RegularizedEvolutionTuner(Tuner):
         self.seed = values.seed(seed)
         self.inherit = inherit
         self.asynchronous = asynchronous
+        self.archive: Archive[dict[str, Any]] = Archive(population_size)
         self._space = spaces.Space(())
         self._population: deque[Individual] = deque(maxlen=population_size)
         # Asked for or running: parameter_id -> whether it is a founder without a result yet.
@@ -132,13 +144,13 @@ class RegularizedEvolutionTuner(Tuner):
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
         """Takes the individual into the population; the oldest leaves when it is full."""
-        score = values.score(value, self.optimize_mode)
+        score, point = self._read(value)
         if score is None:
             return
         known = parameters if isinstance(parameters, Mapping) else {}
         own = {key: known[key] for key in known if key not in ("save_path", "restore_path")}
         with self.lock:
-            self._admit(Individual(parameter_id, own, score, known.get("save_path")))
+            self._admit(Individual(parameter_id, own, score, known.get("save_path"), point=point))
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Counts the trial out; one without a usable result leaves its place to another."""
@@ -151,10 +163,12 @@ class RegularizedEvolutionTuner(Tuner):
     def import_data(self, data: Sequence[dict[str, Any]]) -> None:
         """Takes results of another experiment; their children start without weights."""
         for entry in data:
-            score = values.score(entry["value"], self.optimize_mode)
+            score, point = self._read(entry["value"])
             if score is not None:
                 with self.lock:
-                    self._admit(Individual(None, dict(entry["parameter"]), score, None))
+                    self._admit(
+                        Individual(None, dict(entry["parameter"]), score, None, point=point)
+                    )
 
     def state(self) -> dict[str, Any]:
         """Population and pending trials; bounded by population size and trials in flight."""
@@ -164,6 +178,7 @@ class RegularizedEvolutionTuner(Tuner):
                 "grown": self._grown,
                 "population": [asdict(individual) for individual in self._population],
                 "pending": [[key, founder] for key, founder in self._pending.items()],
+                "archive": self.archive.state(),
             }
 
     def restore(self, state: Any) -> None:
@@ -172,7 +187,12 @@ class RegularizedEvolutionTuner(Tuner):
             self.seed = state["seed"]
             self._grown = state["grown"]
             self._population.clear()
-            self._population.extend(Individual(**one) for one in state["population"])
+            for one in state["population"]:
+                individual = Individual(**one)
+                if individual.point is not None:
+                    individual.point = tuple(individual.point)  # a list in JSON
+                self._population.append(individual)
+            self.archive.restore(state.get("archive", ()))  # older states have none
             self._pending = {int(key): bool(founder) for key, founder in state["pending"]}
 
     # ---- decisions, all with the lock held ---------------------------------------------------
@@ -204,7 +224,7 @@ class RegularizedEvolutionTuner(Tuner):
             self._pending[parameter_id] = True
         else:
             drawn = rng.integers(len(self._population), size=self.sample_size)
-            fittest = max((self._population[int(i)] for i in drawn), key=lambda one: one.score)
+            fittest = self._fittest([int(place) for place in drawn])
             parameters = self.mutate(fittest.parameters, rng)
             self._pending[parameter_id] = False
             if self.inherit and fittest.save_path and fittest.parameter_id is not None:
@@ -214,11 +234,30 @@ class RegularizedEvolutionTuner(Tuner):
             parameters["save_path"] = self.save_path(parameter_id)
         return parameters, parent
 
+    def _read(self, value: Any) -> tuple[float | None, Point | None]:
+        if self.objectives is None:
+            return values.score(value, self.optimize_mode), None
+        point = self.objectives.point(value)
+        return (None if point is None else point[0]), point
+
+    def _fittest(self, drawn: Sequence[int]) -> Individual:
+        """The best of a sample of places in the population; the first drawn if even."""
+        if self.objectives is None:
+            return max((self._population[place] for place in drawn), key=lambda one: one.score)
+        points = [one.point or () for one in self._population]
+        rank = {place: number for number, place in enumerate(best_first(points))}
+        return self._population[min(drawn, key=lambda place: rank[place])]
+
     def _admit(self, individual: Individual) -> None:
         if individual.parameter_id in self._pending:
             # No longer a founder to come, yet pending until its end was delivered too.
             self._pending[individual.parameter_id] = False
         self._population.append(individual)
+        if individual.point is not None:
+            self.archive.add(
+                individual.point,
+                {"parameter_id": individual.parameter_id, "parameters": individual.parameters},
+            )
         if not self.asynchronous:
             # Founders run side by side; in order of their ids they age alike in every run.
             in_order = sorted(self._population, key=_age)

@@ -220,6 +220,7 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         sample_size: S of aging evolution.
         seed: as there.
         asynchronous: as there.
+        objectives: as there, such as accuracy and number of parameters.
     """
 
     def __init__(
@@ -235,10 +236,16 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         sample_size: int = 5,
         seed: int | None = 0,
         asynchronous: bool = True,
+        objectives: Mapping[str, str] | None = None,
     ) -> None:
         self.growth = Growth(blocks, operations, steps, max_blocks, max_width, max_kernel)
         super().__init__(
-            optimize_mode, population_size, sample_size, seed, asynchronous=asynchronous
+            optimize_mode,
+            population_size,
+            sample_size,
+            seed,
+            asynchronous=asynchronous,
+            objectives=objectives,
         )
 
     def founder(self, rng: np.random.Generator) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def test_an_unknown_name_gets_the_nearest_or_all():
         builtin_tuner("RegularisedEvolution")
     with pytest.raises(
         TunerArgumentError,
-        match="Random, GridSearch, .*, PBT, RegularizedEvolution, Schedule",
+        match=r"Random, GridSearch, .*, PBT, RegularizedEvolution, Schedule",
     ):
         builtin_tuner("TPE")
 
