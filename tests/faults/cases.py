@@ -88,7 +88,7 @@ CASES: dict[str, Case] = {
     "host.words.gathered": Case(at=9),
     "agent.order.taken": Case(at=4, spoilt=2),
     "agent.parent.verified": Case(at=2, spoilt=2, keys=_PLAIN),
-    "agent.leftovers.set_aside": Case(at=2, keys={"function": "fail_first"}),
+    "agent.leftovers.set_aside": Case(at=2, spoilt=2, keys={"function": "fail_first"}),
     "agent.room.made": Case(at=4, spoilt=2),
     "agent.session.written": Case(at=4, spoilt=2, keys=_FORKED),
     "agent.worker.told": Case(at=2, spoilt=2),
