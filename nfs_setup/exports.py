@@ -79,6 +79,8 @@ def _everybody(text: str, where: str, allowed: bool) -> Client:
 
 
 def _network(text: str, where: str, everybody: bool) -> Client:
+    if "%" in text:
+        raise RequestRefused("has a zone, which exports cannot hold", where=where)
     try:
         network = ipaddress.ip_network(text)
     except ValueError as error:
@@ -88,8 +90,6 @@ def _network(text: str, where: str, everybody: bool) -> Client:
         except ValueError:
             pass
         raise RequestRefused(f"is no network: {error}", where=where, hint=hint) from None
-    if getattr(network[0], "scope_id", None):
-        raise RequestRefused("has a zone, which exports cannot hold", where=where)
     if network.prefixlen == 0:
         return _everybody(text, where, everybody)
     single = network.num_addresses == 1

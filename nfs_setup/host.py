@@ -75,6 +75,9 @@ class Files(Protocol):
     def names(self, path: str) -> list[str]:
         """Names in a folder, sorted; empty if there is none."""
 
+    def make_link(self, path: str, target: str) -> None:
+        """Make a symbolic link where nothing is."""
+
     def link(self, path: str) -> str | None:
         """Where a symbolic link leads, or None."""
 

@@ -118,6 +118,10 @@ class LocalHost:
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return []
 
+    def make_link(self, path: str, target: str) -> None:
+        """Make a symbolic link; where it leads is not looked at."""
+        os.symlink(target, self._at(path))
+
     def link(self, path: str) -> str | None:
         """Where a link leads, or None; links of other people's processes count as none."""
         try:

@@ -244,7 +244,7 @@ def _version_steps(
             Commands(
                 f"NFSv3 is off in the server that runs ({name} is restarted)",
                 lambda host: nfsd_threads(host) > 0 and versions(host).get("3", False),
-                do=(tuple(services.restart(name)),),
+                do=services.restart(name),
                 shared=True,
             )
         )

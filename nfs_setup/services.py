@@ -14,6 +14,12 @@ from nfs_setup.host import Host
 #: Seconds for a service to start or stop; an NFS server flushes what it holds.
 START_S = 90.0
 
+#: The server by the name that Debian gives its start script.
+NFSD = "nfs-kernel-server"
+
+#: Commands, one after the other.
+Lines = tuple[tuple[str, ...], ...]
+
 
 @dataclass(frozen=True)
 class State:
@@ -24,27 +30,27 @@ class State:
 
 
 class Services(Protocol):
-    """Pure but for :meth:`state`: the others return the command to run."""
+    """Pure but for :meth:`state`: the others return the commands to run."""
 
     systemd: bool
 
     def state(self, host: Host, name: str) -> State:
         """How a service stands; one that is not installed is neither active nor enabled."""
 
-    def start(self, name: str) -> list[str]:
-        """The command that starts it."""
+    def start(self, name: str) -> Lines:
+        """What starts it."""
 
-    def stop(self, name: str) -> list[str]:
-        """The command that stops it."""
+    def stop(self, name: str) -> Lines:
+        """What stops it."""
 
-    def restart(self, name: str) -> list[str]:
-        """The command that starts it anew."""
+    def restart(self, name: str) -> Lines:
+        """What starts it anew."""
 
-    def enable(self, name: str) -> list[str]:
-        """The command that makes it start at boot."""
+    def enable(self, name: str) -> Lines:
+        """What makes it start at boot."""
 
-    def disable(self, name: str) -> list[str]:
-        """The command that keeps it off at boot."""
+    def disable(self, name: str) -> Lines:
+        """What keeps it off at boot."""
 
 
 class Systemd:
@@ -58,25 +64,25 @@ class Systemd:
         enabled = host.run(["systemctl", "is-enabled", name]).out.strip()
         return State(active in ("active", "reloading", "activating"), enabled.startswith("enabled"))
 
-    def start(self, name: str) -> list[str]:
-        """The command that starts it."""
-        return ["systemctl", "start", name]
+    def start(self, name: str) -> Lines:
+        """What starts it."""
+        return (("systemctl", "start", name),)
 
-    def stop(self, name: str) -> list[str]:
-        """The command that stops it."""
-        return ["systemctl", "stop", name]
+    def stop(self, name: str) -> Lines:
+        """What stops it."""
+        return (("systemctl", "stop", name),)
 
-    def restart(self, name: str) -> list[str]:
-        """The command that starts it anew."""
-        return ["systemctl", "restart", name]
+    def restart(self, name: str) -> Lines:
+        """What starts it anew."""
+        return (("systemctl", "restart", name),)
 
-    def enable(self, name: str) -> list[str]:
-        """The command that makes it start at boot."""
-        return ["systemctl", "enable", name]
+    def enable(self, name: str) -> Lines:
+        """What makes it start at boot."""
+        return (("systemctl", "enable", name),)
 
-    def disable(self, name: str) -> list[str]:
-        """The command that keeps it off at boot."""
-        return ["systemctl", "disable", name]
+    def disable(self, name: str) -> Lines:
+        """What keeps it off at boot."""
+        return (("systemctl", "disable", name),)
 
 
 class SysvInit:
@@ -85,35 +91,38 @@ class SysvInit:
     systemd = False
 
     def state(self, host: Host, name: str) -> State:
-        """Active by its script; enabled by a start link of runlevel 2, Debian's own."""
-        if name == "nfs-kernel-server":
+        """Active by its script; enabled by a start link of Debian's own run level, or of boot."""
+        if name == NFSD:
             # Its script calls a kernel without nfsd "running" in some versions: ask nfsd.
             active = nfsd_threads(host) > 0
         else:
             active = host.run(["service", name, "status"]).ok
         pattern = re.compile(r"S\d\d" + re.escape(name))
-        enabled = any(pattern.fullmatch(link) for link in host.names("/etc/rc2.d"))
+        links = [*host.names("/etc/rc2.d"), *host.names("/etc/rcS.d")]
+        enabled = any(pattern.fullmatch(link) for link in links)
         return State(active, enabled)
 
-    def start(self, name: str) -> list[str]:
-        """The command that starts it."""
-        return ["service", name, "start"]
+    def start(self, name: str) -> Lines:
+        """What starts it."""
+        return (("service", name, "start"),)
 
-    def stop(self, name: str) -> list[str]:
-        """The command that stops it."""
-        return ["service", name, "stop"]
+    def stop(self, name: str) -> Lines:
+        """What stops it. Debian's script looks for nfsd among programs and leaves its threads,
+        which are the kernel's; so those are told as well."""
+        told = (("rpc.nfsd", "0"),) if name == NFSD else ()
+        return (("service", name, "stop"), *told)
 
-    def restart(self, name: str) -> list[str]:
-        """The command that starts it anew."""
-        return ["service", name, "restart"]
+    def restart(self, name: str) -> Lines:
+        """What starts it anew."""
+        return (*self.stop(name), *self.start(name))
 
-    def enable(self, name: str) -> list[str]:
-        """The command that makes it start at boot."""
-        return ["update-rc.d", name, "enable"]
+    def enable(self, name: str) -> Lines:
+        """What makes it start at boot."""
+        return (("update-rc.d", name, "enable"),)
 
-    def disable(self, name: str) -> list[str]:
-        """The command that keeps it off at boot."""
-        return ["update-rc.d", name, "disable"]
+    def disable(self, name: str) -> Lines:
+        """What keeps it off at boot."""
+        return (("update-rc.d", name, "disable"),)
 
 
 def services_of(host: Host) -> Services:

@@ -12,7 +12,7 @@ from nfs_setup.mount_table import mount_at, named, users_of
 from nfs_setup.mounts import Mount
 from nfs_setup.step import Change
 
-#: Seconds for a server to answer; mount.nfs itself would go on trying for two minutes.
+#: Seconds for a server to answer.
 _MOUNT_S = 45.0
 _UNMOUNT_S = 60.0
 
@@ -38,7 +38,8 @@ class MountShare:
 
     def command(self) -> list[str]:
         """The command that mounts it."""
-        options = ",".join(o for o in self.options if not o.startswith("x-systemd."))
+        # Now it is there or it is not: mount.nfs alone would try for two minutes.
+        options = ",".join([*self.options, "retry=0"])
         return ["mount", "-t", "nfs4", "-o", options, "--", self.source, self.point]
 
     def change(self, host: Host) -> Change | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from nfs_setup.boot_links import boot_links, difference, put_back
 from nfs_setup.errors import MachineRefuses
 from nfs_setup.host import Host
 from nfs_setup.ledger import Ledger
-from nfs_setup.services import START_S, Services, State, services_of
+from nfs_setup.services import START_S, Lines, Services, State, services_of
 from nfs_setup.step import Change
 
 
@@ -36,12 +37,13 @@ class Service:
         text = f"{'start' if self.on else 'stop'} {self.name}" + (self.why and f" ({self.why})")
         return Change(text, "".join(f"$ {' '.join(command)}\n" for command in commands))
 
-    def _commands(self, host: Host) -> list[list[str]]:
+    def _commands(self, host: Host) -> Lines:
         return _commands(self.services, self.name, self.services.state(host, self.name), self.on)
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """How it stands."""
-        return {"name": self.name, **vars(self.services.state(host, self.name))}
+        """How it stands, and the links of all services."""
+        state = vars(self.services.state(host, self.name))
+        return {"name": self.name, **state, "links": boot_links(host)}
 
     def apply(self, host: Host) -> None:
         """Run the commands, then look: some scripts fail without saying so."""
@@ -56,7 +58,8 @@ class Service:
             raise MachineRefuses(f"did not {verb}: {said}", where=self.name, hint=_hint(self))
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Everything was known before."""
+        """Which links have changed."""
+        data["changed"] = difference(data.pop("links"), boot_links(host))
 
 
 def _hint(step: Service) -> str:
@@ -65,26 +68,35 @@ def _hint(step: Service) -> str:
     return "look at the system's log; the kernel may lack the NFS server (modprobe nfsd)"
 
 
-def _commands(services: Services, name: str, now: State, on: bool) -> list[list[str]]:
-    found = []
+def _commands(services: Services, name: str, now: State, on: bool) -> Lines:
+    found: Lines = ()
     if now.enabled is not on:
-        found.append(services.enable(name) if on else services.disable(name))
+        found += services.enable(name) if on else services.disable(name)
     if now.active is not on:
-        found.append(services.start(name) if on else services.stop(name))
+        found += services.start(name) if on else services.stop(name)
     return found
 
 
 def undo_service(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """As it stood before."""
+    """As it stood before, its links included."""
     services, name = services_of(host), data["name"]
     now = services.state(host, name)
-    commands = []
+    commands: Lines = ()
     if now.active is not data["active"]:
-        commands.append(services.start(name) if data["active"] else services.stop(name))
-    if now.enabled is not data["enabled"]:
-        commands.append(services.enable(name) if data["enabled"] else services.disable(name))
+        commands += services.start(name) if data["active"] else services.stop(name)
+    if "changed" not in data:  # died on its way: what differs by now is its doing
+        data["changed"] = difference(data["links"], boot_links(host))
     for command in commands:
         ran = host.run(command, limit_s=START_S)
         if not ran.ok:
             raise MachineRefuses(ran.said, where=" ".join(command))
+    put_back(host, data["changed"])
+    if services.systemd and data["changed"]:
+        host.run(["systemctl", "daemon-reload"])
+    now = services.state(host, name)
+    if now.enabled is not data["enabled"]:  # by something else than the links we know
+        for command in services.enable(name) if data["enabled"] else services.disable(name):
+            host.run(command, limit_s=START_S)
+    if now.active is not data["active"]:
+        raise MachineRefuses(f"does not {'start' if data['active'] else 'stop'}", where=name)
     return ""

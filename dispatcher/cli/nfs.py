@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -34,7 +33,7 @@ DryRun = Annotated[
 
 
 def server(
-    path: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to export.")],
+    path: Annotated[str, typer.Argument(metavar="DIR", help="The folder to export.")],
     clients: Annotated[
         list[str],
         typer.Argument(
@@ -94,9 +93,9 @@ def server(
     """
     from nfs_setup.request import ServerRequest
 
-    made = not path.exists()
+    made = not os.path.exists(path)
     request = ServerRequest(
-        path=str(path),
+        path=path,
         clients=tuple(clients),
         owner=owner or (os.environ.get("SUDO_UID", "") if made else ""),
         group=group or (os.environ.get("SUDO_GID", "") if made and not owner else ""),
@@ -116,7 +115,7 @@ def server(
 
 def client(
     source: Annotated[str, typer.Argument(metavar="SERVER:/DIR", help="The share.")],
-    point: Annotated[Path, typer.Argument(metavar="DIR", help="Where to mount it.")],
+    point: Annotated[str, typer.Argument(metavar="DIR", help="Where to mount it.")],
     last: Annotated[
         str,
         typer.Option(
@@ -159,7 +158,7 @@ def client(
 
     request = ClientRequest(
         source=source,
-        point=str(point),
+        point=point,
         last=last,
         version=nfs_version,
         sec=sec,
@@ -182,9 +181,13 @@ def status(as_json: Json = False) -> None:
 
 def undo(
     target: Annotated[
-        Path | None,
-        typer.Argument(metavar="DIR", help="An exported folder or a mount point; all if left out."),
-    ] = None,
+        str,
+        typer.Argument(
+            metavar="DIR",
+            help="An exported folder or a mount point; all if left out.",
+            show_default=False,
+        ),
+    ] = "",
     keep_packages: Annotated[
         bool, typer.Option("--keep-packages", help="Leave installed what was installed for it.")
     ] = False,
@@ -203,7 +206,7 @@ def undo(
     from nfs_setup.request import UndoRequest
 
     request = UndoRequest(
-        target="" if target is None else str(target),
+        target=target,
         keep_packages=keep_packages,
         while_clients_use_it=while_clients_use_it,
         dry_run=dry_run,
@@ -250,7 +253,8 @@ def _show(report: Report) -> None:
     if report.verb == "status":
         return
     if not report.changed and not any(line.state == "kept" for line in report.steps):
-        say("nothing to change: everything is so already")
+        undone = report.verb == "undo"
+        say(f"nothing to {'undo' if undone else 'change: everything is so already'}")
     elif report.dry_run:
         say("nothing was changed (--dry-run)")
 

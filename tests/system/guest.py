@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 KERNEL = "linux.uml"
@@ -62,33 +62,52 @@ class Guest:
 
     Args:
         folder: on this machine, for the disk and the guest's first program.
+        disk_bytes: size of the disk, which takes room only for what is written.
+        content: a folder whose content the disk has from the beginning.
+        inside: a command that enters where the guest is to run, such as a network namespace.
+        devices: more words for its kernel, such as a network card.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        disk_bytes: int = _DISK_BYTES,
+        content: Path | None = None,
+        inside: Sequence[str] = (),
+        devices: Sequence[str] = (),
+    ) -> None:
         self._folder = folder
         self._disk = folder / "disk"
+        self._inside = inside
+        self._devices = devices
         self._process: subprocess.Popen[str] | None = None
         with self._disk.open("wb") as file:
-            file.truncate(_DISK_BYTES)
+            file.truncate(disk_bytes)
         environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
-        make = ["mkfs.ext4", "-q", "-F", str(self._disk)]
+        filled = [] if content is None else ["-d", str(content)]
+        make = ["mkfs.ext4", "-q", "-F", *filled, str(self._disk)]
         subprocess.run(make, check=True, env=environment, capture_output=True)
 
     def boot(self, command: list[str], folder: Path) -> None:
         """Start the guest; it runs the command in that folder (of this machine's tree)."""
+        command_line, place = shlex.join(command), shlex.quote(str(folder))
+        self.begin(_FIRST.format(disk=DISK, folder=place, command=command_line))
+
+    def begin(self, program: str) -> None:
+        """Start the guest with a first program of one's own."""
         assert self._process is None, "it runs"
         first = self._folder / "first"
-        first.write_text(
-            _FIRST.format(disk=DISK, folder=shlex.quote(str(folder)), command=shlex.join(command))
-        )
+        first.write_text(program)
         first.chmod(0o755)
         self._process = subprocess.Popen(
             [
                 *("setpriv", "--pdeathsig", "KILL", "--"),  # nothing outlives a killed test
+                *self._inside,
                 *("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"),
                 *(KERNEL, f"mem={_MEMORY}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/"),
                 *("ro", f"init={first}", f"ubda={self._disk}", "con0=null,fd:1", "con=null"),
-                *("ssl=null", "panic=1", "quiet"),
+                *("ssl=null", "panic=1", "quiet", *self._devices),
             ],
             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(self._folder)},
             stdin=subprocess.DEVNULL,
