@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tuners.builtin import builtin_tuner, make_builtin
     from tuners.evolution import RegularizedEvolutionTuner
     from tuners.grid import GridSearchTuner
+    from tuners.hyperband import HyperbandTuner
     from tuners.morphing import MorphingEvolutionTuner, NetworkMorphismTuner
     from tuners.pbt import PBTTuner
     from tuners.random import RandomTuner
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "RandomTuner": "tuners.random",
     "GridSearchTuner": "tuners.grid",
+    "HyperbandTuner": "tuners.hyperband",
     "MorphingEvolutionTuner": "tuners.morphing",
     "NetworkMorphismTuner": "tuners.morphing",
     "PBTTuner": "tuners.pbt",
@@ -53,6 +55,7 @@ __all__ = [
     "Assessor",
     "CycleRefused",
     "GridSearchTuner",
+    "HyperbandTuner",
     "MorphingEvolutionTuner",
     "NetworkMorphismTuner",
     "NoMoreTrialError",

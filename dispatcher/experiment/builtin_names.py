@@ -10,6 +10,7 @@ from dispatcher.experiment.fields import fold_word
 TUNERS = (
     "Random",
     "GridSearch",
+    "Hyperband",
     "MorphingEvolution",
     "NetworkMorphism",
     "PBT",
@@ -20,10 +21,7 @@ TUNERS = (
 
 ASSESSORS: tuple[str, ...] = ()
 
-_NNI = (
-    "TPE TPE_legacy Anneal Evolution Batch SMAC Metis GP PPO DNGO "
-    "Hyperband BOHB Medianstop Curvefitting"
-)
+_NNI = "TPE TPE_legacy Anneal Evolution Batch SMAC Metis GP PPO DNGO BOHB Medianstop Curvefitting"
 _THEIRS = {fold_word(name): name for name in _NNI.split()}
 
 

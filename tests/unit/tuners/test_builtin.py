@@ -10,6 +10,7 @@ import pytest
 
 from tuners import (
     GridSearchTuner,
+    HyperbandTuner,
     MorphingEvolutionTuner,
     NetworkMorphismTuner,
     NoMoreTrialError,
@@ -82,6 +83,7 @@ def test_a_changed_space_starts_the_grid_anew_and_the_same_one_does_not():
     [
         ("Random", RandomTuner),
         ("gridsearch", GridSearchTuner),
+        ("Hyperband", HyperbandTuner),
         ("networkmorphism", NetworkMorphismTuner),
         ("MorphingEvolutionTuner", MorphingEvolutionTuner),
         ("PBT", PBTTuner),
