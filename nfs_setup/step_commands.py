@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +30,7 @@ class Commands:
         """The commands."""
         if not self.needed(host):
             return None
-        return Change(self.words, "".join(f"$ {' '.join(command)}\n" for command in self.do))
+        return Change(self.words, "".join(f"$ {shlex.join(command)}\n" for command in self.do))
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
         """The commands back."""

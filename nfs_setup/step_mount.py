@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +49,7 @@ class MountShare:
         if there is not None:
             refuse_other(there, self.source, self.options)
             return None
-        return Change(f"mount {self.words}", f"$ {' '.join(self.command())}\n")
+        return Change(f"mount {self.words}", f"$ {shlex.join(self.command())}\n")
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
         """The point."""
@@ -80,6 +81,8 @@ def refuse_other(there: Mount, source: str, options: tuple[str, ...]) -> None:
             hint="choose another mount point, or unmount it",
         )
     shown = set(there.options)
+    if any(option.startswith("vers=4") for option in shown):
+        shown.add("vers=4")  # any of them was fine
     missing = [o for o in options if not o.startswith(_NOT_SHOWN) and o not in shown]
     if missing:
         raise MachineRefuses(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +39,7 @@ class Packages:
         missing = self._missing(host)
         if not missing:
             return None
-        command = " ".join([*self.distro.install, *missing])
+        command = shlex.join([*self.distro.install, *missing])
         return Change(f"install {', '.join(missing)}", f"$ {command}\n")
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:

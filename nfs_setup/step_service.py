@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,7 @@ class Service:
         if not commands:
             return None
         text = f"{'start' if self.on else 'stop'} {self.name}" + (self.why and f" ({self.why})")
-        return Change(text, "".join(f"$ {' '.join(command)}\n" for command in commands))
+        return Change(text, "".join(f"$ {shlex.join(command)}\n" for command in commands))
 
     def _commands(self, host: Host) -> Lines:
         return _commands(self.services, self.name, self.services.state(host, self.name), self.on)

@@ -106,7 +106,7 @@ class Pretended(LocalHost):
                 return Ran(0, "masked\n" if masked else f"{word}\n", "")
             case ["service", name, "status"]:
                 return Ran(0 if name in self.running else 3, "", "")
-            case ["firewall-cmd" | "ufw", *_]:
+            case ["firewall-cmd", *_] | ["ufw", "status"]:
                 return Ran(127, "", "no such program")
             case ["ls", *_]:
                 return OK
@@ -161,7 +161,11 @@ class Pretended(LocalHost):
             if name.endswith(".automount"):
                 point = "/" + name[: -len(".automount")].replace("-", "/")
                 lines.append(f"29 20 0:40 / {point} rw - autofs systemd-1 rw\n")
-                lines.append(f"30 20 0:41 / {point} rw - nfs4 server:/srv/w rw,vers=4.2\n")
+                unit = self.folder / f"etc/systemd/system/{name[: -len('.automount')]}.mount"
+                pairs = [line.partition("=") for line in unit.read_text().splitlines()]
+                said = {key: value for key, _, value in pairs}
+                shown = f"{said['What']} {said['Options']}"
+                lines.append(f"30 20 0:41 / {point} rw - nfs4 {shown}\n")
         for point, (source, options) in self.mounted.items():
             shown = [o for o in options.split(",") if o != "retry=0"]
             place, share = point.replace(" ", r"\040"), source.replace(" ", r"\040")
