@@ -26,6 +26,7 @@ from tuners.errors import (
 )
 
 if TYPE_CHECKING:
+    from tuners.asha import ASHATuner
     from tuners.builtin import builtin_tuner, make_builtin
     from tuners.evolution import RegularizedEvolutionTuner
     from tuners.grid import GridSearchTuner
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "RandomTuner": "tuners.random",
     "GridSearchTuner": "tuners.grid",
+    "ASHATuner": "tuners.asha",
     "HyperbandTuner": "tuners.hyperband",
     "MorphingEvolutionTuner": "tuners.morphing",
     "NetworkMorphismTuner": "tuners.morphing",
@@ -51,6 +53,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "ASHATuner",
     "AssessResult",
     "Assessor",
     "CycleRefused",

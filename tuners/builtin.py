@@ -15,6 +15,7 @@ from tuners.errors import TunerArgumentError
 _BUILTIN = {
     "Random": ("tuners.random", "RandomTuner"),
     "GridSearch": ("tuners.grid", "GridSearchTuner"),
+    "ASHA": ("tuners.asha", "ASHATuner"),
     "Hyperband": ("tuners.hyperband", "HyperbandTuner"),
     "MorphingEvolution": ("tuners.morphing", "MorphingEvolutionTuner"),
     "NetworkMorphism": ("tuners.morphing", "NetworkMorphismTuner"),

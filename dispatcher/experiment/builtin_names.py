@@ -10,6 +10,7 @@ from dispatcher.experiment.fields import fold_word
 TUNERS = (
     "Random",
     "GridSearch",
+    "ASHA",
     "Hyperband",
     "MorphingEvolution",
     "NetworkMorphism",

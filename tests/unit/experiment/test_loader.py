@@ -188,13 +188,13 @@ REPLACED = {
     ),
     ("  name: Random", "  name: Randm"): (
         "e.yml:4:9: 'tuner.name' names no built-in tuner: 'Randm'; did you mean 'Random'?\n"
-        "  there are Random, GridSearch, Hyperband, MorphingEvolution, NetworkMorphism, PBT, "
-        "RegularizedEvolution, Schedule; or bring your own with 'className: module:Tuner'"
+        "  there are Random, GridSearch, ASHA, Hyperband, MorphingEvolution, NetworkMorphism, "
+        "PBT, RegularizedEvolution, Schedule; or bring your own with 'className: module:Tuner'"
     ),
     ("  name: Random", "  name: TPE"): (
         "e.yml:4:9: 'tuner.name' is NNI's 'TPE', which this version does not have\n"
-        "  there are Random, GridSearch, Hyperband, MorphingEvolution, NetworkMorphism, PBT, "
-        "RegularizedEvolution, Schedule; or bring your own with 'className: module:Tuner'"
+        "  there are Random, GridSearch, ASHA, Hyperband, MorphingEvolution, NetworkMorphism, "
+        "PBT, RegularizedEvolution, Schedule; or bring your own with 'className: module:Tuner'"
     ),
     ("  name: Random", "  name: Evolution"): (
         "e.yml:4:9: 'tuner.name' is NNI's 'Evolution', which this version does not have\n"

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tuners import (
+    ASHATuner,
     GridSearchTuner,
     HyperbandTuner,
     MorphingEvolutionTuner,
@@ -83,6 +84,7 @@ def test_a_changed_space_starts_the_grid_anew_and_the_same_one_does_not():
     [
         ("Random", RandomTuner),
         ("gridsearch", GridSearchTuner),
+        ("asha", ASHATuner),
         ("Hyperband", HyperbandTuner),
         ("networkmorphism", NetworkMorphismTuner),
         ("MorphingEvolutionTuner", MorphingEvolutionTuner),
