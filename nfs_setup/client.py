@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from nfs_setup import units
+from nfs_setup import rpcbind, units
 from nfs_setup.distro import distro_of
 from nfs_setup.errors import MachineRefuses, RequestRefused
 from nfs_setup.host import Host
@@ -49,8 +49,13 @@ def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Ste
     if last == "automount" and not systemd:
         raise MachineRefuses("systemd does not run here", hint="take --last fstab")
     _refuse_taken(host, source, point, options)
-    distro = distro_of(host)
-    first: list[Step] = [Packages(distro, distro.client_packages), Folder(point)]
+    distro, services = distro_of(host), services_of(host)
+    first: list[Step] = [
+        *rpcbind.before_packages(host, services, report),
+        Packages(distro, distro.client_packages),
+        *rpcbind.after_packages(host, distro, services, report, server=False),
+        Folder(point),
+    ]
     if last == "automount":
         return first + _automount(source, point, options)
     if last == "fstab":

@@ -46,4 +46,6 @@ class Report:
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {**asdict(self), "changed": self.changed}
+        facts = asdict(self)
+        first = {name: facts.pop(name) for name in ("verb", "target", "dry_run")}
+        return {**first, "changed": self.changed, **facts}

@@ -12,13 +12,15 @@ from nfs_setup.errors import RequestRefused
 @dataclass(frozen=True)
 class ServerRequest:
     """Export ``path`` to ``clients``. ``owner``, ``group`` and ``mode`` of the folder: those
-    of one that is there stay, unless they are given."""
+    of one that is there stay, unless they are given; ``maker`` (``uid:gid``) owns one that is
+    made, if nobody else is named."""
 
     path: str
     clients: tuple[str, ...]
     owner: str = ""
     group: str = ""
     mode: str = ""
+    maker: str = ""
     read_only: bool = False
     root_squash: bool = True
     sync: bool = True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 
-from nfs_setup import accounts, exports, firewall
+from nfs_setup import accounts, exports, firewall, rpcbind
 from nfs_setup.distro import Distro, distro_of
 from nfs_setup.errors import MachineRefuses, RequestRefused
 from nfs_setup.exports_reader import exporters, read_exports
@@ -64,7 +65,7 @@ def server_steps(host: Host, request: ServerRequest, report: Report) -> list[Ste
     return [
         _folder(host, request, path),
         Folder(exports.FOLDER, shared=True),
-        *_version_files(host, request, report, serving),
+        *_version_files(host, request, services, report, serving),
         # Packages start their server as they are installed: what it may do is written before.
         WriteFile(file, text, reload=("exportfs", "-ra")),
         Packages(distro, distro.server_packages),
@@ -145,7 +146,11 @@ def _folder(host: Host, request: ServerRequest, path: str) -> Folder:
     asked = bool(request.owner or request.group or request.mode)
     if there is not None and not asked:
         return Folder(path)
-    if there is None and not request.owner:
+    owner, group = request.owner, request.group
+    if there is None and not owner and re.fullmatch(r"\d{1,10}:\d{1,10}", request.maker):
+        owner, _, made_group = request.maker.partition(":")
+        group = group or made_group
+    if there is None and not owner:
         raise RequestRefused(
             "is not there, and nobody is named to own it",
             where=f"folder {path!r}",
@@ -155,11 +160,11 @@ def _folder(host: Host, request: ServerRequest, path: str) -> Folder:
     if not mode.isdigit() or set(mode) - set("01234567") or int(mode, 8) > 0o7777:
         raise RequestRefused("is no mode", where=f"mode {mode!r}", hint="write it as 2770")
     uid, gid = (there.uid, there.gid) if there else (0, 0)
-    if request.owner:
-        uid, gid = accounts.user(host, request.owner)
-    if request.group:
-        gid = accounts.group(host, request.group)
-    words = f"owner {request.owner or uid} ({uid}), group {request.group or gid} ({gid})"
+    if owner:
+        uid, gid = accounts.user(host, owner)
+    if group:
+        gid = accounts.group(host, group)
+    words = f"owner {owner or uid} ({uid}), group {group or gid} ({gid})"
     return Folder(path, int(mode, 8), uid, gid, adopt=True, owner_words=words)
 
 
@@ -187,12 +192,15 @@ def _leaves_v3(host: Host, request: ServerRequest, report: Report, serving: bool
     return False
 
 
-def _version_files(host: Host, request: ServerRequest, report: Report, serving: bool) -> list[Step]:
+def _version_files(
+    host: Host, request: ServerRequest, services: Services, report: Report, serving: bool
+) -> list[Step]:
     if _leaves_v3(host, request, report, serving):
         return []
     return [
         Folder("/etc/nfs.conf.d", shared=True),
         WriteFile(CONF, _CONF_TEXT, shared=True),
+        *rpcbind.before_packages(host, services, report),
     ]
 
 
@@ -218,26 +226,7 @@ def _version_steps(
                 hint="it needs nfs-utils 2.5.3 or later; or leave NFSv3 on with --nfs3",
             )
         )
-    if not services.systemd:
-        report.note(
-            "rpcbind runs as well: without systemd, Debian's start script of the NFS server "
-            "insists on it; NFSv4 does not use it, keep port 111 shut"
-        )
-        why = "the server's start script asks for it"
-        found.append(Service(services, "rpcbind", why=why))
-    elif off and services.state(host, "rpcbind.socket").active and not _is_masked(host):
-        report.note("rpcbind ran here before and is left on; NFSv4 does not need it")
-    elif off:
-        units = ("rpcbind.service", "rpcbind.socket")
-        found.append(
-            Commands(
-                "keep rpcbind off, which NFSv4 does not need",
-                lambda host: not _is_masked(host),
-                do=(("systemctl", "mask", "--now", *units),),
-                back=(("systemctl", "unmask", *units),),
-                shared=True,
-            )
-        )
+    found += rpcbind.after_packages(host, distro, services, report, server=True)
     if off:
         name = _name(distro, services)
         found.append(
@@ -249,10 +238,6 @@ def _version_steps(
             )
         )
     return found
-
-
-def _is_masked(host: Host) -> bool:
-    return host.run(["systemctl", "is-enabled", "rpcbind.socket"]).out.strip() == "masked"
 
 
 def _name(distro: Distro, services: Services) -> str:

@@ -16,12 +16,14 @@ from nfs_setup.step import Change
 
 @dataclass(frozen=True)
 class Service:
-    """A service in a wanted state. ``why`` stands in the text."""
+    """A service in a wanted state. ``why`` stands in the text; ``ours``: it came with packages
+    that we installed, so that there is no state before to go back to."""
 
     services: Services
     name: str
     on: bool = True
     why: str = ""
+    ours: bool = False
     shared: bool = True
     kind: str = "service"
 
@@ -43,6 +45,8 @@ class Service:
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
         """How it stands, and the links of all services."""
+        if self.ours:
+            return {"name": self.name, "active": False, "enabled": False, "changed": {}}
         state = vars(self.services.state(host, self.name))
         return {"name": self.name, **state, "links": boot_links(host)}
 
@@ -60,7 +64,8 @@ class Service:
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
         """Which links have changed."""
-        data["changed"] = difference(data.pop("links"), boot_links(host))
+        if "links" in data:
+            data["changed"] = difference(data.pop("links"), boot_links(host))
 
 
 def _hint(step: Service) -> str:

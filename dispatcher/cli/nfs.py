@@ -93,13 +93,14 @@ def server(
     """
     from nfs_setup.request import ServerRequest
 
-    made = not os.path.exists(path)
+    maker = (os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", ""))
     request = ServerRequest(
         path=path,
         clients=tuple(clients),
-        owner=owner or (os.environ.get("SUDO_UID", "") if made else ""),
-        group=group or (os.environ.get("SUDO_GID", "") if made and not owner else ""),
+        owner=owner,
+        group=group,
         mode=mode,
+        maker=":".join(maker),
         read_only=read_only,
         root_squash=not no_root_squash,
         sync=not async_,

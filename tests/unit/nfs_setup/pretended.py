@@ -117,16 +117,22 @@ class Pretended(LocalHost):
         match words:
             case ["apt-get", *_, name] if "install" in words:
                 self.installed |= {name, f"lib{name}"}
+                self._bring_rpcbind()
             case ["dnf", *_, name]:
                 self.installed |= {name, f"lib{name}"}
             case ["dpkg", "--purge", *names] | ["rpm", "-e", *names]:
                 self.installed -= set(names)
+                if "rpcbind" in names:
+                    (self.folder / "etc/rc2.d/S01rpcbind").unlink(missing_ok=True)
+                    self.running.discard("rpcbind")
             case ["service", name, "start"] | ["systemctl", "start", name]:
                 self.running.add(name)
             case ["service", name, "stop"] | ["systemctl", "stop", name]:
                 self.running.discard(name)
             case ["update-rc.d", name, "enable"]:
                 (self.folder / f"etc/rc2.d/S01{name}").symlink_to(f"../init.d/{name}")
+            case ["update-rc.d", name, "disable"]:
+                (self.folder / f"etc/rc2.d/S01{name}").unlink()
             case ["systemctl", "enable", "--now", name]:
                 self.enabled.add(name)
             case ["systemctl", "disable", "--now", name]:
@@ -144,6 +150,13 @@ class Pretended(LocalHost):
             case ["umount", "--", point]:
                 del self.mounted[point]
         return OK
+
+    def _bring_rpcbind(self) -> None:
+        """As Debian's packages do: installed, started, and there at each boot."""
+        if "rpcbind" not in self.installed:
+            self.installed.add("rpcbind")
+            self.running.add("rpcbind")
+            (self.folder / "etc/rc2.d/S01rpcbind").symlink_to("../init.d/rpcbind")
 
     def _exports(self) -> str:
         folder = self.folder / "etc/exports.d"

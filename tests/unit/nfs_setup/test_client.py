@@ -8,7 +8,7 @@ from nfs_setup.client import checked_source
 from nfs_setup.errors import MachineRefuses, RequestRefused
 from nfs_setup.host import Ran
 from nfs_setup.mount_options import explained, mount_options
-from nfs_setup.request import ClientRequest
+from nfs_setup.request import ClientRequest, UndoRequest
 from nfs_setup.verbs import perform
 from tests.unit.nfs_setup.pretended import Pretended
 
@@ -159,3 +159,15 @@ def test_fstab_that_is_a_link_is_left_alone(host: Pretended) -> None:
 def test_systemd_is_not_asked_where_it_does_not_run(host: Pretended) -> None:
     with pytest.raises(MachineRefuses, match="systemd does not run here"):
         perform(host, asked(last="automount"))
+
+
+def test_rpcbind_that_came_along_is_off_and_one_that_was_there_is_left(host: Pretended) -> None:
+    perform(host, asked(last="no"))
+    assert "rpcbind" in host.installed
+    assert "rpcbind" not in host.running
+    assert not (host.folder / "etc/rc2.d/S01rpcbind").is_symlink()
+    perform(host, UndoRequest())
+    assert "rpcbind" not in host.installed
+    host._bring_rpcbind()
+    perform(host, asked(last="no"))
+    assert "rpcbind" in host.running
