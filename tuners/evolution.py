@@ -199,7 +199,7 @@ class RegularizedEvolutionTuner(Tuner):
 
     def _awaited(self, parameter_id: int) -> int | None:
         """The earliest trial that this request must wait for, or None when it may go on."""
-        if self._needs_founder():
+        if self._needs_founder(parameter_id):
             return None
         earlier = [
             key
@@ -209,17 +209,20 @@ class RegularizedEvolutionTuner(Tuner):
         enough = self.asynchronous and len(self._population) >= self.sample_size
         return None if enough or not earlier else min(earlier)
 
-    def _needs_founder(self) -> bool:
-        if self._grown:
-            return not self._population  # all buried: begin again rather than stall
-        founders = sum(self._pending.values())
+    def _needs_founder(self, parameter_id: int) -> bool:
+        earlier = [founder for key, founder in self._pending.items() if key < parameter_id]
+        if self._grown:  # all buried: begin again rather than stall
+            return not self._population and (self.asynchronous or not earlier)
+        # In order, those before it that still wait come first: else the place of a founder that
+        # failed would go to whoever wakes first.
+        founders = sum(self._pending.values()) if self.asynchronous else len(earlier)
         return len(self._population) + founders < self.population_size
 
     def _propose(self, parameter_id: int) -> tuple[dict[str, Any], Individual | None]:
         """Parameters, and the parent whose weights they name; drawn after the last wait."""
         rng = self.rng(parameter_id)
         parent = None
-        if self._needs_founder() or not self._population:
+        if self._needs_founder(parameter_id) or not self._population:
             parameters = self.founder(rng)
             self._pending[parameter_id] = True
         else:
