@@ -12,7 +12,7 @@ TORCH_ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint bench soak docs simulate mutations enable fuzz clean help
+.PHONY: demo test lint bench soak docs simulate mutations enable test-nfs fuzz clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -63,6 +63,9 @@ mutations: $(VENV)/.dev  ## plant each known fault in a copy and see that it is 
 
 enable:  ## as root, once: install what the system tests need; no service is started
 	tests/system/enable.sh
+
+test-nfs: enable $(VENV)/.dev  ## as root: NFS between machines with kernels of their own; no service starts here
+	$(BIN)/python -m pytest -q tests/system/nfs
 
 fuzz: $(VENV)/.dev  ## hostile peers for longer: make fuzz SECONDS=600 FIRST_SEED=0
 	FUZZ_SECONDS=$(or $(SECONDS),600) FUZZ_FIRST_SEED=$(or $(FIRST_SEED),0) $(BIN)/python -m pytest -q tests/fuzz

@@ -30,6 +30,11 @@ class Client:
     network: str = ""  # for rules of firewalls; empty for names
     warning: str = ""
 
+    @property
+    def is_name(self) -> bool:
+        """Whether it is the name of one host."""
+        return not self.network and not set("@*?") & set(self.word)
+
 
 def client(text: str, *, wildcards: bool = False, everybody: bool = False) -> Client:
     """A host name, an address, a network (``10.0.0.0/24``) or a netgroup (``@name``).

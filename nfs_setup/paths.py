@@ -2,8 +2,8 @@
 
 exports(5) and fstab(5) separate words by blanks and entries by line ends, and both read a
 backslash with three octal digits as one byte. So every byte of a path that is not plainly
-harmless is written that way. A backslash itself is refused, since exportfs decodes in one
-pass over what it has decoded: the name ``a\\101`` could not be told from ``aA`` safely.
+harmless is written that way. A backslash itself is refused, since exportfs decodes over what it
+has decoded: ``a\\134101``, which should be a backslash and three digits, is read as ``aA``.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def server_steps(host: Host, request: ServerRequest, report: Report) -> list[Ste
         MachineRefuses: if this machine cannot do it.
     """
     path = checked_path(request.path, "folder")
-    clients = _clients(request, report)
+    clients = _clients(host, request, report)
     refuse_links(host, path, "folder")
     options = _options(host, request, path, report)
     distro, services = distro_of(host), services_of(host)
@@ -94,7 +94,7 @@ def versions(host: Host) -> dict[str, bool]:
     return {word[1:]: word[0] == "+" for word in text.split()}
 
 
-def _clients(request: ServerRequest, report: Report) -> list[exports.Client]:
+def _clients(host: Host, request: ServerRequest, report: Report) -> list[exports.Client]:
     if not request.clients:
         raise RequestRefused(
             "no client is named", hint="name the hosts or the network that may mount it"
@@ -106,6 +106,13 @@ def _clients(request: ServerRequest, report: Report) -> list[exports.Client]:
     for client in clients:
         if client.warning:
             report.note(client.warning, "warning")
+        # exportfs says so, goes on without it, and ends with 0.
+        if client.is_name and not host.run(["getent", "ahosts", client.word]).ok:
+            raise MachineRefuses(
+                "has no address here",
+                where=f"client {client.word!r}",
+                hint="mend the name, or DNS or /etc/hosts, or give its address",
+            )
     return list({client.word: client for client in clients}.values())
 
 
@@ -223,7 +230,7 @@ def _version_steps(
                     if host.run(["nfsconf", "--get", "nfsd", "vers3"]).out.strip() == "n"
                     else f"this system's NFS reads no {CONF}"
                 ),
-                hint="it needs nfs-utils 2.5.3 or later; or leave NFSv3 on with --nfs3",
+                hint="upgrade nfs-utils, or leave NFSv3 as it is with --nfs3",
             )
         )
     found += rpcbind.after_packages(host, distro, services, report, server=True)

@@ -91,6 +91,8 @@ class Pretended(LocalHost):
                 return Ran(0, "trainer:x:1234:1235::/home/trainer:/bin/sh\n", "")
             case ["getent", "group", "ml"]:
                 return Ran(0, "ml:x:1300:\n", "")
+            case ["getent", "ahosts", name] if name != "nowhere":
+                return OK
             case ["getent", *_]:
                 return Ran(2, "", "")
             case ["nfsconf", *_]:

@@ -57,6 +57,7 @@ def test_a_folder_that_is_there_keeps_its_owner_and_mode(host: Pretended) -> Non
         (asked("/etc/fstab/w"), "exists and is no folder"),
         (asked("/link/w"), "is a symbolic link"),
         (asked("/srv/w", "*"), "everybody"),
+        (asked("/srv/w", "nowhere"), "has no address here"),
         (asked(sec="none"), "no security flavour"),
         (ServerRequest("/srv/w", ()), "no client is named"),
     ],
