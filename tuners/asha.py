@@ -157,11 +157,8 @@ class ASHATuner(Tuner):
             return
         rung = self.budgets.index(known["budget"])
         own = {key: known[key] for key in known if key not in _OURS}
-        with self.lock:
-            if rung and "promoted_from" in known:
-                # A state from before this promotion does not know of it.
-                self._settle(self._rungs[rung - 1], known["promoted_from"])
-            if score is not None:
+        if score is not None:
+            with self.lock:
                 self._rungs[rung].add(parameter_id, score, own)
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
@@ -203,6 +200,11 @@ class ASHATuner(Tuner):
                     rung.add(number, score, own)
                 rung.promoted = sorted((-score, number) for number, score in kept["promoted"])
 
+    def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
+        """Takes note of a promotion."""
+        with self.lock:
+            self._settle(parameters)
+
     # ---- decisions, all with the lock held ---------------------------------------------------
 
     def _promote(self, parameter_id: int) -> Promotion | None:
@@ -233,10 +235,12 @@ class ASHATuner(Tuner):
             "restore_path": self.save_path(parent),
         }
 
-    def _settle(self, rung: Rung, trial: int) -> None:
-        if trial in rung.configurations:
-            rung.promote(next(key for key in rung.waiting if key[1] == trial))
-            self._ended.pop(trial, None)
+    def _settle(self, parameters: Mapping[str, Any]) -> None:
+        trial = parameters.get("promoted_from")
+        for rung in self._rungs:
+            if trial in rung.configurations:
+                rung.promote(next(key for key in rung.waiting if key[1] == trial))
+                self._ended.pop(trial, None)
 
     # ---- waits, without the lock ---------------------------------------------------------------
 

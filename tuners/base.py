@@ -162,6 +162,17 @@ class Tuner:
         """Takes what ``state`` returned, in a fresh tuner, before any request or later result."""
         raise NotImplementedError(f"{type(self).__name__} defines state but not restore")
 
+    def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
+        """Told, after ``restore``, of parameters that were returned since that ``state``.
+
+        In one order with the results since. For tuners that keep count of what they proposed;
+        most see all that they need in the parameters that come with a result.
+
+        Args:
+            parameter_id: the trial, which may run still or have ended.
+            parameters: what ``generate_parameters`` returned for it, as JSON gives it back.
+        """
+
     # ---- what authors call -------------------------------------------------------------------
 
     @overload

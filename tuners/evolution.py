@@ -195,6 +195,12 @@ class RegularizedEvolutionTuner(Tuner):
             self.archive.restore(state.get("archive", ()))  # older states have none
             self._pending = {int(key): bool(founder) for key, founder in state["pending"]}
 
+    def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
+        """Counts a trial as under way."""
+        with self.lock:
+            inherits = isinstance(parameters, Mapping) and "restore_path" in parameters
+            self._pending[parameter_id] = not self._grown and not inherits
+
     # ---- decisions, all with the lock held ---------------------------------------------------
 
     def _awaited(self, parameter_id: int) -> int | None:

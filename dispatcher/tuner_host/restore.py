@@ -1,8 +1,9 @@
 """Rebuild a tuner whose process is gone, so that each result counts once.
 
 The head writes a msgpack file ``{state, calls}``. With a ``state`` the tuner takes it, and
-then the results and ends since. Without, all calls are repeated in the order of the journal:
-requests run in threads as they did, their waits end at the gates that the repeated ends open.
+is then told the proposals, results and ends since. Without, all calls are repeated in the order
+of the journal: requests run in threads as they did, their waits end at the gates that the
+repeated ends open.
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ class Restore:
             if name == "generate":
                 if file.state is None:
                     self._generate(trial, call[2])
+                elif call[2] is not None:
+                    self._calls.restore_proposal(trial, json.loads(call[2]))
             elif name == "result":
                 self._result(trial, call[2], call[3])
             elif name == "end":

@@ -117,3 +117,9 @@ class TunerCalls:
     def restore(self, state: Any) -> None:
         """Give a fresh tuner its state back."""
         self.tuner.restore(state)
+
+    def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
+        """Tell a restored tuner what it proposed since; one of other descent may not care."""
+        tell = getattr(self.tuner, "restore_proposal", None)
+        if tell is not None:
+            tell(parameter_id, parameters)

@@ -103,6 +103,28 @@ def test_from_its_own_state(make: Make, tmp_path: Path) -> None:
     assert answer["taken"] == [["kept"], [7, 7, 0.5], [7, True]]
 
 
+def test_a_tuner_that_counts_its_proposals_is_told_those_since_its_state(
+    make: Make, tmp_path: Path
+) -> None:
+    calls = [
+        ["generate", 7, '{"id":7}'],
+        ["generate", 8, '{"id":8}'],
+        ["result", 7, '{"id":7}', "0.5"],
+    ]
+    counting = """
+    def restore_proposal(self, parameter_id, parameters):
+        self.taken.append(["proposed", parameter_id, parameters])
+"""
+    head = make(COUNTER + STATE + counting, restore=past(tmp_path, "[]", calls)).start()
+    head.open(9)
+    answer = json.loads(head.wait_for(e.Proposed, 9).parameters)
+    assert answer["taken"] == [
+        ["proposed", 7, {"id": 7}],
+        ["proposed", 8, {"id": 8}],
+        [7, 7, 0.5],
+    ]
+
+
 def test_a_state_that_does_not_fit_is_fatal(make: Make, tmp_path: Path) -> None:
     broken = COUNTER + STATE.replace("self.taken = state", "raise KeyError('population')")
     lost = make(broken, restore=past(tmp_path, "[]", [])).launch().lost()

@@ -56,6 +56,8 @@ class Storm:
         abreast: requests that are open or running at once.
         failing: share of trials that fail.
         restart_at: after so many ends the tuner is replaced by a restored one; None: never.
+        stale: how many ends before that its state was taken; what was proposed and what ended since
+            is told again, as the tuner host does.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Storm:
         abreast: int = 24,
         failing: float = 0.1,
         restart_at: int | None = None,
+        stale: int = 0,
         seed: int = 0,
     ) -> None:
         self._make = make
@@ -73,6 +76,9 @@ class Storm:
         self._abreast = abreast
         self._failing = failing
         self._restart_at = restart_at
+        self._state_at = None if restart_at is None else restart_at - stale
+        self._state = ""
+        self._since: list[tuple[str, int, float | None]] = []  # what happened, trial, its value
         self._dice = random.Random(seed)
         self.gate = StormGate()
         self.tuner = self._fresh()
@@ -93,6 +99,9 @@ class Storm:
                 running = self._running()
             if not running:
                 break
+            if ends == self._state_at:
+                self._state = json.dumps(self.tuner.state())
+                self._since.clear()
             if ends == self._restart_at:
                 self._restart()
             self._finish(self._dice.choice(sorted(running)))
@@ -126,6 +135,7 @@ class Storm:
                 parent = int(path.removeprefix("trials/"))
                 assert self.gate.fates[parent], f"{request} inherits from {parent}, which failed"
             self.proposals[request] = json.loads(json.dumps(parameters))
+            self._since.append(("proposed", request, None))
         except NoMoreTrialError:
             self._later.append(request)
         except ParentFailed:
@@ -155,10 +165,9 @@ class Storm:
 
     def _finish(self, trial: int) -> None:
         well = self._dice.random() >= self._failing
-        if well:
-            value = self._dice.random()
-            self.tuner.receive_trial_result(trial, self.proposals[trial], value)
-        self.tuner.trial_end(trial, well)
+        value = self._dice.random() if well else None
+        self._since.append(("ended", trial, value))
+        self._tell(trial, value)
         with self.gate.changed:
             self.gate.fates[trial] = well
             for thread in self._threads.values():
@@ -166,8 +175,12 @@ class Storm:
             self.gate.changed.notify_all()
         self._settle()
 
+    def _tell(self, trial: int, value: float | None) -> None:
+        if value is not None:
+            self.tuner.receive_trial_result(trial, self.proposals[trial], value)
+        self.tuner.trial_end(trial, value is not None)
+
     def _restart(self) -> None:
-        state = json.loads(json.dumps(self.tuner.state()))
         waiting = dict(sorted(self._threads.items()))
         with self.gate.changed:
             self.gate.closed = True
@@ -176,6 +189,11 @@ class Storm:
             thread.join(PATIENCE_S)
         self.gate.closed = False
         self.tuner = self._fresh()
-        self.tuner.restore(state)
+        self.tuner.restore(json.loads(self._state))
+        for what, trial, value in self._since:
+            if what == "proposed":
+                self.tuner.restore_proposal(trial, self.proposals[trial])
+            else:
+                self._tell(trial, value)
         for request in waiting:
             self._ask(request)

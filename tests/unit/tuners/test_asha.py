@@ -129,14 +129,14 @@ def test_a_restored_tuner_goes_on_as_if_never_stopped():
     assert run(other, range(40, 90)) == run(one, range(40, 90))
 
 
-def test_a_promotion_since_the_state_is_known_when_its_result_comes():
+def test_a_promotion_since_the_state_is_not_made_again():
     one, other = asha(), asha()
     run(one, range(3))
     state = json.loads(json.dumps(one.state()))
     late = one.generate_parameters(3)
     assert late["budget"] == 3
     other.restore(state)
-    finish(other, 3, late, 1.0)
+    other.restore_proposal(3, late)
     assert "restore_path" not in other.generate_parameters(4)
 
 

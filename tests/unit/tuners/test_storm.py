@@ -63,7 +63,7 @@ def test_a_storm_with_and_without_a_restart(case):
     assert len(proposals) > 180
     paths = [one["save_path"] for one in proposals.values() if "save_path" in one]
     assert len(set(paths)) == len(paths)
-    restarted = Storm(lambda: make(case), restart_at=90)
+    restarted = Storm(lambda: make(case), restart_at=90, stale=12)
     again = restarted.run()
     assert len(again) + len(restarted.without) == 200
     if case not in RACING:
