@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ class AgentLink:
         self.stop_reason: str | None = None
         self.attempt: tuple[int, int] | None = None  # that a warm worker runs now
         self._refusal: str | None = None
+        self._orders: deque[wire.Run | wire.Leave] = deque()
 
     def post(self, messages: Sequence[wire.FromTrial], *, wait: bool = False) -> None:
         """Send messages as one frame; with ``wait``, block until the agent holds them.
@@ -96,15 +98,21 @@ class AgentLink:
             except OSError as error:
                 raise _gone(f"the agent is gone: {error}") from error
 
-    def receive(self) -> list[wire.ToTrial]:
-        """Block until the agent sends something (warm workers, between two trials)."""
+    def next_order(self) -> wire.Run | wire.Leave:
+        """Block until the agent says what to do next (warm workers, between two trials).
+
+        Raises:
+            AgentGone: the agent has left.
+        """
         with self._lock:
-            try:
-                payload = self._opened().receive(None)
-            except OSError as error:
-                raise _gone(f"the agent is gone: {error}") from error
-            assert payload is not None
-            return self._take(payload)
+            while not self._orders:
+                try:
+                    payload = self._opened().receive(None)
+                except OSError as error:
+                    raise _gone(f"the agent is gone: {error}") from error
+                assert payload is not None
+                self._take(payload)
+            return self._orders.popleft()
 
     def renew(self, attempt: tuple[int, int]) -> None:
         """Speak for this attempt from now on, and forget what was said to the one before
@@ -153,16 +161,17 @@ class AgentLink:
                 return
             self._take(payload)
 
-    def _take(self, payload: bytes) -> list[wire.ToTrial]:
-        messages = wire.to_trial(payload)
-        for message in messages:
+    def _take(self, payload: bytes) -> None:
+        for message in wire.to_trial(payload):
             if type(message) is wire.Receipt:
                 self._receipted = max(self._receipted, message.count)
             elif type(message) is wire.StopAsked:
                 self.stop_reason = message.reason
             elif type(message) is wire.Refused:
                 self._refusal = message.text
-        return messages
+            elif isinstance(message, wire.Run | wire.Leave):
+                # Also while a report takes receipts in: the agent is quick to send the next one.
+                self._orders.append(message)
 
 
 def _gone(text: str) -> Exception:

@@ -57,11 +57,11 @@ def main() -> None:
     # An import that fails fails each trial with its traceback, not the worker.
     imported = attempt_call(lambda: _import(told))
     while True:
-        for message in link.receive():
-            if type(message) is wire.Run:
-                _run(link, message, imported)
-            elif type(message) is wire.Leave:
-                leave(0)
+        order = link.next_order()
+        if type(order) is wire.Run:
+            _run(link, order, imported)
+        else:
+            leave(0)
 
 
 def _import(told: WorkerFile) -> Callable[..., Any]:
