@@ -29,6 +29,12 @@ TUNERS: dict[str, dict[str, Any]] = {
     "random": {"name": "Random", "classArgs": {"seed": 5}},
     "grid": {"name": "GridSearch"},
     "evolution": {"name": "RegularizedEvolution", "classArgs": {"seed": 5, **EVOLUTION}},
+    "pbt": {"name": "PBT", "classArgs": {"seed": 5, "population_size": 5, "asynchronous": False}},
+    "hyperband": {"name": "Hyperband", "classArgs": {"seed": 5, "max_budget": 9}},
+    "morphisms": {
+        "name": "NetworkMorphism",
+        "classArgs": {"seed": 5, "neighbours": 5, "blocks": [{"width": 4}]},
+    },
     "evolution without state()": {
         "className": "scored:Forgetful",
         "codeDirectory": str(CODE),
