@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nfs_setup.client import client_steps
+from nfs_setup.errors import MachineRefuses
 from nfs_setup.host import Host
 from nfs_setup.paths import checked_path
 from nfs_setup.report import Report
@@ -21,6 +22,14 @@ def perform(host: Host, request: Request, watch: Watcher = lambda line: None) ->
         MachineRefuses: if the machine is in the way; what was begun was taken back.
         RollbackFailed: if it could not be.
     """
+    try:
+        return _performed(host, request, watch)
+    except OSError as error:  # a disk that is full, a file system that is read-only
+        text = error.strerror or str(error)
+        raise MachineRefuses(text, where=str(error.filename or "")) from error
+
+
+def _performed(host: Host, request: Request, watch: Watcher) -> Report:
     if isinstance(request, ServerRequest):
         path = checked_path(request.path, "folder")
         report = Report("server", path, request.dry_run)

@@ -46,9 +46,9 @@ class Pretended(LocalHost):
         (folder / "etc/exports").write_text("# nothing here\n")
         if self.systemd:
             (folder / "run/systemd/system").mkdir(parents=True)
-            (folder / "etc/systemd/system").mkdir(parents=True)
         else:
             (folder / "etc/rc2.d").mkdir()
+        (folder / "etc/systemd/system").mkdir(parents=True)
         self._show()
 
     def write(self, path: str, content: bytes, mode: int, uid: int = 0, gid: int = 0) -> None:
@@ -133,6 +133,10 @@ class Pretended(LocalHost):
                 self.running.discard(name)
             case ["update-rc.d", name, "enable"]:
                 (self.folder / f"etc/rc2.d/S01{name}").symlink_to(f"../init.d/{name}")
+                # What Debian's does beside, and disabling does not take back.
+                wants = self.folder / "etc/systemd/system/multi-user.target.wants"
+                wants.mkdir(exist_ok=True)
+                (wants / f"{name}.service").symlink_to(f"/lib/systemd/system/{name}.service")
             case ["update-rc.d", name, "disable"]:
                 (self.folder / f"etc/rc2.d/S01{name}").unlink()
             case ["systemctl", "enable", "--now", name]:

@@ -136,6 +136,47 @@ def test_a_file_that_cannot_be_written_takes_back_all(
     assert copied(host) == before
 
 
+def test_a_full_disk_below_the_ledger_is_an_error_of_the_machine(
+    host: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = copied(host)
+    write = Pretended.write
+
+    def refuse(self: Pretended, path: str, *rest: object) -> None:
+        if path == FILE:
+            raise OSError(28, "No space left on device", path)
+        write(self, path, *rest)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pretended, "write", refuse)
+        with pytest.raises(MachineRefuses, match="No space left on device"):
+            perform(host, SERVER)
+    assert copied(host) == before
+
+
+def test_ctrl_c_takes_back_all(host: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = copied(host)
+    change = Pretended._change
+
+    def interrupt(self: Pretended, words: list[str]) -> Ran:
+        if words[-1] == "start":
+            raise KeyboardInterrupt
+        return change(self, words)
+
+    monkeypatch.setattr(Pretended, "_change", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        perform(host, SERVER)
+    assert copied(host) == before
+
+
+def test_folders_on_the_way_are_made_and_go_again(host: Pretended) -> None:
+    before = copied(host)
+    perform(host, ClientRequest("server:/srv/w", "/mnt/a/b/c", last="no"))
+    assert (host.folder / "mnt/a/b/c").is_dir()
+    perform(host, UndoRequest())
+    assert copied(host) == before
+
+
 @pytest.mark.parametrize("command", [SERVER_COMMANDS[0], *SERVER_COMMANDS[2:4]])
 def test_what_a_power_cut_left_is_taken_back_by_the_next_run(
     host: Pretended, command: str, monkeypatch: pytest.MonkeyPatch
@@ -272,6 +313,15 @@ def test_a_backup_that_is_gone_is_named(host: Pretended) -> None:
 def test_one_at_a_time(host: Pretended) -> None:
     with host.exclusive(), pytest.raises(MachineRefuses, match="another 'bequeath nfs'"):
         perform(host, CLIENT)
+
+
+def test_a_lock_that_cannot_be_had_is_an_error_of_the_machine(host: Pretended) -> None:
+    (host.folder / "run/bequeath-nfs.lock").symlink_to("/etc/passwd")
+    before = copied(host)
+    with pytest.raises(MachineRefuses) as caught:
+        perform(host, CLIENT)
+    assert caught.value.where.endswith("bequeath-nfs.lock")
+    assert copied(host) == before
 
 
 def test_what_was_not_set_up_cannot_be_undone(host: Pretended) -> None:
