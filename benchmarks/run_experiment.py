@@ -19,6 +19,7 @@ from typing import Any
 
 import psutil
 
+from dispatcher.collector import walk_less
 from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head
@@ -126,6 +127,7 @@ def main() -> None:
         config = build_experiment(experiment(options, base), base_folder=Path(base))
         folder = create(config)
         head = Head(folder)
+        walk_less()  # as in a head's own process
         look_s = 0.02 if options.get("reuse", "none") == "none" else 0.002
         marks = Marks(head, options["marks"], look_s)
         idle = Idle(options["idle_s"]) if "idle_s" in options else None

@@ -20,6 +20,7 @@ import psutil
 
 from benchmarks.rows import median
 from benchmarks.run_experiment import TRIALS
+from dispatcher.collector import walk_less
 from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head
@@ -129,6 +130,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bq-soak-") as base:
         folder = create(build_experiment(experiment(options, base), base_folder=Path(base)))
         head = Head(folder)
+        walk_less()  # as in a head's own process
         watch = Watch(head, folder, options["marks"])
         watch.start()
         began = time.perf_counter()

@@ -153,6 +153,7 @@ def _belongs(process: psutil.Process, folder: Path) -> bool:
 
 def main() -> int:
     """Lead the experiment whose folder is the first argument."""
+    from dispatcher.collector import walk_less
     from dispatcher.core.model import Phase
     from dispatcher.head import Head
     from dispatcher.notices import Notice, NoticeKind
@@ -172,6 +173,7 @@ def main() -> int:
 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
+    walk_less()
     try:
         phase = head.run()
     except BequeathError as error:

@@ -47,6 +47,7 @@ def lead(folder: Path, name: str, *, as_json: bool, take_over: bool = False) -> 
         typer.Exit: unless the experiment is completed.
         BequeathError: another head leads it or has taken over, or the head ended early.
     """
+    from dispatcher.collector import walk_less
     from dispatcher.head import Head
 
     watching = Watching(Observer(folder, name))
@@ -55,6 +56,7 @@ def lead(folder: Path, name: str, *, as_json: bool, take_over: bool = False) -> 
     signals.install()
     watching.start()
     began = time.monotonic()
+    walk_less()
     try:
         phase = head.run()
     finally:
