@@ -19,11 +19,17 @@ import pytest
 from dispatcher.control.client import HeadClient
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
+from dispatcher.store.journal import SqliteJournal
 from tests.integration.experiment.conftest import CODE, Lab
 from tests.support.checker import check_store
 from tests.support.processes import processes_of, wait_until
 
-TRIALS = 24
+TRIALS = 100
+
+#: Trials over at which the head is killed, the tuner host, and the head again: after the first,
+#: all calls are repeated; after the others, a state is taken up, which a tuner host keeps every
+#: 50 results of its own life.
+MOMENTS = ((2, 6), (75, 80), (85, 90))
 EVOLUTION = {"population_size": 6, "sample_size": 3, "asynchronous": False}
 TUNERS: dict[str, dict[str, Any]] = {
     "random": {"name": "Random", "classArgs": {"seed": 5}},
@@ -42,7 +48,7 @@ TUNERS: dict[str, dict[str, Any]] = {
     },
 }
 SPACE = {
-    "x": {"_type": "quniform", "_value": [0, 1, 0.05]},
+    "x": {"_type": "quniform", "_value": [0, 1, 0.04]},
     "wide": {"_type": "choice", "_value": [1, 2, 4, 8]},
 }
 
@@ -64,6 +70,14 @@ def _proposals(lab: Lab, folder: Path) -> dict[int, Any]:
         for event in lab.rows(folder)
         if isinstance(event, e.Proposed)
     }
+
+
+def _has_a_state(folder: Path) -> bool:
+    journal = SqliteJournal.open(folder / "journal.sqlite")
+    try:
+        return journal.latest_snapshot() is not None
+    finally:
+        journal.close()
 
 
 def _ended(folder: Path) -> int:
@@ -90,7 +104,8 @@ def test_a_killed_search_proposes_what_it_would_have(lab: Lab, tuner: str) -> No
     assert phase is Phase.COMPLETED, notices
 
     disturbed = _create(lab, tuner)
-    first, second, third = sorted(random.Random(tuner).sample(range(2, TRIALS - 6), 3))
+    draw = random.Random(tuner)
+    first, second, third = (draw.randint(*moment) for moment in MOMENTS)
     head = lab.start(disturbed)
     wait_until(lambda: _ended(disturbed) >= first, f"{first} trials over")
     _kill(psutil.Process(head))
@@ -103,4 +118,5 @@ def test_a_killed_search_proposes_what_it_would_have(lab: Lab, tuner: str) -> No
     phase, notices = lab.run(disturbed)
     assert phase is Phase.COMPLETED, notices
     assert check_store(disturbed / "journal.sqlite") == []
+    assert _has_a_state(disturbed) == (tuner != "evolution without state()")
     assert _proposals(lab, disturbed) == _proposals(lab, undisturbed)

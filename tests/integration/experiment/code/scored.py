@@ -18,7 +18,7 @@ def score(parameters):
     """Peak at x = 0.3, wide = 4; long enough to be caught in the middle."""
     import trial_runtime as bq
 
-    time.sleep(0.05)
+    time.sleep(0.02)
     generation = np.zeros(1)
     if "restore_path" in parameters:
         bq.load_weights(into={"generation": generation})
