@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from trial_runtime.checkpoints import Checkpoints
 from trial_runtime.failpoints import failpoint
 
-#: Largest artefact (bytes). Larger things are weights, or belong on a disk of the author's.
-MAX_ARTEFACT_BYTES = 64 << 20
-
 #: Where weights go when a script is run by hand and names no path.
 _BY_HAND_WEIGHTS = "weights"
 
@@ -177,36 +174,15 @@ def save_artefact(name: str, content: str | bytes | os.PathLike[str]) -> str:
         Where it lies.
 
     Raises:
-        ArtefactRefused: it is larger than :data:`MAX_ARTEFACT_BYTES`, or the name leads out.
+        ArtefactRefused: it is larger than 64 MB, or with it this attempt's are more than 1,000
+            files or 256 MB, or the name leads out.
+        PathThroughLink: a symbolic link is in the way.
         OSError: the file cannot be read, or the disk is full.
     """
+    from trial_runtime import artefacts
+
     folder = os.path.join(os.path.realpath(_session.current().file.folder), "artefacts")
-    target = os.path.realpath(os.path.join(folder, name))
-    if not name or os.path.commonpath((folder, target)) != folder or target == folder:
-        from trial_runtime.api_errors import ArtefactRefused
-
-        raise ArtefactRefused(
-            f"{name!r} leads out of the attempt's folder", hint="use a plain relative name"
-        )
-    size = len(content) if isinstance(content, bytes) else os.path.getsize(content)
-    if size > MAX_ARTEFACT_BYTES:
-        from trial_runtime.api_errors import ArtefactRefused
-
-        raise ArtefactRefused(
-            f"{name!r} has {size:,} bytes; {MAX_ARTEFACT_BYTES:,} are allowed",
-            hint="large things belong into save_weights() or on a disk of your own",
-        )
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    partial = f"{target}.{os.getpid()}.partial"
-    if isinstance(content, bytes):
-        with open(partial, "wb") as file:
-            file.write(content)
-    else:
-        import shutil
-
-        shutil.copyfile(content, partial)
-    os.replace(partial, target)
-    return target
+    return artefacts.keep(folder, name, content)
 
 
 def trial_id() -> int:
