@@ -19,8 +19,7 @@ class DoesNotApply(Exception):
 class Mutation:
     """``old`` stands in ``file`` exactly once and becomes ``new``; ``tests`` must then fail.
 
-    ``promise`` is the number in the design (``shared/DESIGN``, section 3, and ARCHITECTURE.md);
-    ``what`` says what a user would suffer.
+    ``promise`` is its number in docs/reliability.md; ``what`` says what a user would suffer.
     """
 
     name: str
