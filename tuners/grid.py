@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from tuners.base import Tuner
@@ -14,32 +13,31 @@ from tuners.space import Space, grid, parse
 class GridSearchTuner(Tuner):
     """Walks through the search space in a fixed order, coarse before fine.
 
-    A change of the search space starts the walk anew.
+    The *n*-th point belongs to the *n*-th request, whichever of two requests at the same time is
+    faster. Points of numbers that were never asked for (trials by hand, requests that failed) are
+    issued at the end. A change of the search space starts the walk anew.
     """
 
     def __init__(self) -> None:
-        self._space = Space(())
-        self._points: Iterator[dict[str, Any]] = iter(())
-        self._issued = 0
+        self._begin(Space(()), 0)
 
     def update_search_space(self, search_space: Any) -> None:
         """Takes the space; raises SpaceError when it cannot be read."""
         space = parse(search_space)
         with self.lock:
-            if space != self._space or not self._issued:
-                self._space, self._points, self._issued = space, grid(space), 0
+            if space != self._space:
+                self._begin(space, None if self._next else 0)
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
-        """Returns the next point; never blocks.
+        """Returns the request's own point; never blocks.
 
         Raises:
             NoMoreTrialError: every point was issued.
         """
         with self.lock:
-            point = next(self._points, None)
+            point = self._take(parameter_id)
             if point is None:
-                raise NoMoreTrialError(f"all {self._issued} points of the grid were issued")
-            self._issued += 1
+                raise NoMoreTrialError(f"all {self._next} points of the grid were issued")
             return point
 
     def receive_trial_result(
@@ -48,18 +46,45 @@ class GridSearchTuner(Tuner):
         """Learns nothing."""
 
     def state(self) -> dict[str, Any]:
-        """How many points were issued; the order does the rest."""
+        """How far the walk has come, and what was left out; the order does the rest."""
         with self.lock:
-            return {"issued": self._issued}
+            return {"first": self._first, "next": self._next, "left": sorted(self._left)}
 
     def restore(self, state: Any) -> None:
         """Skips what was issued; call after ``update_search_space``."""
         with self.lock:
-            self._issued = int(state["issued"])
-            self._points = islice(grid(self._space), self._issued, None)
+            self._begin(self._space, state.get("first", 0))
+            self._walk_to(state["next"] if "next" in state else state["issued"])
+            for place in self._left.keys() - set(state.get("left", ())):
+                del self._left[place]
 
     def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
         """Skips one more point."""
         with self.lock:
-            self._issued += 1
-            next(self._points, None)
+            self._take(parameter_id)
+
+    def _begin(self, space: Space, first: int | None) -> None:
+        self._space = space
+        self._points: Iterator[dict[str, Any]] = grid(space) if space.dimensions else iter(())
+        self._first = first  # whose number the first point belongs to; None: whoever asks next
+        self._next = 0  # points walked past
+        self._left: dict[int, dict[str, Any]] = {}  # of these, not issued yet
+
+    def _take(self, parameter_id: int) -> dict[str, Any] | None:
+        if self._first is None:
+            self._first = parameter_id
+        place = parameter_id - self._first
+        self._walk_to(place + 1)
+        if place not in self._left and not self._left:
+            self._walk_to(self._next + 1)  # asked for a second time: one more
+        if not self._left:
+            return None
+        return self._left.pop(place if place in self._left else min(self._left))
+
+    def _walk_to(self, count: int) -> None:
+        while self._next < count:
+            point = next(self._points, None)
+            if point is None:
+                return
+            self._left[self._next] = point
+            self._next += 1

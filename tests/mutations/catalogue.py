@@ -325,6 +325,7 @@ ALL: tuple[Mutation, ...] = (
         "dispatcher/core/transitions/weights.py",
         "        and trial not in needed\n",
         "",
+        ("tests/unit/core/test_removal.py",),
     ),
     Mutation(
         "two-trials-save-to-one-path",

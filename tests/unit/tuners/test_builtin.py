@@ -69,6 +69,34 @@ def test_a_restored_grid_goes_on_where_it_was():
     assert other.generate_parameters(4) == one.generate_parameters(4) == {"a": 3, "b": 0}
 
 
+def test_a_request_has_its_own_point_of_the_grid_whoever_is_faster():
+    tuner = GridSearchTuner()
+    tuner.update_search_space(SPACE)
+    order = [1, 0, 3, 5, 4]  # 2 was a trial by hand
+    answers = {n: tuner.generate_parameters(n) for n in order}
+    points = [{"a": a, "b": b} for a in (1, 2, 3) for b in (0, 1)]
+    assert answers == {n: points[n] for n in order}
+    assert tuner.generate_parameters(6) == points[2]
+    with pytest.raises(NoMoreTrialError, match="all 6 points"):
+        tuner.generate_parameters(7)
+
+
+def test_a_restored_grid_knows_what_was_left_out_and_what_was_proposed_since():
+    one, other = GridSearchTuner(), GridSearchTuner()
+    for tuner in (one, other):
+        tuner.update_search_space(SPACE)
+    for n in (0, 3):
+        one.generate_parameters(n)
+    other.restore(json.loads(json.dumps(one.state())))
+    other.restore_proposal(4, one.generate_parameters(4))
+    for n in (2, 1, 5):
+        assert other.generate_parameters(n) == one.generate_parameters(n)
+    older = GridSearchTuner()
+    older.update_search_space(SPACE)
+    older.restore({"issued": 4})  # as version 0.1.0 kept it
+    assert older.generate_parameters(4) == {"a": 3, "b": 0}
+
+
 def test_a_changed_space_starts_the_grid_anew_and_the_same_one_does_not():
     tuner = GridSearchTuner()
     tuner.update_search_space(SPACE)
