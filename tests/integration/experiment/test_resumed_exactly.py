@@ -24,12 +24,16 @@ from tests.integration.experiment.conftest import CODE, Lab
 from tests.support.checker import check_store
 from tests.support.processes import processes_of, wait_until
 
-TRIALS = 100
+TRIALS = 140
 
-#: Trials over at which the head is killed, the tuner host, and the head again: after the first,
-#: all calls are repeated; after the others, a state is taken up, which a tuner host keeps every
-#: 50 results of its own life.
-MOMENTS = ((2, 6), (75, 80), (85, 90))
+#: Trials over at which the head is killed for the first time: all calls are repeated then.
+FIRST = (2, 6)
+
+#: A tuner host keeps a state every 50 results of its own life: after this many are over, and once
+#: it has, the host is killed, and a few trials later the head again.
+SECOND = 75
+LATER = 5
+STATELESS = "evolution without state()"
 EVOLUTION = {"population_size": 6, "sample_size": 3, "asynchronous": False}
 TUNERS: dict[str, dict[str, Any]] = {
     "random": {"name": "Random", "classArgs": {"seed": 5}},
@@ -41,14 +45,14 @@ TUNERS: dict[str, dict[str, Any]] = {
         "name": "NetworkMorphism",
         "classArgs": {"seed": 5, "neighbours": 5, "blocks": [{"width": 4}]},
     },
-    "evolution without state()": {
+    STATELESS: {
         "className": "scored:Forgetful",
         "codeDirectory": str(CODE),
         "classArgs": {"seed": 5, **EVOLUTION},
     },
 }
 SPACE = {
-    "x": {"_type": "quniform", "_value": [0, 1, 0.04]},
+    "x": {"_type": "quniform", "_value": [0, 1, 0.02]},
     "wide": {"_type": "choice", "_value": [1, 2, 4, 8]},
 }
 
@@ -104,19 +108,20 @@ def test_a_killed_search_proposes_what_it_would_have(lab: Lab, tuner: str) -> No
     assert phase is Phase.COMPLETED, notices
 
     disturbed = _create(lab, tuner)
-    draw = random.Random(tuner)
-    first, second, third = (draw.randint(*moment) for moment in MOMENTS)
+    first = random.Random(tuner).randint(*FIRST)
     head = lab.start(disturbed)
     wait_until(lambda: _ended(disturbed) >= first, f"{first} trials over")
     _kill(psutil.Process(head))
     head = lab.start(disturbed)
-    wait_until(lambda: _ended(disturbed) >= second, f"{second} trials over")
+    wait_until(lambda: _ended(disturbed) >= SECOND, f"{SECOND} trials over")
+    wait_until(lambda: tuner == STATELESS or _has_a_state(disturbed), "a state is kept")
     (host,) = (p for p in processes_of(disturbed) if "dispatcher.tuner_host" in p.cmdline())
     _kill(host)
+    third = _ended(disturbed) + LATER
     wait_until(lambda: _ended(disturbed) >= third, f"{third} trials over")
     _kill(psutil.Process(head))
     phase, notices = lab.run(disturbed)
     assert phase is Phase.COMPLETED, notices
     assert check_store(disturbed / "journal.sqlite") == []
-    assert _has_a_state(disturbed) == (tuner != "evolution without state()")
+    assert _has_a_state(disturbed) == (tuner != STATELESS)
     assert _proposals(lab, disturbed) == _proposals(lab, undisturbed)
