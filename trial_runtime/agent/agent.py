@@ -131,7 +131,7 @@ class Agent:
         if head & _IN:
             self._obey(self._head.receive())
         # Trials before exits: what a process said counts before that it is gone.
-        if self._door.fileno() in ready:
+        if self._door.fileno() in ready or (self._listening and self._door.has_put_by):
             self._hear()
         if self._watch.fileno() in ready:
             self._watch.dispatch()
@@ -173,6 +173,8 @@ class Agent:
             outbox.urgent = False
 
     def _timeout_ms(self) -> int:
+        if self._listening and self._door.has_put_by:
+            return 0
         due = self._timers.next()
         if self._linger_until is not None and (due is None or self._linger_until < due):
             due = self._linger_until

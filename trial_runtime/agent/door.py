@@ -116,6 +116,12 @@ class Door:
         #: Told of connections that are not listened to any more.
         self.on_closed: Callable[[Connection], None] | None = None
         self._speakers: dict[bytes, Speaker] = {}
+        self._put_by: list[tuple[Connection, list[wire.FromTrial]]] = []
+
+    @property
+    def has_put_by(self) -> bool:
+        """Whether :meth:`receive` has something though nothing is readable."""
+        return bool(self._put_by)
 
     def fileno(self) -> int:
         """Readable when :meth:`receive` has something."""
@@ -136,12 +142,20 @@ class Door:
 
     def receive(self) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
         """What has arrived, each connection's words in order, a bounded part of it."""
+        put_by, self._put_by = self._put_by, []
+        yield from put_by
         for peer, frame in self._listener.receive():
             yield from self._take(peer, frame)
 
     def last_words(self, attempt: Attempt) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
         """All that an attempt has left whose process is gone."""
-        yield from self.receive()  # it may have been waiting to be let in
+        others = []
+        for connection, messages in self.receive():  # it may have been waiting to be let in
+            if connection.speaker.attempt is attempt:
+                yield connection, messages
+            else:
+                others.append((connection, messages))  # theirs is a turn of its own
+        self._put_by.extend(others)
         for speaker in [one for one in self._speakers.values() if one.attempt is attempt]:
             for connection in list(speaker.connections):
                 for peer, frame in self._listener.drain(connection.peer):
