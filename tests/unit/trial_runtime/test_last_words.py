@@ -1,0 +1,35 @@
+"""What an attempt has left when its process is gone, and what others say in that moment."""
+
+from __future__ import annotations
+
+import tempfile
+from types import SimpleNamespace
+
+from trial_runtime import wire
+from trial_runtime.agent.config import TrialSpec
+from trial_runtime.agent.door import Door
+from trial_runtime.agent.timers import Timers
+from trial_runtime.local_channel import LocalChannel
+
+
+def test_others_are_heard_in_a_turn_of_their_own() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        door = Door(folder, "w", TrialSpec(code_directory="."), Timers())
+        gone, alive = (SimpleNamespace(key=(number, 1)) for number in (1, 2))
+        door.admit("gone", gone)  # type: ignore[arg-type]
+        door.admit("alive", alive)  # type: ignore[arg-type]
+        channels = {who: LocalChannel(door.address, who, patience_s=5) for who in ("gone", "alive")}
+        for channel in channels.values():
+            channel.send(wire.frame([wire.Attach(7)]))
+        channels["gone"].send(wire.frame([wire.Final("1")]))
+        channels["alive"].send(wire.frame([wire.Done((2, 1), 0)]))
+        channels["gone"].close()
+        heard = list(door.last_words(gone))  # type: ignore[arg-type]
+        assert [type(m[0]) for _, m in heard] == [wire.Attach, wire.Final]
+        assert all(connection.speaker.attempt is gone for connection, _ in heard)
+        assert door.has_put_by
+        later = [messages for _, messages in door.receive()]
+        assert [type(m[0]) for m in later] == [wire.Attach, wire.Done]
+        assert not door.has_put_by
+        channels["alive"].close()
+        door.close()
