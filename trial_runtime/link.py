@@ -11,7 +11,8 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from trial_runtime import trial_wire as wire
@@ -80,11 +81,8 @@ class AgentLink:
         Raises:
             AgentGone: nobody listens.
         """
-        with self._lock:
-            try:
-                self._opened()
-            except OSError as error:
-                raise _gone(f"the agent is gone: {error}") from error
+        with self._lock, _reaching_the_agent():
+            self._opened()
 
     def poll(self) -> None:
         """Take what the agent has sent, without waiting; connects if need be.
@@ -92,11 +90,8 @@ class AgentLink:
         Raises:
             AgentGone: the agent has left.
         """
-        with self._lock:
-            try:
-                self._take_all()
-            except OSError as error:
-                raise _gone(f"the agent is gone: {error}") from error
+        with self._lock, _reaching_the_agent():
+            self._take_all()
 
     def next_order(self) -> wire.Run | wire.Leave:
         """Block until the agent says what to do next (warm workers, between two trials).
@@ -106,10 +101,8 @@ class AgentLink:
         """
         with self._lock:
             while not self._orders:
-                try:
+                with _reaching_the_agent():
                     payload = self._opened().receive(None)
-                except OSError as error:
-                    raise _gone(f"the agent is gone: {error}") from error
                 assert payload is not None
                 self._take(payload)
             return self._orders.popleft()
@@ -172,6 +165,14 @@ class AgentLink:
             elif isinstance(message, wire.Run | wire.Leave):
                 # Also while a report takes receipts in: the agent is quick to send the next one.
                 self._orders.append(message)
+
+
+@contextmanager
+def _reaching_the_agent() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _gone(f"the agent is gone: {error}") from error
 
 
 def _gone(text: str) -> Exception:
