@@ -6,11 +6,12 @@ import time
 
 import numpy as np
 
-from tuners import Tuner
+from tuners import ParentFailed, Tuner
 
 
 class Told(Tuner):
-    """Request *i* (from ``roots`` on) waits for a parent by a fixed rule and inherits from it.
+    """Request *i* (from ``roots`` on) waits for a parent by a fixed rule and inherits from it,
+    or begins anew if that parent failed.
 
     Without a ``state``: after a crash its calls are repeated. Each life of it writes a file of
     its own, so that the newest holds what the restored tuner was told, in all.
@@ -29,7 +30,10 @@ class Told(Tuner):
         parameters = {"save_path": self.save_path(parameter_id)}
         if parameter_id >= self.roots:
             parent = self.parent_of(parameter_id)
-            self.wait_for(parent)
+            try:
+                self.wait_for(parent)
+            except ParentFailed:  # a spoilt trial is the end of its line, and not of all lines
+                return parameters
             parameters["restore_path"] = self.save_path(parent)
             parameters["parent"] = parent
         return parameters

@@ -139,7 +139,8 @@ def test_a_search_stops_when_its_budget_is_spent(example):
     )  # fmt: skip
     spent = [step[0] for step in found.path]
     assert spent[-1] >= 0.3
-    assert all(before < 0.3 for before in spent[:-1])
+    # Written down to the millisecond: what was just below may read as the budget itself.
+    assert all(before <= 0.3 for before in spent[:-1])
 
 
 def test_reaching_a_threshold_counts_only_within_the_budget(example):
