@@ -38,7 +38,7 @@ demo: $(VENV)/.demo  ## evolution with inherited weights on digits, about two mi
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/digits_evolution/demo.sh
 
 test: $(VENV)/.dev  ## the whole test suite, folder by folder, with times
-	$(BIN)/python tests/run.py $(TESTS)
+	$(BIN)/python tests/run.py $(if $(AGAIN),--again $(AGAIN)) $(TESTS)
 
 lint: $(VENV)/.dev  ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff format --check .
