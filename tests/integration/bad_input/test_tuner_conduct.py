@@ -164,7 +164,7 @@ class Plain(Tuner):
         return {"n": parameter_id}
 
     def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
-        for _ in range(9_000):
+        for _ in range(10_000):
             threading.Thread(target=never.wait, daemon=False).start()
         open("all-there", "w").close()
 """

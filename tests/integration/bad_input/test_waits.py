@@ -172,8 +172,9 @@ def test_a_stall_is_named_with_its_stacks(user: User) -> None:
     user.assert_intact()
 
 
-def test_a_deadlock_is_named_at_once(user: User) -> None:
-    """Every request waits for one that the lookahead does not let open."""
+def test_waits_for_what_is_not_open_yet(user: User) -> None:
+    """Each request waits for the next one: the last of them for one that the lookahead does not
+    let open. That is refused, and the chain falls; no deadlock can come of it."""
     user.write(
         "tuner.py",
         DEADLOCK.replace(
@@ -183,5 +184,20 @@ def test_a_deadlock_is_named_at_once(user: User) -> None:
     )
     answer = user.run(lookahead=3, maxTrialNumber=20)
     assert answer.code == 3, answer
-    assert "UnknownParent" in answer.said or "deadlock" in answer.said, answer
-    assert "0" in answer.said
+    assert "requests failed with their parents, and nothing runs" in answer.said, answer
+
+
+def test_waiters_for_one_that_is_never_proposed_do_not_hang(user: User) -> None:
+    """Request 0 has no more trials, and the others wait for it: nothing could ever move."""
+    user.write(
+        "tuner.py",
+        "import tuners\n\n\nclass Plain(tuners.Tuner):\n"
+        "    def generate_parameters(self, parameter_id):\n"
+        "        if parameter_id == 0:\n            raise tuners.NoMoreTrialError('not now')\n"
+        "        self.wait_for(0)\n        return {}\n\n"
+        "    def receive_trial_result(self, parameter_id, parameters, value):\n        pass\n",
+    )
+    answer = user.run(trialConcurrency=2, lookahead=8, maxTrialNumber=20)
+    assert answer.code == 3, answer
+    assert "requests failed with their parents, and nothing runs" in answer.out
+    user.assert_intact()
