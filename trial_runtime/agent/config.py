@@ -40,7 +40,8 @@ class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent. Folders are absolute; ``run_folder`` is short, since socket paths are.
     ``stale_timeout_s``: how long weights that were announced may take to appear, where
-    parents are trained on other hosts than this one."""
+    parents are trained on other hosts than this one. ``canonical_root``: the weights root as
+    the head spells it, where this host has mounted it at another place."""
 
     worker: str
     slots: int
@@ -58,6 +59,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     seed: int = 0
     experiment: str = ""
     stale_timeout_s: float = 75.0
+    canonical_root: str = ""
 
     @property
     def trials_folder(self) -> str:
