@@ -66,6 +66,7 @@ class Guest:
         content: a folder whose content the disk has from the beginning.
         inside: a command that enters where the guest is to run, such as a network namespace.
         devices: more words for its kernel, such as a network card.
+        memory: how much its kernel has; taken from this machine as it is used.
     """
 
     def __init__(
@@ -76,11 +77,13 @@ class Guest:
         content: Path | None = None,
         inside: Sequence[str] = (),
         devices: Sequence[str] = (),
+        memory: str = _MEMORY,
     ) -> None:
         self._folder = folder
         self._disk = folder / "disk"
         self._inside = inside
         self._devices = devices
+        self._memory = memory
         self._process: subprocess.Popen[str] | None = None
         with self._disk.open("wb") as file:
             file.truncate(disk_bytes)
@@ -105,7 +108,13 @@ class Guest:
                 *("setpriv", "--pdeathsig", "KILL", "--"),  # nothing outlives a killed test
                 *self._inside,
                 *("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"),
-                *(KERNEL, f"mem={_MEMORY}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/"),
+                *(
+                    KERNEL,
+                    f"mem={self._memory}",
+                    "root=/dev/root",
+                    "rootfstype=hostfs",
+                    "rootflags=/",
+                ),
                 *("ro", f"init={first}", f"ubda={self._disk}", "con0=null,fd:1", "con=null"),
                 *("ssl=null", "panic=1", "quiet", *self._devices),
             ],
@@ -118,19 +127,26 @@ class Guest:
             start_new_session=True,
         )
 
-    def lines(self, limit_s: float = 90.0) -> Iterator[str]:
+    def lines(self, limit_s: float | None = 90.0) -> Iterator[str]:
         """What comes over its console, line by line, until the power is cut: here, or by a
-        hang of more than ``limit_s``."""
+        hang of more than ``limit_s``; None: it may run as long as it likes."""
         process = self._process
         assert process is not None
         assert process.stdout is not None
-        bound = threading.Timer(limit_s, process.kill)
-        bound.start()
+        bound = None if limit_s is None else threading.Timer(limit_s, process.kill)
+        if bound:
+            bound.start()
         try:
             for line in process.stdout:
                 yield line.rstrip("\r\n")
         finally:
-            bound.cancel()
+            if bound:
+                bound.cancel()
+
+    def kill(self) -> None:
+        """Now; whoever listens hears the end. :meth:`cut_power` is still due."""
+        if self._process is not None:
+            self._process.kill()
 
     def cut_power(self) -> list[str]:
         """Now; what had still come over the console. Returns when nothing of it runs."""

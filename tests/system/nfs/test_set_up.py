@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.system.nfs.rig import SUBNET, Machine, machines, why_not
+from tests.system.nfs.rig import SUBNET, Machine, Network, machines, why_not
 
 pytestmark = [
     pytest.mark.needs("nfs"),
@@ -30,7 +30,7 @@ exit 0
 
 
 @pytest.fixture
-def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Machine]]:
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
     with machines(tmp_path_factory.mktemp("rig"), ["server", "client"]) as found:
         yield found
 
@@ -47,7 +47,7 @@ def as_user(machine: Machine, program: str) -> tuple[int, str]:
     return answer.code, answer.out + answer.err
 
 
-def test_a_share_from_nothing_and_back(rig: list[Machine]) -> None:
+def test_a_share_from_nothing_and_back(rig: Network) -> None:
     server, client = rig
     server.run("modprobe", "nfsd")
     server.run("mount", "-t", "nfsd", "nfsd", "/proc/fs/nfsd")  # Debian's script does, for good
