@@ -104,6 +104,7 @@ NAMES: Final[dict[str, str]] = {
     "weights.manifest.written": "the manifest is written under a temporary name",
     "weights.manifest.synced": "the manifest is on disk under a temporary name",
     "weights.manifest.renamed": "the weights are published; nobody was told",
+    "weights.cache.fetched": "a file is copied to the host's cache, not under its name",
     "trial.weights.announced": "the agent knows the weights' digest",
     "trial.final.reported": "the agent has the final result; the trial goes on",
     "worker.function.returned": "a warm worker's function has returned; nobody was told",
