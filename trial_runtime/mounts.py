@@ -49,6 +49,11 @@ def network_type(folder: str | os.PathLike[str], *, mountinfo: Path = MOUNTINFO)
     return kind if kind is not None and is_network(kind) else None
 
 
+def unescaped(word: str) -> str:
+    """A word of the table, which writes blanks and the like as octal numbers."""
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), word)
+
+
 def type_of_mount(path: str, lines: list[str]) -> str | None:
     """The type of the mount nearest above ``path`` in the lines of a mountinfo file.
 
@@ -61,8 +66,13 @@ def type_of_mount(path: str, lines: list[str]) -> str | None:
         words = fields.split(" ")
         if not separator or len(words) < 5:
             continue
-        place = _OCTAL.sub(lambda m: chr(int(m[1], 8)), words[4])
+        place = unescaped(words[4])
         below = path == place or path.startswith(place.rstrip("/") + "/")
         if below and len(place) >= best_length:
             best, best_length = rest.split(" ", 1)[0], len(place)
     return best
+
+
+def unescaped(text: str) -> str:
+    """A field of the table, with the characters that it writes in octal."""
+    return _OCTAL.sub(lambda m: chr(int(m[1], 8)), text)
