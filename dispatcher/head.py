@@ -16,7 +16,7 @@ from pathlib import Path
 
 import zmq
 
-from dispatcher.backends.local.driver import LocalBackend
+from dispatcher.backends.local import LocalBackend
 from dispatcher.channel import CurveKeys, Router, RouterLink
 from dispatcher.clock import SteadyClock
 from dispatcher.control.client import RunFile

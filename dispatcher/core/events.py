@@ -217,10 +217,12 @@ class WorkerJoined:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLost:
-    """An agent is gone, and with it all it ran."""
+    """An agent is gone, and with it all it ran; or it cannot be had in the first place.
+    ``hopeless``: trying again soon mends nothing."""
 
     worker: WorkerId
     reason: str
+    hopeless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ class Settings:
     losses_at_once: bool = False  # the first loss of a trial waits for no back-off
     max_failed_in_a_row: int = 0  # trials; 0: no limit
     quarantine_after: int = 0  # different trials failed on a worker; 0: never
+    workers: int = 1  # that take part; only when all of them are given up is nothing left
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.

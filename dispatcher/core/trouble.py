@@ -14,7 +14,8 @@ def trouble_of(worker: Worker, now: float) -> str:
     """Why a worker takes no, or not all, attempts; empty if it does."""
     conduct = worker.conduct
     if not worker.alive:
-        return f"worker {worker.id} is not there; it is being started"
+        why = f" ({worker.trouble})" if worker.trouble else ""
+        return f"worker {worker.id} is not there{why}; it is being started"
     if worker.suspect_since is not None:
         silent_s = now - worker.suspect_since
         return f"worker {worker.id} has been silent for {silent_s:.0f} s, nothing new goes there"

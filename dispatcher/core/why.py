@@ -83,7 +83,8 @@ def _no_place(state: State, now: float) -> Explanation:
     workers = state.workers.values()
     beside = "; ".join(trouble_of(worker, now) for worker in workers if trouble_of(worker, now))
     if not any(worker.alive for worker in workers):
-        return _because(Cause.WORKER_LOST, f"{queued}, and no worker is there to run them")
+        text = f"{queued}, and no worker is there to run them"
+        return _because(Cause.WORKER_LOST, f"{text}; {beside}" if beside else text)
     if not any(worker.usable for worker in workers):
         return _because(Cause.WORKER_SUSPECT, f"{queued}: {beside}")
     if any(worker.usable and not worker.conduct.trusted for worker in workers):

@@ -11,7 +11,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from dispatcher.backends.local.driver import LocalBackend
+from dispatcher.backends.local import LocalBackend
 from dispatcher.channel import Said
 from dispatcher.control.desk import Desk
 from dispatcher.control.messages import Request, encoder

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dispatcher.backends.local.driver import LocalBackend
+from dispatcher.backends.agents import AgentDriver, Loss
 from dispatcher.channel import Said
 from dispatcher.core import actions as a
 from dispatcher.core.model import EndReason
@@ -108,53 +108,59 @@ class Host:
 
 
 class SimProcess:
-    """As :class:`dispatcher.backends.local.process.AgentProcess`, on a machine of ours. What is
-    on a machine that is cut off can neither be seen nor killed."""
+    """See :class:`dispatcher.backends.agents.AgentProcess`, on a machine of ours. What is on a
+    machine that is cut off can neither be seen nor killed. Trials end with their agent here."""
+
+    trouble = ""
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self.place = host.name
         self.pid: int | None = None
 
-    @property
-    def alive(self) -> bool:
-        agent = self._host.agent
-        return self._host.cut or (agent is not None and agent.number == self.pid)
-
-    def find(self) -> bool | None:
-        agent = self._host.agent
-        if agent is None:
-            return None
-        self.pid = agent.number
-        return True
-
-    def write_config(self, config: AgentConfig) -> None:
-        """Agents find their head here without."""
-
-    def launch(self, config: AgentConfig) -> None:
-        self._host.agent = SimAgent(self._host, config)
+    def ensure(self, config: AgentConfig) -> None:
+        if self.pid is not None:
+            return
+        if self._host.agent is None:
+            self._host.agent = SimAgent(self._host, config)
         self.pid = self._host.agent.number
 
-    def kill(self) -> None:
-        if self._host.agent is not None and not self._host.cut:
-            self._host.agent.die()
+    def look(self, _silent_s: float) -> Loss | None:
+        agent = self._host.agent
+        if self.pid is None or self._host.cut or (agent is not None and agent.number == self.pid):
+            return None
+        return Loss("its process ended")
 
-    def wait_until_gone(self, _until: float) -> bool:
-        return True
+    def expects(self, pid: int) -> bool | None:
+        return self.pid in (None, pid)
 
-    def forget(self) -> None:
+    def give_up(self) -> None:
+        agent = self._host.agent
+        if agent is not None and agent.number == self.pid and not self._host.cut:
+            agent.die()
         self.pid = None
 
+    def terminate(self) -> None: ...
+    def end(self, until: float) -> None: ...
+    def leave(self) -> None: ...
 
-class SimBackend(LocalBackend):
+
+class SimBackend(AgentDriver):
     """The head's driver; only processes are not real."""
 
     def __init__(self, host: Host, epoch: int) -> None:
         self._host = host
         self._world = host.world
         config = replace(host.config, epoch=epoch)
-        clock = lambda: host.world.now  # noqa: E731 - the world's time, monotonic by nature
-        super().__init__(host, config, suspect_s=SUSPECT_S, lost_s=LOST_S, clock=clock)
-        self._process = SimProcess(host)  # type: ignore[assignment]
+        super().__init__(
+            host,
+            config,
+            SimProcess(host),
+            Path(config.experiment_folder),
+            suspect_s=SUSPECT_S,
+            lost_s=LOST_S,
+            clock=lambda: host.world.now,  # the world's time, monotonic by nature
+        )
 
     def perform(self, action: a.WorkerAction) -> None:
         """See the port; notes what the agent is ordered."""
@@ -172,9 +178,6 @@ class SimBackend(LocalBackend):
         """See the port."""
         self._world.step("acknowledge")
         super().acknowledge()
-
-    def _sweep(self) -> None:
-        """Trials end with their agent here."""
 
     def speak_after_death(self) -> None:
         """A head that was believed dead goes on giving orders, and believes all it heard

@@ -1,6 +1,5 @@
-"""The local backend: one agent process on this machine, which is parent of all trials."""
+"""The backend ``local``: one agent on this machine, and its trials as processes."""
 
-from dispatcher.backends.local.driver import LocalBackend
-from dispatcher.backends.local.identity import agent_routing_id
+from dispatcher.backends.local.backend import LocalBackend
 
-__all__ = ["LocalBackend", "agent_routing_id"]
+__all__ = ["LocalBackend"]

@@ -5,6 +5,7 @@ It is known by its number *and* the moment it started, which stand in the experi
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -12,7 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-from dispatcher.backends.local.identity import (
+from dispatcher.backends.agents import Loss
+from dispatcher.backends.agents.identity import (
     AgentRecord,
     is_running,
     read_record,
@@ -22,18 +24,36 @@ from dispatcher.backends.local.identity import (
 )
 from trial_runtime import wire
 from trial_runtime.agent.config import ON_RECORD, AgentConfig, encode_config
+from trial_runtime.agent.sweep import kill_sessions_below
 from trial_runtime.failpoints import failpoint
 
+#: What SIGKILL may take until a process is gone (seconds).
+KILL_S = 5.0
 
-class AgentProcess:
-    """At most one process at a time. Thread: the engine's."""
+_log = logging.getLogger("bequeath.backends.local")
 
-    def __init__(self, folder: Path, worker: str) -> None:
+
+class LocalProcess:
+    """See :class:`dispatcher.backends.agents.AgentProcess`. Thread: the engine's.
+
+    Args:
+        folder: the experiment's, where the process is on record.
+        worker: the agent's name.
+        run_folder: below it lie the session files of all that the agent runs.
+    """
+
+    place = "this machine"
+    trouble = ""
+
+    def __init__(self, folder: Path, worker: str, run_folder: str) -> None:
         self._folder = folder
+        self._worker = worker
+        self._run_folder = run_folder
         self._record_path = folder / f"agent-{worker}.json"
         self._config_path = folder / f"agent-{worker}.config.json"
         self._record: AgentRecord | None = None
         self._is_our_child = False  # else a head before us started it
+        self._failure: Loss | None = None
 
     @property
     def pid(self) -> int | None:
@@ -52,24 +72,68 @@ class AgentProcess:
                 return False
         return is_running(self._record)
 
-    def find(self) -> bool | None:
-        """Take up the one that a head before us has left: true if it runs, false if it has
-        ended, None if none was left."""
+    def ensure(self, config: AgentConfig) -> None:
+        """Find the one that a head before us has left running, or start one."""
+        if self._record is not None:
+            return
         record = read_record(self._record_path)
-        if record is None:
-            return None
-        if not is_running(record):
-            return False
-        self._record = record
-        return True
+        if record is not None and is_running(record):
+            self._record = record
+            _log.info("taking up agent %s (pid %s) again", self._worker, record.pid)
+            # We may be at another address than the head before; its heartbeat, of the epoch
+            # before ours, will be answered.
+            self._write_config(config)
+            return
+        if record is not None:
+            self._sweep()
+        try:
+            self._launch(config)
+        except OSError as error:
+            self._failure = Loss(f"cannot start the agent: {error.strerror}")
 
-    def write_config(self, config: AgentConfig) -> None:
+    def look(self, silent_s: float) -> Loss | None:
+        """Whether it could not be started, or has ended."""
+        failure, self._failure = self._failure, None
+        if failure is None and self._record is not None and not self.alive:
+            return Loss("its process ended")
+        return failure
+
+    def expects(self, pid: int) -> bool | None:
+        """Whether it is the one on record, if there is one."""
+        return self.pid in (None, pid)
+
+    def give_up(self) -> None:
+        """Kill it, if it lives, with all it ran. Blocks for the moment that SIGKILL takes."""
+        if self.alive:
+            self._signal(signal.SIGKILL)
+        self._wait_until_gone(time.monotonic() + 1.0)
+        self._forget()
+        self._sweep()
+
+    def terminate(self) -> None:
+        """SIGTERM: it ends its trials with their grace."""
+        self._signal(signal.SIGTERM)
+
+    def end(self, until: float) -> None:
+        """Wait; then SIGKILL, and the end of what it ran."""
+        if self._record is None:
+            return
+        if not self._wait_until_gone(until):
+            self._signal(signal.SIGKILL)
+            self._wait_until_gone(time.monotonic() + KILL_S)
+            self._sweep()
+        self._forget()
+
+    def leave(self) -> None:
+        """It is on record, and needs nothing of us."""
+
+    def _write_config(self, config: AgentConfig) -> None:
         """What it is told at its start, and reads again when it looks for its head."""
         write_private(self._config_path, encode_config(config))
 
-    def launch(self, config: AgentConfig) -> None:
+    def _launch(self, config: AgentConfig) -> None:
         """Start one. It leads a session of its own and outlives us. Raises ``OSError``."""
-        self.write_config(config)
+        self._write_config(config)
         logs = self._folder / "logs"
         logs.mkdir(exist_ok=True)
         environment = dict(os.environ)
@@ -96,15 +160,7 @@ class AgentProcess:
         failpoint("launch.agent.recorded")
         _let_go(process)
 
-    def terminate(self) -> None:
-        """SIGTERM: it ends its trials with their grace."""
-        self._signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """SIGKILL. Not to be called unless it was just seen alive."""
-        self._signal(signal.SIGKILL)
-
-    def wait_until_gone(self, until: float) -> bool:
+    def _wait_until_gone(self, until: float) -> bool:
         """Blocks to this moment of the monotonic clock at most; false if it is still there."""
         pause_s = 0.01
         while self.alive:
@@ -114,11 +170,17 @@ class AgentProcess:
             pause_s = min(0.2, pause_s * 2)
         return True
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """It is gone, or given up."""
         self._record = None
         self._is_our_child = False
         self._record_path.unlink(missing_ok=True)
+
+    def _sweep(self) -> None:
+        """End the trials that a dead agent left: nobody else would, nor hear of their end."""
+        killed = kill_sessions_below(self._run_folder)
+        if killed:
+            _log.warning("ended %d processes that a dead agent left behind", killed)
 
     def _signal(self, number: int) -> None:
         if self._record is None:

@@ -16,6 +16,7 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
     worker.slots = event.slots
     worker.alive = True
     worker.losses = 0
+    worker.trouble = ""
     worker.suspect_since = None
     held = set(event.holds)
     for trial_id in sorted(worker.running):
@@ -38,23 +39,37 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
 
 
 def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
-    """All its attempts are lost; none of that counts against the trials."""
+    """All its attempts are lost; none of that counts against the trials. When it was lost too
+    often it is given up, and with the last one that is left the experiment."""
     worker = state.workers.get(event.worker)
     if worker is None:
         worker = state.workers[event.worker] = Worker(event.worker, 0)
     worker.alive = False
     worker.suspect_since = None
     worker.losses += 1
+    if event.hopeless:
+        worker.losses = max(worker.losses, WORKER_LOSSES_IN_A_ROW)
+    worker.trouble = event.reason
     for trial_id in sorted(worker.running):
         attempt_over(state, state.trials[trial_id], EndReason.LOST, out)
     if state.phase not in (Phase.RUNNING, Phase.DRAINING):
         return
-    if worker.losses >= WORKER_LOSSES_IN_A_ROW:
+    given_up = [each for each in state.workers.values() if is_given_up(each)]
+    if len(given_up) >= state.settings.workers:
         state.phase = Phase.DRAINING
         state.over_phase = Phase.FAILED
-        state.phase_reason = f"worker {worker.id} cannot be kept alive: {event.reason}"
-    else:
-        out.append(LaunchWorker(event.worker))
+        state.phase_reason = "; ".join(
+            f"worker {each.id} cannot be kept alive: {each.trouble}" for each in given_up
+        )
+        return
+    if state.settings.workers > 1:
+        out.append(ReportWorker(worker.id, f"worker {worker.id} is lost: {event.reason}"))
+    out.append(LaunchWorker(event.worker))
+
+
+def is_given_up(worker: Worker) -> bool:
+    """Whether it was lost so often that nobody counts on it; it may come back all the same."""
+    return not worker.alive and worker.losses >= WORKER_LOSSES_IN_A_ROW
 
 
 def worker_suspect(state: State, event: e.WorkerSuspect, out: list[Action]) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import zmq
 
+from dispatcher.backends.agents.identity import is_running, read_record
 from dispatcher.backends.local import LocalBackend
-from dispatcher.backends.local.identity import is_running, read_record
 from dispatcher.channel.router import Router
 from dispatcher.core import actions as a
 from dispatcher.core import events as e

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from dispatcher.backends.local import identity
-from dispatcher.backends.local.identity import (
+from dispatcher.backends.agents import identity
+from dispatcher.backends.agents.identity import (
     AgentRecord,
     agent_routing_id,
     is_running,

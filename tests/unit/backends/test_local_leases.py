@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher.backends.agents.identity import record_of, write_record
 from dispatcher.backends.local import LocalBackend
-from dispatcher.backends.local.identity import record_of, write_record
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId

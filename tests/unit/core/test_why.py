@@ -232,7 +232,7 @@ def test_what_is_not_as_it_should_be_is_listed_though_all_slots_are_busy() -> No
     disk, silent, lost, left_out = troubles(scene.state, scene.state.now)
     assert "the disk of /data has 0 MB left" in disk
     assert silent == "worker local has been silent for 33 s, nothing new goes there"
-    assert lost == "worker b is not there; it is being started"
+    assert lost == "worker b is not there (gone); it is being started"
     assert left_out == "worker c is left out for 40 s more, trials failed there"
     conduct.quarantined_until, conduct.on_probation = None, True
     assert "one attempt at a time" in troubles(scene.state, scene.state.now)[-1]

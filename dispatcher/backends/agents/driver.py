@@ -1,4 +1,4 @@
-"""The head's side of the agent on this machine."""
+"""The head's side of one agent, wherever its process runs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from dispatcher.backends.local.identity import agent_routing_id
-from dispatcher.backends.local.process import AgentProcess
-from dispatcher.backends.local.translation import event_of, start_order, stop_order
+from dispatcher.backends.agents.identity import agent_routing_id
+from dispatcher.backends.agents.process import AgentProcess, Loss
+from dispatcher.backends.agents.translation import event_of, start_order, stop_order
 from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
 from dispatcher.core.events import Event, WorkerHeard, WorkerJoined, WorkerLost, WorkerSuspect
 from dispatcher.core.ids import TrialId, WorkerId
@@ -21,7 +21,6 @@ from dispatcher.errors import ProtocolError, Superseded
 from dispatcher.ports import Link
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.sweep import kill_sessions_below
 from trial_runtime.refusals import MOST_REASONS, Refusals
 from trial_runtime.silence import Silence
 
@@ -45,7 +44,7 @@ WELCOME_EVERY_S = 0.5
 #: Messages that an agent must not miss; the others are repeated, or made up for by the next.
 _ORDERS = (wire.Start, wire.Stop, wire.Shutdown)
 
-_log = logging.getLogger("bequeath.backends.local")
+_log = logging.getLogger("bequeath.backends.agents")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +59,18 @@ class Statistics:
     refused: dict[str, int]  # by the agent, from trials and strangers
 
 
-class LocalBackend:
-    """Starts, watches and commands one agent; see :class:`dispatcher.ports.Backend`.
+class AgentDriver:
+    """Watches and commands one agent; see :class:`dispatcher.ports.Backend`.
 
     The agent leads a session of its own and outlives this head: the next one finds it by
-    the record in the experiment's folder and takes it up again.
+    its record and takes it up again.
 
     Args:
         link: a place on the head's ROUTER; it is renewed to the agent's own routing id, which
             is kept in the experiment's folder, so that a later head hears the same agent.
         config: what the agent is told; ``config.epoch`` is this head's epoch.
+        process: how its process is had.
+        folder: the experiment's folder on this machine.
         suspect_s: silence after which the agent is suspect: it gets nothing more to run.
         lost_s: silence after which a living agent is given up and killed, with all it runs.
         leads: whether this head still leads. One that does not, since it was stopped and
@@ -81,13 +82,14 @@ class LocalBackend:
         self,
         link: Link,
         config: AgentConfig,
+        process: AgentProcess,
+        folder: Path,
         *,
         suspect_s: float = 30.0,
         lost_s: float = 120.0,
         leads: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        folder = Path(config.experiment_folder)
         routing_id = agent_routing_id(folder, config.worker)
         link.renew(routing_id)
         self._link = link
@@ -99,7 +101,8 @@ class LocalBackend:
         self._suspect = False
         self._clock = clock
         self._worker = WorkerId(config.worker)
-        self._process = AgentProcess(folder, config.worker)
+        self._process = process
+        self._watched: int | None = None  # the process whose silence is counted
         self._life = ""  # of the agent that has joined
         self._joined = False
         self._received = 0  # number of the newest word taken from this life
@@ -112,8 +115,8 @@ class LocalBackend:
         self._unreadable = Refusals()
         self._spoke_at = clock()
         self._outgoing: list[wire.FromHead] = []
-        self._lost_events: list[Event] = []
         self._closing = False
+        self._parted = False
 
     # -- actions -------------------------------------------------------------------------------
 
@@ -191,15 +194,16 @@ class LocalBackend:
 
     def check(self) -> list[Event]:
         """Look after the agent: a process that died or went silent becomes an event."""
-        events, self._lost_events = self._lost_events, []
+        events: list[Event] = []
         now = self._clock()
         silent_s = self._silence.look()
-        if self._process.pid is not None and not self._closing and self._leads():
-            if not self._process.alive:
-                events += self._lose("its process ended")
-            elif silent_s > (self._lost_s if self._joined else max(self._lost_s, START_S)):
-                self._process.kill()
-                events += self._lose(f"silent for {silent_s:.0f} s")
+        if not self._closing and self._leads():
+            loss = self._process.look(silent_s)
+            if loss is None:
+                silent_s = self._since_launch(silent_s)
+                loss = self._loss_by_silence(silent_s)
+            if loss is not None:
+                events.append(self._lose(loss))
             elif silent_s > self._suspect_s and self._joined and not self._suspect:
                 self._suspect = True
                 events.append(WorkerSuspect(self._worker, silent_s))
@@ -208,15 +212,30 @@ class LocalBackend:
         self._send_all()
         return events
 
+    def _since_launch(self, silent_s: float) -> float:
+        """The silence of this very process: what was before its launch is none of it."""
+        if self._process.pid != self._watched:
+            self._watched = self._process.pid
+            self._silence.heard()
+            return 0.0
+        return silent_s
+
+    def _loss_by_silence(self, silent_s: float) -> Loss | None:
+        if self._process.pid is None:
+            return None
+        if silent_s <= (self._lost_s if self._joined else max(self._lost_s, START_S)):
+            return None
+        return Loss(f"silent for {silent_s:.0f} s")
+
     def waiting(self) -> str | None:
         """Why this backend runs nothing at the moment, in a sentence, or None."""
-        silence = self._silence.seconds
+        silence, place = self._silence.seconds, self._process.place
         if self._process.pid is None:
-            return "the agent of this machine is not running"
+            return self._process.trouble or f"the agent of {place} is not running"
         if not self._joined:
-            return "the agent of this machine has not joined yet"
+            return f"the agent of {place} has not joined yet"
         if silence > self._suspect_s:
-            return f"the agent of this machine has been silent for {silence:.0f} s"
+            return f"the agent of {place} has been silent for {silence:.0f} s"
         return None
 
     def statistics(self) -> Statistics:
@@ -232,53 +251,34 @@ class LocalBackend:
 
     # -- life and death ----------------------------------------------------------------------------
 
-    def recover(self) -> bool:
-        """Find the agent that a head before us has left running; false if there is none.
-
-        Whatever a dead agent left behind is ended, so that no attempt runs twice.
-        """
-        if self._process.pid is not None:
-            return True
-        found = self._process.find()
-        if found:
-            _log.info("taking up agent %s (pid %s) again", self._worker, self._process.pid)
-            self._silence.heard()
-            # We may be at another address than the head before; its heartbeat, of the epoch
-            # before ours, will be answered.
-            self._process.write_config(self._config)
-        elif found is False:
-            self._sweep()
-        return bool(found)
+    def part(self, *, leave_running: bool, deadline_s: float) -> None:
+        """Say goodbye, so that several agents can end at the same time; :meth:`close` waits."""
+        self._send_all()
+        self._parted = True
+        if leave_running:
+            return
+        self._closing = True
+        grace_s = min(self._config.trial.stop_grace_s, max(0.0, deadline_s - 1.0))
+        if not (self._joined and self._send([wire.Shutdown(grace_s)])):
+            self._process.terminate()
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
         """End the agent and all it runs, or leave it to wait for the next head.
 
         Blocks at most ``deadline_s`` and the moment that SIGKILL takes.
         """
-        self._send_all()
-        if leave_running or self._process.pid is None:
+        if not self._parted:
+            self.part(leave_running=leave_running, deadline_s=deadline_s)
+        if leave_running:
+            self._process.leave()
             return
-        self._closing = True
-        give_up = time.monotonic() + deadline_s
-        grace_s = min(self._config.trial.stop_grace_s, max(0.0, deadline_s - 1.0))
-        if not (self._joined and self._send([wire.Shutdown(grace_s)])):
-            self._process.terminate()
-        if not self._process.wait_until_gone(give_up):
-            self._process.kill()
-            self._process.wait_until_gone(time.monotonic() + 5.0)
-            self._sweep()
+        self._process.end(time.monotonic() + deadline_s)
         self._forget()
 
     def _launch(self) -> None:
-        if not self._leads() or self.recover():
-            return
-        try:
-            self._process.launch(self._config)
-        except OSError as error:
-            reason = f"cannot start the agent: {error.strerror}"
-            self._lost_events.append(WorkerLost(self._worker, reason))
-            return
-        self._silence.heard()
+        if self._leads():
+            self._process.ensure(self._config)
+            self._silence.heard()
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
         if hello.life == self._life and self._joined:
@@ -286,7 +286,10 @@ class LocalBackend:
             # the first one were acknowledged: it does not have them any more.
             self._received = max(self._received, hello.first - 1)
             return
-        if self._process.pid not in (None, hello.pid):
+        expected = self._process.expects(hello.pid)
+        if expected is None:
+            return  # it will be heard again when we know which process to believe
+        if not expected:
             # Given up, and back all the same. What it runs is not believed any more.
             _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)
             farewell = wire.HeadFrame(self._config.epoch, [wire.Shutdown(0.0)])
@@ -345,24 +348,14 @@ class LocalBackend:
             self._orders = orders
         return sent
 
-    def _lose(self, reason: str) -> list[Event]:
-        _log.warning("agent %s is lost: %s", self._worker, reason)
-        self._process.wait_until_gone(time.monotonic() + 1.0)
+    def _lose(self, loss: Loss) -> Event:
+        _log.warning("agent %s is lost: %s", self._worker, loss.reason)
+        self._process.give_up()
         self._forget()
-        self._sweep()
-        return [WorkerLost(self._worker, reason)]
+        return WorkerLost(self._worker, loss.reason, loss.hopeless)
 
     def _forget(self) -> None:
-        self._process.forget()
         self._joined = False
         self._suspect = False
         self._life = ""
         self._outgoing = []
-
-    def _sweep(self) -> None:
-        """End the trials that a dead agent left: nobody else would, nor hear of their end."""
-        if not self._leads():
-            return  # they may be those of our successor's agent
-        killed = kill_sessions_below(self._config.run_folder)
-        if killed:
-            _log.warning("ended %d processes that a dead agent left behind", killed)

@@ -1,0 +1,73 @@
+"""What the driver of an agent needs of whoever has the agent's process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from trial_runtime.agent.config import AgentConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """An agent is gone, or cannot be had. ``hopeless``: trying again soon mends nothing, since
+    somebody has to change something first (a key, a user, what is installed)."""
+
+    reason: str
+    hopeless: bool = False
+
+
+class AgentProcess(Protocol):
+    """The process of one agent: at most one at a time. Thread: the engine's.
+
+    Nothing blocks but :meth:`end`, and :meth:`leave` for a moment.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where it runs, in words."""
+        ...
+
+    @property
+    def trouble(self) -> str:
+        """Why there is none, in a sentence; empty if that is not known."""
+        ...
+
+    @property
+    def pid(self) -> int | None:
+        """Its number there; None if there is none, or it is not known (yet)."""
+        ...
+
+    def ensure(self, config: AgentConfig) -> None:
+        """Take up the one that a head before us has left, or start one.
+
+        Whatever a dead one left behind is ended first, so that no attempt runs twice. What
+        comes of it is seen by :meth:`look`.
+        """
+        ...
+
+    def look(self, silent_s: float) -> Loss | None:
+        """Whether it is gone or cannot be had, said once. ``silent_s``: since its last word."""
+        ...
+
+    def expects(self, pid: int) -> bool | None:
+        """Whether who says hello is the one to believe; None while that is not known."""
+        ...
+
+    def give_up(self) -> None:
+        """It is lost to us: end what is left of it and what it ran, now or as soon as its
+        place can be reached, and in any case before another one is started there."""
+        ...
+
+    def terminate(self) -> None:
+        """Ask it to end, as its head cannot tell it: it ends its trials with their grace."""
+        ...
+
+    def end(self, until: float) -> None:
+        """It was asked to end: wait for that, and end it by force at this moment of the
+        monotonic clock."""
+        ...
+
+    def leave(self) -> None:
+        """This head goes; the agent waits for the next one."""
+        ...

@@ -1,0 +1,39 @@
+"""An agent on this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from dispatcher.backends.agents import AgentDriver
+from dispatcher.backends.local.process import LocalProcess
+from dispatcher.ports import Link
+from trial_runtime.agent.config import AgentConfig
+
+
+class LocalBackend(AgentDriver):
+    """:class:`dispatcher.backends.agents.AgentDriver` over a process of this machine; the
+    arguments are that one's."""
+
+    def __init__(
+        self,
+        link: Link,
+        config: AgentConfig,
+        *,
+        suspect_s: float = 30.0,
+        lost_s: float = 120.0,
+        leads: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        folder = Path(config.experiment_folder)
+        super().__init__(
+            link,
+            config,
+            LocalProcess(folder, config.worker, config.run_folder),
+            folder,
+            suspect_s=suspect_s,
+            lost_s=lost_s,
+            leads=leads,
+            clock=clock,
+        )
