@@ -25,6 +25,7 @@ class Ancestry:
     digest: str  # of the parent's manifest
     entries: dict[tuple[str, int, str], TensorEntry]  # type, bytes, digest → where it lies
     sizes: dict[str, int]  # of the files, by reference
+    digests: dict[str, str]  # of the files as a whole, where known
     _forms: frozenset[tuple[str, int]]
 
     def resembles(self, tensor: Staged) -> bool:
@@ -85,7 +86,12 @@ def find_ancestry(
         for e in manifest.tensors.values()
         if e.nbytes and e.file in seen_from_child
     }
-    return Ancestry(digest, entries, sizes, frozenset(key[:2] for key in entries))
+    digests = {
+        seen_from_child[reference]: whole
+        for reference, whole in manifest.digests.items()
+        if reference in seen_from_child
+    }
+    return Ancestry(digest, entries, sizes, digests, frozenset(key[:2] for key in entries))
 
 
 def _has_size(path: str, size: int) -> bool:

@@ -7,6 +7,7 @@ checks below carry it: every number in it was chosen by somebody else.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +25,7 @@ MAX_MANIFEST_BYTES: Final = 64 * 1024 * 1024
 # No dimension and no size reaches this; it keeps products of forged shapes small.
 _MAX_SIZE: Final = 1 << 62
 _MAX_DIMENSIONS: Final = 64
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class TensorEntry(msgspec.Struct, frozen=True):
@@ -52,6 +54,9 @@ class Manifest(msgspec.Struct, frozen=True):
     files: dict[str, int]  # every data file referred to: size in bytes
     state: Any = None  # the nested state with references to tensors, see skeleton.py
     ties: list[list[str]] = []
+    # BLAKE3 of whole data files, hex, by which a host keeps copies of them; weights that were
+    # published before there was a cache have none, and are read where they lie.
+    digests: dict[str, str] = {}
 
     @property
     def nbytes(self) -> int:
@@ -104,6 +109,9 @@ def _fault(manifest: Manifest) -> str:
     for file in manifest.files:
         if not file or file.startswith("/") or "\0" in file or "\\" in file:
             return f"{file!r} is not a relative path of a data file"
+    for file, digest in manifest.digests.items():
+        if not _DIGEST.fullmatch(digest):
+            return f"{digest!r} is not the digest of a data file ({file!r})"
     for tied in manifest.ties:
         for name in tied:
             if name not in manifest.tensors:

@@ -105,6 +105,7 @@ def save(
             files=written.files,
             state=skeleton,
             ties=ties,
+            digests=written.digests,
         )
         try:
             _published_before(located, author)  # by a successor, since we looked

@@ -30,6 +30,7 @@ class Written:
 
     entries: dict[str, TensorEntry] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)  # all that are referred to, sizes
+    digests: dict[str, str] = field(default_factory=dict)  # of these files, where known
     own_file: str = ""  # the name of the new data file, if one was needed
     bytes_written: int = 0
     tensors_written: int = 0
@@ -83,6 +84,8 @@ def write_tensors(
                 return False
             written.entries[tensor.name] = entry
             written.files[entry.file] = ancestry.sizes[entry.file]
+            if entry.file in ancestry.digests:
+                written.digests[entry.file] = ancestry.digests[entry.file]
             written.tensors_inherited += 1
             return True
 
@@ -92,7 +95,7 @@ def write_tensors(
         # Wide elements first: back to back, each tensor then begins at a multiple of its
         # width. Among equals those that wait for no digest.
         full.sort(key=lambda t: (-DTYPES[t.dtype].itemsize, t.name in maybe))
-        _write_file(full, inherited, digests, folder, writer, written, at)
+        _write_file(full, inherited, digests, folder, writer, written, at, submit)
     finally:
         pool.shutdown(cancel_futures=True)
     nothing = hashing.digest(b"")
@@ -117,6 +120,7 @@ def _write_file(
     writer: str,
     written: Written,
     at_folder: int | None,
+    submit: Callable[..., Future[str]],
 ) -> None:
     metadata = {"format": "pt", "writer": writer, "bequeath": str(VERSION)}
     start = datafile.data_start([(t.name, t.dtype, t.shape, t.nbytes) for t in tensors], metadata)
@@ -135,11 +139,16 @@ def _write_file(
             offset += tensor.nbytes
             tensor = next((t for t in remaining if not inherited(t)), None)
         described = [(t.name, t.dtype, t.shape, at, t.nbytes) for t, at in laid]
-        file.write_at(memoryview(datafile.header(described, start, metadata)), 0)
+        header = datafile.header(described, start, metadata)
+        # The digest of the whole file is computed while the disk is busy with it.
+        pieces = [header, *(t.data for t, _ in laid)]
+        whole = submit(hashing.digest_of_pieces, pieces, hashing.workers())
+        file.write_at(memoryview(header), 0)
         # Not before the digests are there, for want of which it would have to be removed
         # again. They are seldom late: hashing is faster than writing.
         found = {t.name: digests[t.name].result() for t, _ in laid}
         file.publish("data")
+        written.digests[name] = whole.result()
     for t, at in laid:
         written.entries[t.name] = TensorEntry(
             name, at, t.nbytes, t.dtype, t.shape, found[t.name], t.like

@@ -218,6 +218,7 @@ def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Publish
             created=datetime.now(UTC).isoformat(timespec="microseconds"),
             tensors={name: written.entries[tied.get(name, name)] for name in manifest.tensors},
             files=written.files,
+            digests=written.digests,
         )
         try:
             raw = publish_manifest(located.path, new)
