@@ -57,12 +57,14 @@ class StatusRequest:
 
 @dataclass(frozen=True)
 class UndoRequest:
-    """Take back what was set up: for one folder or mount point, or (empty) all of it."""
+    """Take back what was set up: for one folder or mount point, or (empty) all of it.
+    ``missing_is_fine``: a target that was not set up has nothing to undo, and is no error."""
 
     target: str = ""
     keep_packages: bool = False
     while_clients_use_it: bool = False
     dry_run: bool = False
+    missing_is_fine: bool = False
 
 
 Request = Union[ServerRequest, ClientRequest, StatusRequest, UndoRequest]

@@ -30,7 +30,7 @@ def undo(
     ledger = Ledger(host)
     chosen = [run for run in ledger.runs if request.target in ("", run.target)]
     if not chosen:
-        if request.target:
+        if request.target and not request.missing_is_fine:
             targets = sorted({run.target for run in ledger.runs})
             hint = f"there is: {', '.join(targets)}" if targets else "nothing was, so far"
             raise RequestRefused("was not set up here", where=request.target, hint=hint)

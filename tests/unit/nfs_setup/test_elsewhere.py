@@ -64,7 +64,7 @@ def test_python_39_is_enough() -> None:
 
 
 def test_nothing_is_used_that_python_39_has_not() -> None:
-    for path in sorted((ROOT / "nfs_setup").glob("*.py")):
+    for path in sorted((ROOT / "nfs_setup").rglob("*.py")):
         tree = ast.parse(path.read_text(), feature_version=(3, 9))
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("dataclass"):

@@ -1,0 +1,174 @@
+"""Orders carried out on all machines: looked at first, then wave after wave."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nfs_setup.cluster.asking import ask
+from nfs_setup.cluster.crew import Crew
+from nfs_setup.cluster.ground import Ground, look
+from nfs_setup.cluster.members import SERVER
+from nfs_setup.cluster.outcome import (
+    DONE,
+    FAILED,
+    LEFT_OUT,
+    LOOKING,
+    UNKNOWN,
+    WORKING,
+    Outcome,
+)
+from nfs_setup.cluster.plan import Wave
+from nfs_setup.cluster.remote import Connect
+from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
+
+#: Told of each change of how it stands with a machine, in the caller's thread.
+Watcher = Callable[[Outcome], None]
+
+
+class Conductor:
+    """Carries waves out, once.
+
+    Args:
+        connect: how to log in.
+        needs_root: whether a machine without root is refused (a dry run needs none).
+        at_once: how many machines may be worked on at the same time.
+        patience_s: how long machines under way are awaited after :meth:`interrupt`.
+        watch: see :data:`Watcher`.
+    """
+
+    def __init__(
+        self,
+        connect: Connect,
+        *,
+        needs_root: bool,
+        at_once: int = 10,
+        patience_s: float = 120.0,
+        watch: Watcher = lambda outcome: None,
+    ) -> None:
+        self._connect = connect
+        self._needs_root = needs_root
+        self._watch = watch
+        self._crew: Crew[Outcome] = Crew(at_once, patience_s)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was told to stop."""
+        return self._crew.interrupted
+
+    def interrupt(self) -> None:
+        """Begin with no further machine, and await those under way; the second time, do not
+        await them either. What is under way there is finished there. Safe in signal handlers."""
+        self._crew.interrupt()
+
+    def carry_out(self, waves: Sequence[Wave]) -> list[Outcome]:
+        """Look at all machines, then carry out wave after wave; a wave waits for the one before
+        and is left out unless that went well everywhere. One machine's failure does not stop
+        others of its wave. Blocks until done.
+
+        Returns:
+            How it ended, machine by machine, in the order of the waves. Never raises for what
+            happens to a machine.
+        """
+        staged = [(wave, [Outcome(order) for order in wave.orders]) for wave in waves]
+        outcomes = [outcome for _, stage in staged for outcome in stage]
+        grounds = self._look(outcomes)
+        well = True
+        for wave, stage in staged:
+            going = [outcome for outcome in stage if not outcome.over]
+            if well and not self.interrupted:
+                self._ask(going, grounds)
+                well = all(outcome.state == DONE for outcome in stage)
+            elif not self.interrupted:
+                for outcome in going:
+                    self._end(outcome, LEFT_OUT, MachineRefuses(wave.otherwise))
+        for outcome in outcomes:
+            if not outcome.over:
+                begun = outcome.state == WORKING
+                self._end(outcome, UNKNOWN if begun else LEFT_OUT, _interrupted(begun))
+        return outcomes
+
+    def _look(self, outcomes: list[Outcome]) -> dict[str, Ground]:
+        grounds: dict[str, Ground] = {}
+
+        def looked(outcome: Outcome) -> Ground:
+            member = outcome.order.member
+            with self._connect(member) as remote:
+                return look(remote, member, needs_root=self._needs_root)
+
+        def keep(outcome: Outcome, ground: Ground) -> None:
+            grounds[outcome.name] = ground
+
+        self._work_off(outcomes, looked, LOOKING, keep)
+        self._refuse_same(outcomes, grounds)
+        return grounds
+
+    def _refuse_same(self, outcomes: list[Outcome], grounds: dict[str, Ground]) -> None:
+        """Two names of one machine are seen only once somebody has logged in at both."""
+        first: dict[str, Outcome] = {}
+        # The server first, whichever wave it is in.
+        for outcome in sorted(outcomes, key=lambda one: one.order.member.role != SERVER):
+            if outcome.name not in grounds:
+                continue
+            other = first.setdefault(grounds[outcome.name].identity, outcome)
+            if other is outcome:
+                continue
+            server = other.order.member.role == SERVER
+            error = RequestRefused(
+                f"is the {'server itself' if server else f'same machine as {other.name}'}",
+                hint="what runs on the server uses the folder; it needs no mount"
+                if server
+                else "remove one of the two from the inventory",
+            )
+            self._end(outcome, FAILED, error)
+
+    def _ask(self, outcomes: list[Outcome], grounds: dict[str, Ground]) -> None:
+        def asked(outcome: Outcome) -> Any:
+            order = outcome.order
+            with self._connect(order.member) as remote:
+                return ask(remote, grounds[outcome.name], order.member, order.request)
+
+        def keep(outcome: Outcome, report: Any) -> None:
+            outcome.report = report
+            self._end(outcome, DONE)
+
+        self._work_off(outcomes, asked, WORKING, keep)
+
+    def _work_off(
+        self,
+        outcomes: list[Outcome],
+        work: Callable[[Outcome], Any],
+        state: str,
+        keep: Callable[[Outcome, Any], None],
+    ) -> None:
+        begun_at: dict[str, float] = {}
+
+        def begun(outcome: Outcome) -> None:
+            begun_at[outcome.name] = time.monotonic()
+            outcome.state = state
+            self._watch(outcome)
+
+        def ended(outcome: Outcome, value: Any) -> None:
+            outcome.seconds += time.monotonic() - begun_at[outcome.name]
+            if isinstance(value, SetupError):
+                self._end(outcome, FAILED, value)
+            elif isinstance(value, BaseException):
+                raise value
+            else:
+                keep(outcome, value)
+
+        self._crew.work_off(outcomes, work, begun=begun, ended=ended)
+
+    def _end(self, outcome: Outcome, state: str, error: SetupError | None = None) -> None:
+        outcome.state, outcome.error = state, error
+        self._watch(outcome)
+
+
+def _interrupted(begun: bool) -> MachineRefuses:
+    if begun:
+        return MachineRefuses(
+            "was still under way when this command ended",
+            hint="it goes on there, all or nothing; see how it ended with --status",
+        )
+    return MachineRefuses("nothing was begun there: this command was interrupted")

@@ -1,0 +1,83 @@
+"""What a machine is like before anything is asked of it: its Python, who we are, which it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nfs_setup.cluster.members import Member
+from nfs_setup.cluster.remote import Remote
+from nfs_setup.errors import MachineRefuses
+from nfs_setup.host import SOON_S, Ran
+
+OLDEST = (3, 9)
+
+#: For any Python 3. A line of ours among what a login shell may say.
+_LOOK = """\
+import os, socket, sys
+boot = "/proc/sys/kernel/random/boot_id"
+boot = open(boot).read().strip() if os.path.exists(boot) else "-"
+print("bequeath", "%d %d" % sys.version_info[:2], os.geteuid(), boot, socket.gethostname())
+"""
+
+_SUDO = ("sudo", "-n", "--")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What was found. ``become`` is put before a command so that root runs it."""
+
+    become: tuple[str, ...]
+    identity: str  # the same for two names of one machine
+    rootless: str = ""  # why nothing can be changed there, or nothing
+
+
+def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
+    """See whether a request can be carried out there. Changes nothing. Blocks.
+
+    Raises:
+        MachineRefuses: without Python, with too old a one, or (if ``needs_root``) without root.
+    """
+    argv = (member.python, "-I", "-c", _LOOK)
+    ran = remote.run(argv, stdin=b"", limit_s=SOON_S)
+    found = _words(ran)
+    if found is None:
+        raise _no_python(member.python, ran)
+    version = (int(found[1]), int(found[2]))
+    if version < OLDEST:
+        raise MachineRefuses(
+            f"{member.python} is Python {version[0]}.{version[1]} there, and 3.9 is needed",
+            hint="name a newer one in the inventory, as python: python3.11",
+        )
+    identity = f"{found[4]} {found[5]}"
+    if found[3] == "0":
+        return Ground((), identity)
+    ran = remote.run((*_SUDO, *argv), stdin=b"", limit_s=SOON_S)
+    root = _words(ran)
+    if root is not None and root[3] == "0":
+        return Ground(_SUDO, identity)
+    why = "there is no sudo" if ran.code == 127 else f"sudo -n says: {ran.said}"
+    if needs_root:
+        raise MachineRefuses(
+            f"is not root there, and {why}",
+            hint="log in as root (user: root), or allow sudo without a password (NOPASSWD); "
+            "passwords for sudo are not supported",
+        )
+    return Ground((), identity, why)
+
+
+def _words(ran: Ran) -> list[str] | None:
+    for line in reversed(ran.out.splitlines()):
+        words = line.split()
+        if len(words) == 6 and words[0] == "bequeath":
+            return words
+    return None
+
+
+def _no_python(python: str, ran: Ran) -> MachineRefuses:
+    if ran.code == 124:
+        return MachineRefuses("did not answer in time after the login", hint="is it overloaded?")
+    missing = ran.code == 127
+    return MachineRefuses(
+        f"has no {python}" if missing else f"{python} does not run there: {ran.said}",
+        hint="install Python 3.9 or later, or name where it is: python: /opt/python/bin/python3",
+    )

@@ -1,0 +1,74 @@
+"""A machine of a cluster: how to log in there, and what it is asked for."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+from nfs_setup.paths import is_host_name
+from nfs_setup.request import ClientRequest, ServerRequest
+
+SERVER, CLIENT = "server", "client"
+
+
+@dataclass(frozen=True)
+class Login:
+    """How a machine is reached. Empty values leave it to ``~/.ssh/config`` and the defaults.
+
+    Attributes:
+        password, ssh_passphrase: references (``env:NAME``, ``file:PATH``), never the secret.
+        local: it is the machine this runs on; nothing of SSH is used.
+    """
+
+    host: str
+    port: int = 0
+    user: str = ""
+    ssh_key_file: str = ""
+    ssh_passphrase: str = ""
+    password: str = ""
+    known_hosts: str = ""
+    jump: Login | None = None
+    local: bool = False
+
+
+@dataclass(frozen=True)
+class Member:
+    """One machine. ``name`` is unique in its inventory; ``where`` is its place in the file."""
+
+    name: str
+    login: Login
+    request: ServerRequest | ClientRequest
+    python: str = "python3"
+    where: str = ""
+
+    @property
+    def role(self) -> str:
+        """``server`` or ``client``."""
+        return SERVER if isinstance(self.request, ServerRequest) else CLIENT
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """One server, and who mounts what it exports."""
+
+    server: Member
+    clients: tuple[Member, ...]
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """All of them, the server first."""
+        return (self.server, *self.clients)
+
+
+def is_host(text: str) -> bool:
+    """Whether it may name a machine: a host name, or an address without a network."""
+    return is_address(text) or is_host_name(text)
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an IPv4 or IPv6 address."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,59 @@
+"""Who is asked for what, and in which order: waves, of which each waits for the one before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nfs_setup.cluster.members import Inventory, Member
+from nfs_setup.request import ClientRequest, Request, StatusRequest, UndoRequest
+
+
+@dataclass(frozen=True)
+class Order:
+    """A request for a machine."""
+
+    member: Member
+    request: Request
+
+
+@dataclass(frozen=True)
+class Wave:
+    """Orders that run at the same time. ``otherwise`` is why they do not, if the wave before
+    did not go well everywhere."""
+
+    orders: tuple[Order, ...]
+    otherwise: str = ""
+
+
+def set_up(inventory: Inventory, *, dry_run: bool = False) -> tuple[Wave, ...]:
+    """First the server, then all clients. A plan needs no order: nothing depends on it."""
+    orders = [Order(m, replace(m.request, dry_run=dry_run)) for m in inventory.members]
+    if dry_run:
+        return (Wave(tuple(orders)),)
+    return (
+        Wave(tuple(orders[:1])),
+        Wave(tuple(orders[1:]), "there is nothing to mount: the server is not set up"),
+    )
+
+
+def take_back(
+    inventory: Inventory, *, keep_packages: bool = False, dry_run: bool = False
+) -> tuple[Wave, ...]:
+    """First all clients, then the server: no program is left with a mount that is gone."""
+
+    def order(member: Member) -> Order:
+        request = member.request
+        target = request.point if isinstance(request, ClientRequest) else request.path
+        asked = UndoRequest(target, keep_packages, dry_run=dry_run, missing_is_fine=True)
+        return Order(member, asked)
+
+    clients = Wave(tuple(order(client) for client in inventory.clients))
+    server = (order(inventory.server),)
+    if dry_run:
+        return (Wave((*server, *clients.orders)),)
+    return clients, Wave(server, "a client may still mount the folder, so it stays exported")
+
+
+def status(inventory: Inventory) -> tuple[Wave, ...]:
+    """Everybody at once."""
+    return (Wave(tuple(Order(member, StatusRequest()) for member in inventory.members)),)
