@@ -102,8 +102,15 @@ def save_weights(state: Any, path: str | os.PathLike[str] | None = None) -> str:
             "this trial has no save path",
             hint="let the tuner put 'save_path' into the parameters, or name a path",
         )
-    parent = told.restore_path if told.restore_kind == "bequeath" else None
-    published = weights.save(state, target, parent=parent, root=told.weights_root, writer=_writer())
+    ours = told.restore_kind == "bequeath"
+    published = weights.save(
+        state,
+        target,
+        parent=told.restore_path if ours else None,
+        root=told.weights_root,
+        writer=_writer(),
+        parent_digest=(told.restore_digest or None) if ours else None,
+    )
     if told.save_path is None or os.path.realpath(told.save_path) == published.path:
         current.published(published.digest, "bequeath", published.bytes_total)
         failpoint("trial.weights.announced")

@@ -80,17 +80,59 @@ class PathThroughLink(PathError):
     """Raised when a symbolic link on the way leads out of the weights root."""
 
 
-class DiskFull(WeightsError):
+class StorageError(WeightsError):
+    """Base of what a file system refuses weights with; ``errno`` is what the system said.
+
+    Raised itself for a fault that outlasted the tries it is worth (a disk that reads badly).
+    """
+
+    def __init__(self, message: str, *, hint: str = "", where: str = "", errno: int = 0) -> None:
+        super().__init__(message, hint=hint, where=where)
+        self.errno = errno
+
+
+class DiskFull(StorageError):
     """Raised when weights did not fit on the disk; nothing of them was published."""
 
-    def __init__(self, path: str, *, needed_bytes: int, reason: str) -> None:
+    def __init__(self, path: str, *, needed_bytes: int, reason: str, errno: int = 0) -> None:
         super().__init__(
             f"no space for {needed_bytes:,} bytes of weights: {reason}",
-            hint="free space below the weights root (bequeath weights gc --dry-run shows what "
-            "may go), then save again; what was there before is untouched",
+            hint=self._advice,
             where=path,
+            errno=errno,
         )
         self.needed_bytes = needed_bytes
+
+    _advice = (
+        "free space below the weights root (bequeath weights gc --dry-run shows what may go), "
+        "then save again; what was there before is untouched"
+    )
+
+
+class QuotaExceeded(DiskFull):
+    """Raised when weights did not fit into a quota; nothing of them was published."""
+
+    _advice = (
+        "the disk may have room, but this user, group or project may not use more of it: have "
+        "the quota raised (quota -s shows it), or remove weights (bequeath weights gc)"
+    )
+
+
+class StorageReadOnly(StorageError):
+    """Raised when weights cannot be written since their file system takes no writes."""
+
+
+class StorageDenied(StorageError):
+    """Raised when this user may not read or write where the weights are."""
+
+
+class StorageStale(StorageError):
+    """Raised when a file system goes on saying that what it was asked for is another's by now:
+    an export that was taken back, moved or made anew while it was mounted."""
+
+
+class StorageAway(StorageError):
+    """Raised when a server of weights does not answer, and the mount was told not to wait."""
 
 
 class MissingExtra(TrialRuntimeError):

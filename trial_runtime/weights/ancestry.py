@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from trial_runtime.errors import WeightsNotFound
 from trial_runtime.weights import hashing
 from trial_runtime.weights.manifest import MANIFEST_NAME, TensorEntry, decode
+from trial_runtime.weights.mounted import mount_of
 from trial_runtime.weights.paths import relative_to
+from trial_runtime.weights.patience import revalidate
 from trial_runtime.weights.reading import OpenedManifest, manifest_bytes
 from trial_runtime.weights.roots import Located, locate_to_read
 from trial_runtime.weights.staging import Staged
@@ -49,23 +51,36 @@ class Ancestry:
 
 
 def find_ancestry(
-    parent: str | os.PathLike[str], child: Located, root: str | None
+    parent: str | os.PathLike[str],
+    child: Located,
+    root: str | None,
+    expected: str | None = None,
 ) -> Ancestry | None:
     """What the weights at ``parent`` bequeath; None for weights that are not of our format.
 
     Files outside the child's root are left out: retention there is not ours, so the child
     keeps its own copy. So are files that are gone or were cut.
 
+    With ``expected``, the digest of the parent's manifest, None also where another one is
+    seen: a file system that lags may show a folder that was set aside, and what lies there
+    is nobody's to refer to.
+
     Raises:
-        WeightsNotFound: nothing is at ``parent``.
+        WeightsNotFound: nothing is at ``parent``, and none was expected.
         CorruptWeights: its manifest cannot be read.
     """
     source = locate_to_read(parent, root)
-    if not os.path.lexists(source.path):
+    raw = manifest_bytes(source.path)
+    if expected is not None and _digest_of(raw) != expected:
+        mount = mount_of(source.path)
+        revalidate(source.path, mount.point if mount is not None else "/")
+        raw = manifest_bytes(source.path)
+        if _digest_of(raw) != expected:
+            return None
+    if raw is None and not os.path.lexists(source.path):
         raise WeightsNotFound(
             "there is nothing at parent", hint="leave parent out to save in full", where=source.path
         )
-    raw = manifest_bytes(source.path)
     if raw is None:
         return None
     manifest = decode(raw, os.path.join(source.path, MANIFEST_NAME))
@@ -92,6 +107,10 @@ def find_ancestry(
         if reference in seen_from_child
     }
     return Ancestry(digest, entries, sizes, digests, frozenset(key[:2] for key in entries))
+
+
+def _digest_of(raw: bytes | None) -> str | None:
+    return hashing.digest(raw) if raw is not None else None
 
 
 def _has_size(path: str, size: int) -> bool:

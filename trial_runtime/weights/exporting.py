@@ -6,13 +6,13 @@ import os
 from dataclasses import dataclass
 
 from trial_runtime.errors import WeightsError
-from trial_runtime.weights import datafile, publishing
+from trial_runtime.weights import datafile, faults, publishing
 from trial_runtime.weights.dtypes import DTYPES
-from trial_runtime.weights.mapped import MappedFiles
 from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.reading import open_manifest
 from trial_runtime.weights.roots import locate_to_read
 from trial_runtime.weights.skeleton import references, subtree
+from trial_runtime.weights.tensor_files import tensor_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def export(
     if not names:
         raise WeightsError("there is no tensor to export", where=opened.folder)
     entries = {name: tensors[name] for name in names if name in tensors}
-    files = MappedFiles(opened)
+    files = tensor_files(opened)
     files.prepare(entries.values())
     files.verify(entries)
     cut = len(key) + 1 if key else 0
@@ -74,7 +74,7 @@ def export(
     above, name = os.path.split(os.path.abspath(os.fspath(out_file)))
     target = os.path.join(os.path.realpath(above), name)
     total = start + sum(entry.nbytes for entry in entries.values())
-    with publishing.disk_full_named(target, total):
+    with faults.told(target, needed_bytes=total):
         publishing.make_folder(os.path.dirname(target))
         with publishing.NewFile(target) as file:
             offset = start

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from trial_runtime.weights import faults
 from trial_runtime.weights.mapped import copy_bytes
 from trial_runtime.weights.matching import (
     MatchReport,
@@ -77,10 +78,14 @@ def load(
         CorruptWeights: a file is cut, forged or changed; ``into`` is untouched then.
         WeightsMismatch: ``strict``, and something does not fit.
         WeightsError: no such ``key``; a type that the framework lacks.
+        StorageError: the file system refused it, and went on to: what is tried again, and for
+            how long, is in :mod:`~trial_runtime.weights.faults`. A server that is away behind
+            a hard mount is waited for without a bound.
         PathOutsideRoot, PathThroughLink: ``path`` may not be read from.
     """
     located = locate_to_read(path, root, read_roots)
-    source = open_source(located, digest, Patience(stale_timeout_s))
+    with faults.told(located.path):
+        source = open_source(located, digest, Patience(stale_timeout_s))
     if into is not None:
         return _load_into(source, collect(into), names, key, verify, strict, resize)
     part = key or ""

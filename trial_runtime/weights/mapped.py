@@ -1,25 +1,24 @@
-"""Data files mapped into memory, and the digests of what is taken from them."""
+"""Data files mapped into memory."""
 
 from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights import hashing, staging
+from trial_runtime.weights import faults, hashing, staging
 from trial_runtime.weights.manifest import TensorEntry
 from trial_runtime.weights.paths import open_regular
 from trial_runtime.weights.reading import OpenedManifest, check_data_file
+from trial_runtime.weights.tensor_files import TensorFiles, on_threads
 
 # Pieces that copying threads share among themselves.
 _COPY_PIECE_BYTES = 8 * 1024 * 1024
 
 
-class MappedFiles:
+class MappedFiles(TensorFiles):
     """The data files of one manifest, each mapped when the first tensor of it is asked for.
 
     Mappings are private and copy-on-write: tensors over them may be trained on, and the
@@ -29,7 +28,7 @@ class MappedFiles:
     """
 
     def __init__(self, opened: OpenedManifest) -> None:
-        self._opened = opened
+        super().__init__(opened)
         self._maps: dict[str, mmap.mmap] = {}
 
     def prepare(self, entries: Iterable[TensorEntry]) -> None:
@@ -46,20 +45,23 @@ class MappedFiles:
         if mapping is None:
             path = self._opened.file(reference)
             try:
-                fd, size = open_regular(path)
+                mapping = faults.persist(lambda: self._map_now(reference, path), path)
             except FileNotFoundError:
                 raise CorruptWeights(
                     "the data file is gone", where=path, writer=self._opened.manifest.writer
                 ) from None
-            try:
-                check_data_file(self._opened, reference, fd, size)
-                mapping = mmap.mmap(fd, size, access=mmap.ACCESS_COPY)
-            finally:
-                os.close(fd)
             # A partial load must not pay for the neighbours that read-ahead would bring.
             mapping.madvise(mmap.MADV_RANDOM)
             self._maps[reference] = mapping
         return mapping
+
+    def _map_now(self, reference: str, path: str) -> mmap.mmap:
+        fd, size = open_regular(path)
+        try:
+            check_data_file(self._opened, reference, fd, size)
+            return mmap.mmap(fd, size, access=mmap.ACCESS_COPY)
+        finally:
+            os.close(fd)
 
     def view(self, entry: TensorEntry) -> memoryview:
         """The bytes of a tensor."""
@@ -72,46 +74,6 @@ class MappedFiles:
         data: Any = self._map(entry.file) if entry.nbytes else b""
         make = staging.torch_from if like == "torch" else staging.numpy_from
         return make(data, entry.offset, entry.dtype, entry.shape, f"tensor {name!r}")
-
-    def verify(self, entries: Mapping[str, TensorEntry]) -> None:
-        """Compute the digests of tensors and compare them with the manifest's.
-
-        Raises:
-            CorruptWeights: the first that differs, with the file and its writer.
-        """
-        places = {
-            (entry.file, entry.offset, entry.nbytes, entry.blake3): (name, entry)
-            for name, entry in entries.items()
-            if entry.nbytes and entry.blake3
-        }
-        # The largest first, or one thread ends with it while the others have nothing to do.
-        todo = sorted(places.values(), key=lambda item: -item[1].nbytes)
-        threads = hashing.workers()
-
-        def wrong(item: tuple[str, TensorEntry]) -> bool:
-            return hashing.digest(self.view(item[1]), threads) != item[1].blake3
-
-        with _mapper(sum(entry.nbytes for _, entry in todo), "weights-hash") as over:
-            for (name, entry), bad in zip(todo, over(wrong, todo), strict=True):
-                if bad:
-                    raise CorruptWeights(
-                        f"tensor {name!r} is not what was published (its digest differs)",
-                        where=self._opened.file(entry.file),
-                        writer=self._opened.manifest.writer,
-                    )
-
-
-@contextmanager
-def _mapper(nbytes: int, name: str) -> Iterator[Callable[..., Iterator[Any]]]:
-    """``map``, on several threads where there is enough to do; what was not begun is dropped."""
-    if nbytes < hashing.WORTH_A_POOL_BYTES:
-        yield map
-        return
-    pool = ThreadPoolExecutor(hashing.workers(), thread_name_prefix=name)
-    try:
-        yield pool.map
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def copy_bytes(pairs: Iterable[tuple[memoryview, memoryview]]) -> None:
@@ -128,6 +90,7 @@ def copy_bytes(pairs: Iterable[tuple[memoryview, memoryview]]) -> None:
         # numpy releases the interpreter while it copies; slice assignment does not.
         np.copyto(np.frombuffer(piece[1], np.uint8), np.frombuffer(piece[0], np.uint8))
 
-    with _mapper(sum(source.nbytes for source, _ in pieces), "weights-copy") as over:
+    nbytes = sum(source.nbytes for source, _ in pieces)
+    with on_threads(nbytes, hashing.workers(), "weights-copy") as over:
         for _ in over(copy, pieces):
             pass

@@ -17,10 +17,11 @@ from trial_runtime.errors import (
     CorruptWeights,
     PathThroughLink,
     StaleWeights,
+    StorageStale,
     WeightsError,
     WeightsNotFound,
 )
-from trial_runtime.weights import hashing
+from trial_runtime.weights import faults, hashing
 from trial_runtime.weights.manifest import MANIFEST_NAME
 from trial_runtime.weights.paths import open_regular, relative_to
 from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
@@ -75,14 +76,14 @@ def published_digest(
     Raises:
         WeightsNotFound: there is nothing.
         CorruptWeights: a manifest that cannot be read, or whose files are missing or short.
-        PathThroughLink, WeightsError: see :func:`digest_tree`.
+        PathThroughLink, WeightsError, StorageError: see :func:`digest_tree`.
     """
-    raw = manifest_bytes(path) if os.path.isdir(path) else None
+    raw = manifest_bytes(path)
     if raw is None:
         tree = digest_tree(path, max_files=max_files)
         return PublishedDigest("files", tree.digest, tree.nbytes)
     opened = open_manifest(locate_to_read(path, root), None, Patience(0.0))
-    _sync_published(opened)
+    faults.persist(lambda: _sync_published(opened), path)
     return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
 
 
@@ -143,14 +144,24 @@ def digest_tree(path: str, *, max_files: int = MAX_FILES, sync: bool = True) -> 
         WeightsNotFound: nothing is there, or a folder without any file.
         PathThroughLink: a link leads out of the folder.
         WeightsError: too many files, or something that is no file (a socket, a FIFO).
+        StorageError: the file system refuses to read or to sync them.
     """
-    if os.path.islink(path):
+    return faults.persist(lambda: _digest_tree(path, max_files, sync), path)
+
+
+def _digest_tree(path: str, max_files: int, sync: bool) -> FilesDigest:
+    # Asked in words: os.path.isfile and its like take a disk that fails for nothing being there.
+    try:
+        kind = stat.S_IFMT(os.lstat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        kind = 0
+    if kind == stat.S_IFLNK:
         raise PathThroughLink("is a symbolic link", where=path)
-    if os.path.isfile(path):
+    if kind == stat.S_IFREG:
         files = [_digest_file(path, ".", sync, os.path.abspath(path))]
         if sync:
             sync_folder(os.path.dirname(os.path.abspath(path)))
-    elif os.path.isdir(path):
+    elif kind == stat.S_IFDIR:
         files = _digest_folder(path, max_files, sync)
     else:
         raise WeightsNotFound(
@@ -252,13 +263,14 @@ def verify_tree(
     Raises:
         StaleWeights: nothing of that digest appeared.
         CorruptWeights: the same, and ``expected`` tells which files differ.
+        StorageError: the file system refuses to read them.
     """
     waiting = patience or Patience(stale_timeout_s)
     found = FilesDigest("", (), 0)
     for _ in waiting.looks(path):
         try:
             found = digest_tree(path, max_files=max_files, sync=False)
-        except (WeightsNotFound, FileNotFoundError):
+        except (WeightsNotFound, FileNotFoundError, NotADirectoryError, StorageStale):
             found = FilesDigest("", (), 0)
         if found.digest == digest:
             return found

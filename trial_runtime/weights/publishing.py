@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from typing import Final
 
-from trial_runtime.errors import DiskFull
 from trial_runtime.failpoints import failpoint
 from trial_runtime.weights import confined
 
 TEMPORARY_PREFIX: Final = ".tmp-"
-_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # One write call: large enough that calls do not count, small enough that write-back of the
 # first piece is under way while the second is copied.
 WRITE_PIECE_BYTES: Final = 8 * 1024 * 1024
 _SYNC_FILE_RANGE_WRITE: Final = 2
-
-
-@contextmanager
-def disk_full_named(path: str, needed_bytes: int) -> Iterator[None]:
-    """Turn the system's ways of saying *full* into :class:`DiskFull`."""
-    try:
-        yield
-    except OSError as fault:
-        if fault.errno in _FULL:
-            raise DiskFull(
-                path, needed_bytes=needed_bytes, reason=fault.strerror or str(fault)
-            ) from fault
-        raise
 
 
 class NewFile:
@@ -64,15 +48,14 @@ class NewFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
-        try:
+        # Without publish there is an error on its way, which what fails here must not hide.
+        with suppress(OSError):
+            if self.fd >= 0:
+                os.close(self.fd)
+        with suppress(OSError):
             if not self._published:
                 os.unlink(self._temporary, dir_fd=self._folder)
-        except FileNotFoundError:
-            pass
-        finally:
-            self._stack.close()
+        self._stack.close()
 
     def write_at(self, data: memoryview, offset: int) -> None:
         """Write all of ``data`` at ``offset``; of much, have the disk begin at once."""
@@ -93,13 +76,26 @@ class NewFile:
         failpoint(f"weights.{what}.written")
         os.fsync(self.fd)
         failpoint(f"weights.{what}.synced")
+        own = os.fstat(self.fd)
         fd, self.fd = self.fd, -1
         os.close(fd)  # NFS reports a full server here at the latest
         at = self._folder
-        os.rename(self._temporary, self._name, src_dir_fd=at, dst_dir_fd=at)
+        try:
+            os.rename(self._temporary, self._name, src_dir_fd=at, dst_dir_fd=at)
+        except FileNotFoundError:
+            # A server that crashed after the rename has forgotten that it answered nobody: the
+            # request comes again, and finds nothing to rename.
+            if not self._has_name(own):
+                raise
         self._published = True
         confined.sync(at)
         failpoint(f"weights.{what}.renamed")
+
+    def _has_name(self, own: os.stat_result) -> bool:
+        with suppress(FileNotFoundError):
+            there = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+            return os.path.samestat(own, there)
+        return False
 
 
 def sync_folder(path: str) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from dataclasses import dataclass
-from typing import Final
 
-from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsNotFound
-from trial_runtime.weights import datafile
+from trial_runtime.errors import (
+    CorruptWeights,
+    StaleWeights,
+    StorageStale,
+    WeightsError,
+    WeightsNotFound,
+)
+from trial_runtime.weights import datafile, faults
 from trial_runtime.weights.hashing import digest as digest_of
 from trial_runtime.weights.manifest import (
     MANIFEST_NAME,
@@ -19,8 +23,6 @@ from trial_runtime.weights.manifest import (
 from trial_runtime.weights.paths import open_regular, resolve_reference
 from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.roots import Located, locate_to_read
-
-_ABSENT: Final = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,14 @@ def open_manifest(located: Located, digest: str | None, patience: Patience) -> O
         WeightsNotFound: no manifest, and no digest that promised one.
         StaleWeights: the digest did not appear within the bound.
         CorruptWeights: it is damaged, or a file it refers to is missing or short.
+        StorageError: the file system refuses it, see :mod:`~trial_runtime.weights.faults`.
     """
-    outcome: OpenedManifest | StaleWeights | CorruptWeights | WeightsNotFound | None = None
+    outcome: OpenedManifest | WeightsError | None = None
     for _ in patience.looks(located.path):
-        outcome = _try_to_open(located, digest, patience.timeout_s)
+        try:
+            outcome = _try_to_open(located, digest, patience.timeout_s)
+        except StorageStale as stale:  # the export may come back while there is time
+            outcome = stale
         if isinstance(outcome, OpenedManifest):
             return outcome
         if digest is None:
@@ -110,10 +116,8 @@ def _try_to_open(
 def _file_fault(opened: OpenedManifest, reference: str, size: int) -> CorruptWeights | None:
     path = opened.file(reference)
     try:
-        found = os.stat(path).st_size
-    except OSError as fault:
-        if fault.errno not in _ABSENT:
-            raise
+        found = faults.persist(lambda: os.stat(path).st_size, path)
+    except (FileNotFoundError, NotADirectoryError):
         return CorruptWeights(
             f"a data file of {opened.folder} is missing", where=path, writer=opened.manifest.writer
         )
@@ -131,24 +135,23 @@ def manifest_bytes(folder: str) -> bytes | None:
 
     Raises:
         CorruptWeights: it is larger than any manifest of ours.
+        StorageError: the file system refuses it, which does not mean that there is none.
     """
     path = os.path.join(folder, MANIFEST_NAME)
     try:
-        fd, size = open_regular(path)
-    except OSError as fault:
-        if fault.errno in _ABSENT:
-            return None
-        raise
+        return faults.persist(lambda: _read_manifest(path), path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _read_manifest(path: str) -> bytes:
+    fd, size = open_regular(path)
     try:
         if size > MAX_MANIFEST_BYTES:
             raise CorruptWeights(
                 f"a manifest of {size:,} bytes ({MAX_MANIFEST_BYTES:,} are allowed)", where=path
             )
         return _read_all(fd, size)
-    except OSError as fault:
-        if fault.errno in _ABSENT:  # ESTALE: replaced on the server since it was opened
-            return None
-        raise
     finally:
         os.close(fd)
 

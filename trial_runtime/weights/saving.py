@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trial_runtime.errors import PathThroughLink, WeightsError, WeightsTaken
-from trial_runtime.weights import confined, hashing, publishing
+from trial_runtime.weights import confined, faults, hashing, publishing
 from trial_runtime.weights.ancestry import find_ancestry
 from trial_runtime.weights.manifest import (
     FORMAT,
@@ -24,7 +24,7 @@ from trial_runtime.weights.reading import manifest_bytes
 from trial_runtime.weights.roots import Located, current, locate_to_write
 from trial_runtime.weights.skeleton import flatten
 from trial_runtime.weights.staging import Staged, stage
-from trial_runtime.weights.tensor_writer import write_tensors
+from trial_runtime.weights.tensor_writer import Written, write_tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ def save(
     parent: str | os.PathLike[str] | None = None,
     root: str | None = None,
     writer: str | None = None,
+    parent_digest: str | None = None,
 ) -> Published:
     """Publish weights and training state at a path, durably and all at once.
 
@@ -62,6 +63,8 @@ def save(
         root: the weights root; by default that of the session or the environment, else
             the folder that ``path`` stands in. Only files below it are referred to.
         writer: trial and attempt, for error messages of readers; default from the session.
+        parent_digest: what the digest of the parent's manifest must be. Where the file system
+            shows another one, everything is written and nothing referred to.
 
     Returns:
         The digest to announce, and what was written.
@@ -70,7 +73,10 @@ def save(
         WeightsError: something in the state cannot be stored; nothing was written.
         WeightsNotFound: there is nothing at ``parent``.
         WeightsTaken: another attempt has published here.
-        DiskFull: it did not fit; nothing was published.
+        DiskFull, QuotaExceeded: it did not fit; nothing was published.
+        StorageError: the file system refused it, and went on to: what is tried again, and for
+            how long, is in :mod:`~trial_runtime.weights.faults`. A server that is away behind
+            a hard mount is waited for without a bound.
         PathOutsideRoot, PathThroughLink: ``path`` may not be written to.
     """
     located = locate_to_write(path, root)
@@ -81,47 +87,52 @@ def save(
             hint="choose another save_path or remove the file",
             where=located.path,
         )
-    before = _published_before(located, author)
     skeleton, tensors = flatten(state)
     staged, ties = _stage_all(tensors)
-    ancestry = find_ancestry(parent, located, root) if parent is not None else None
-    with (
-        publishing.disk_full_named(located.path, sum(s.nbytes for s in staged.values())),
+
+    def save_once() -> Published:
+        before = _published_before(located, author)
+        ancestry = (
+            find_ancestry(parent, located, root, parent_digest) if parent is not None else None
+        )
         # One folder for both files: an attempt that was given up meanwhile goes on writing
         # into what was set aside, and not into its successor's.
-        confined.folder(located.path, make=True) as at,
-    ):
-        written = write_tensors(list(staged.values()), located.path, ancestry, author, at)
-        entries = {
-            name: written.entries[primary] for name, primary in _primaries(staged, ties).items()
-        }
-        manifest = Manifest(
-            format=FORMAT,
-            version=VERSION,
-            created=datetime.now(UTC).isoformat(timespec="microseconds"),
-            writer=author,
-            parent=ancestry.digest if ancestry else "",
-            tensors={name: entries[name] for name in tensors},
-            files=written.files,
-            state=skeleton,
-            ties=ties,
-            digests=written.digests,
+        with confined.folder(located.path, make=True) as at:
+            written = write_tensors(list(staged.values()), located.path, ancestry, author, at)
+            entries = {
+                name: written.entries[primary] for name, primary in _primaries(staged, ties).items()
+            }
+            manifest = Manifest(
+                format=FORMAT,
+                version=VERSION,
+                created=datetime.now(UTC).isoformat(timespec="microseconds"),
+                writer=author,
+                parent=ancestry.digest if ancestry else "",
+                tensors={name: entries[name] for name in tensors},
+                files=written.files,
+                state=skeleton,
+                ties=ties,
+                digests=written.digests,
+            )
+            try:
+                _published_before(located, author)  # by a successor, since we looked
+                raw = publish_manifest(located.path, manifest, at)
+            except BaseException:
+                _take_back(located.path, written, manifest)
+                raise
+        _forget_superseded(located.path, before, manifest)
+        return Published(
+            path=located.path,
+            digest=hashing.digest(raw),
+            bytes_written=written.bytes_written + len(raw),
+            bytes_total=total,
+            tensors_written=written.tensors_written,
+            tensors_inherited=written.tensors_inherited,
         )
-        try:
-            _published_before(located, author)  # by a successor, since we looked
-            raw = publish_manifest(located.path, manifest, at)
-        except BaseException:
-            written.take_back(located.path)
-            raise
-    _forget_superseded(located.path, before, manifest)
-    return Published(
-        path=located.path,
-        digest=hashing.digest(raw),
-        bytes_written=written.bytes_written + len(raw),
-        bytes_total=sum(s.nbytes for s in staged.values()),
-        tensors_written=written.tensors_written,
-        tensors_inherited=written.tensors_inherited,
-    )
+
+    total = sum(s.nbytes for s in staged.values())
+    # From the beginning each time: what a failed fsync was to make durable is nowhere but here.
+    return faults.persist(save_once, located.path, needed_bytes=total)
 
 
 def publish_manifest(folder: str, manifest: Manifest, at: int | None = None) -> bytes:
@@ -142,6 +153,21 @@ def publish_manifest(folder: str, manifest: Manifest, at: int | None = None) -> 
         file.write_at(memoryview(raw), 0)
         file.publish("manifest")
     return raw
+
+
+def _take_back(folder: str, written: Written, manifest: Manifest) -> None:
+    """Remove the data file of a save that failed, unless its manifest was published after all:
+    then it was the last step, to make that durable, which failed."""
+    if not written.own_file:
+        return
+    try:
+        raw = manifest_bytes(folder)
+        if raw is not None and raw == encode(manifest):
+            _own_files.add(os.path.join(folder, written.own_file))
+        else:
+            written.take_back(folder)
+    except (OSError, WeightsError):
+        pass  # it stays; the weight keeper removes what no manifest names
 
 
 def _published_before(located: Located, author: str) -> Manifest | None:
@@ -202,5 +228,5 @@ def _forget_superseded(folder: str, before: Manifest | None, manifest: Manifest)
             _own_files.discard(path)
             try:
                 confined.unlink(path)
-            except (FileNotFoundError, PathThroughLink):
-                pass  # it is not there any more; what a link leads to is not ours
+            except (OSError, PathThroughLink):
+                pass  # it is not there any more, or stays: what a link leads to is not ours

@@ -6,10 +6,10 @@ import functools
 import importlib.util
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, Protocol
+from typing import Any, BinaryIO, Final, Literal, Protocol
 
 from trial_runtime.errors import CorruptWeights, MissingExtra, WeightsError
-from trial_runtime.weights import datafile, dtypes, staging
+from trial_runtime.weights import datafile, dtypes, faults, staging
 from trial_runtime.weights.datafile import OWN_NAME
 from trial_runtime.weights.manifest import (
     FORMAT,
@@ -18,7 +18,6 @@ from trial_runtime.weights.manifest import (
     Manifest,
     TensorEntry,
 )
-from trial_runtime.weights.mapped import MappedFiles
 from trial_runtime.weights.matching import Form
 from trial_runtime.weights.paths import open_regular
 from trial_runtime.weights.patience import Patience
@@ -26,6 +25,7 @@ from trial_runtime.weights.plain import verify_tree
 from trial_runtime.weights.reading import OpenedManifest, open_manifest
 from trial_runtime.weights.roots import Located
 from trial_runtime.weights.skeleton import flatten, is_numpy_array, rebuild, references, subtree
+from trial_runtime.weights.tensor_files import tensor_files
 
 Framework = Literal["torch", "numpy"]
 
@@ -69,7 +69,7 @@ class PublishedSource:
         self.where = opened.folder
         self.digest = opened.digest
         self._manifest = opened.manifest
-        self._files = MappedFiles(opened)
+        self._files = tensor_files(opened)
         self._made: dict[tuple[str, str], Any] = {}
         self._owners: dict[tuple[str, int], str] = {}
         self._first = {name: group[0] for group in self._manifest.ties for name in group}
@@ -213,8 +213,6 @@ def _opened_safetensors(path: str, digest: str) -> OpenedManifest:
 
 
 def _torch_load(path: str) -> Any:
-    import pickle  # for the name of its error: torch unpickles, and tensors only
-
     try:
         import torch
     except ImportError:
@@ -223,21 +221,31 @@ def _torch_load(path: str) -> Any:
             hint="pip install 'bequeath[torch]', or have its writer use trial_runtime.weights",
             where=path,
         ) from None
-    fd, size = open_regular(path)
-    with os.fdopen(fd, "rb") as file:
-        try:
-            return torch.load(file, map_location="cpu", weights_only=True)
-        except pickle.UnpicklingError as fault:
-            raise WeightsError(
-                f"is not read: {_first_line(fault)}",
-                hint="only tensors and plain values are read from files of torch.save, since "
-                "unpickling runs whatever a file says; save the state_dict() itself",
-                where=path,
-            ) from None
-        except (RuntimeError, EOFError, ValueError, KeyError, AttributeError) as fault:
-            raise CorruptWeights(
-                f"torch cannot read these {size:,} bytes: {_first_line(fault)}", where=path
-            ) from fault
+
+    def read() -> Any:
+        fd, size = open_regular(path)
+        with os.fdopen(fd, "rb") as file:
+            return _unpickled(torch, file, path, size)
+
+    return faults.persist(read, path)
+
+
+def _unpickled(torch: Any, file: BinaryIO, path: str, size: int) -> Any:
+    import pickle  # for the name of its error: torch unpickles, and tensors only
+
+    try:
+        return torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as fault:
+        raise WeightsError(
+            f"is not read: {_first_line(fault)}",
+            hint="only tensors and plain values are read from files of torch.save, since "
+            "unpickling runs whatever a file says; save the state_dict() itself",
+            where=path,
+        ) from None
+    except (RuntimeError, EOFError, ValueError, KeyError, AttributeError) as fault:
+        raise CorruptWeights(
+            f"torch cannot read these {size:,} bytes: {_first_line(fault)}", where=path
+        ) from fault
 
 
 def _first_line(fault: Exception) -> str:

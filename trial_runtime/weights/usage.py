@@ -8,6 +8,7 @@ them: removal is by file, and a manifest goes before its files.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,15 +17,15 @@ import msgspec
 
 from trial_runtime.errors import PathOutsideRoot, PathThroughLink, StaleWeights
 from trial_runtime.failpoints import failpoint
-from trial_runtime.weights import confined, hashing, publishing
+from trial_runtime.weights import confined, faults, hashing
 from trial_runtime.weights.manifest import MANIFEST_NAME, Manifest, decode
-from trial_runtime.weights.mapped import MappedFiles
 from trial_runtime.weights.paths import relative_to, resolve_in_root, resolve_reference
 from trial_runtime.weights.patience import Patience
 from trial_runtime.weights.reading import manifest_bytes, open_manifest
 from trial_runtime.weights.roots import locate_to_write
 from trial_runtime.weights.saving import Published, publish_manifest
 from trial_runtime.weights.staging import Staged
+from trial_runtime.weights.tensor_files import tensor_files
 from trial_runtime.weights.tensor_writer import write_tensors
 
 
@@ -202,7 +203,7 @@ def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Publish
     located = locate_to_write(path, root)
     opened = open_manifest(located, None, Patience(0.0))
     manifest = opened.manifest
-    files = MappedFiles(opened)
+    files = tensor_files(opened)
     files.prepare(manifest.tensors.values())
     files.verify(manifest.tensors)
     tied = {name: group[0] for group in manifest.ties for name in group}
@@ -211,7 +212,7 @@ def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Publish
         for name, e in manifest.tensors.items()
         if tied.get(name, name) == name
     ]
-    with publishing.disk_full_named(located.path, manifest.nbytes):
+    with faults.told(located.path, needed_bytes=manifest.nbytes):
         written = write_tensors(staged, located.path, None, manifest.writer)
         new = msgspec.structs.replace(
             manifest,
@@ -236,7 +237,7 @@ def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Publish
 
 
 def _manifest_at(folder: str, digest: str | None) -> Manifest | None:
-    raw = manifest_bytes(folder) if os.path.isdir(folder) else None
+    raw = manifest_bytes(folder)
     found = hashing.digest(raw) if raw is not None else ""
     if digest is not None and found != digest:
         raise StaleWeights(folder, expected=digest, found=found, waited_s=0.0)
@@ -251,18 +252,30 @@ def _inside(real_root: str, path: str) -> str:
 
 
 def _files_below(path: str) -> list[tuple[str, int]]:
-    """All files below a real path, or the path itself, with sizes; links are not followed."""
-    if os.path.isfile(path):
-        return [(path, os.lstat(path).st_size)]
-    return [
-        (full, os.lstat(full).st_size)
-        for folder, folders, names in os.walk(path)
-        for full in (
-            os.path.join(folder, name)
-            for name in (*names, *(f for f in folders if os.path.islink(os.path.join(folder, f))))
-        )
-    ]
+    """All files below a real path, or the path itself, with sizes; links are not followed.
+
+    Raises:
+        OSError: part of it cannot be listed. What is not seen is not what is not there.
+    """
+    found: list[tuple[str, int]] = []
+    names = [path]
+    for folder, folders, files in os.walk(path, onerror=_raise_unless_gone):
+        links = (name for name in folders if os.path.islink(os.path.join(folder, name)))
+        names.extend(os.path.join(folder, name) for name in (*files, *links))
+    for name in names:
+        try:
+            status = os.lstat(name)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # gone since it was listed
+        if not stat.S_ISDIR(status.st_mode):
+            found.append((name, status.st_size))
+    return found
 
 
 def _folders_below(path: str) -> list[str]:
-    return [folder for folder, _, _ in os.walk(path)]
+    return [folder for folder, _, _ in os.walk(path, onerror=_raise_unless_gone)]
+
+
+def _raise_unless_gone(fault: OSError) -> None:
+    if not isinstance(fault, FileNotFoundError | NotADirectoryError):
+        raise fault

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from trial_runtime.weights.mapped import MappedFiles
 from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.reading import open_manifest
 from trial_runtime.weights.roots import locate_to_read
+from trial_runtime.weights.tensor_files import tensor_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def verify(
         locate_to_read(path, root, read_roots), digest, Patience(stale_timeout_s)
     )
     manifest = opened.manifest
-    files = MappedFiles(opened)
+    files = tensor_files(opened)
     files.prepare(manifest.tensors.values())
     files.verify(manifest.tensors)
     return Verified(opened.digest, len(manifest.tensors), manifest.nbytes)
