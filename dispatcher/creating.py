@@ -29,7 +29,7 @@ def create(config: ExperimentConfig) -> Path:
         config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
     config = housed(config)
     folder = ExperimentFolder.make(config.experiment_working_directory, config.experiment_name)
-    if config.training_service.code_snapshot:
+    if any(service.code_snapshot for service in config.services):
         config = _with_code_snapshot(config, folder)
     failpoint("create.folder.made")
     folder.write_config(to_json(config))

@@ -318,7 +318,8 @@ class Head:
         self, router: Router, endpoint: Endpoint, epoch: int, sockets: Path
     ) -> LocalBackend:
         link = _admit(router, LOCAL, "agent:local")
-        config = agent_config(self._config, self._folder, endpoint, epoch, sockets)
+        service = self._config.services[0]
+        config = agent_config(self._config, service, self._folder, endpoint, epoch, sockets)
         leases = self._config.leases
         return LocalBackend(
             link,

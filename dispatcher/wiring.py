@@ -9,6 +9,8 @@ from pathlib import Path
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
 from dispatcher.experiment.references import resolve_environment
+from dispatcher.experiment.services import Service
+from dispatcher.experiment.ssh_service import SshServiceConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.weight_keeper import Policy
@@ -18,6 +20,10 @@ from trial_runtime.endpoint import Endpoint
 #: Whatever one host writes it sees itself at once, also on a network file system: what is not
 #: there now will not come, and a child that waits for it would hold its slot for nothing.
 SAME_HOST_STALE_S = 1.0
+
+#: What others write a host sees when its client of the network file system looks again: the
+#: bound exceeds the longest of their usual cache times (60 s).
+OTHER_HOSTS_STALE_S = 75.0
 
 
 def settings_of(config: ExperimentConfig) -> Settings:
@@ -38,11 +44,20 @@ def settings_of(config: ExperimentConfig) -> Settings:
         losses_at_once=True,
         max_failed_in_a_row=config.effective_max_failed_in_a_row,
         quarantine_after=config.quarantine_after,
+        workers=worker_count(config),
         substitute_result=json.dumps(silent) if isinstance(silent, float) else None,
         silent_is_failure=silent == "fail",
         trial_stop_grace_s=config.trial_stop_grace,
         assess=config.assessor is not None,
         early_stop_keeps_result=config.assessor is not None and config.assessor.keep_result,
+    )
+
+
+def worker_count(config: ExperimentConfig) -> int:
+    """On how many machines trials run."""
+    return sum(
+        len(service.machine_list) if isinstance(service, SshServiceConfig) else 1
+        for service in config.services
     )
 
 
@@ -100,17 +115,17 @@ def _class_name(algorithm: AlgorithmConfig) -> str:
 
 def agent_config(
     config: ExperimentConfig,
+    service: Service,
     folder: ExperimentFolder,
     endpoint: Endpoint,
     epoch: int,
     sockets: Path,
 ) -> AgentConfig:
-    """What the agent on this machine is told.
+    """What the agent on this machine is told; for one elsewhere, what does not depend on where.
 
     Raises:
         ExperimentFileError: a reference in ``trialEnvironment`` leads nowhere.
     """
-    service = config.training_service
     # A reference that leads nowhere is said now; values are looked up at each trial's start
     # by the agent, so that no secret is written down.
     resolve_environment(config.trial_environment, os.environ)
@@ -147,5 +162,5 @@ def agent_config(
         heartbeat_s=min(1.0, config.leases.alive),
         seed=config.seed or 0,
         experiment=folder.id,
-        stale_timeout_s=SAME_HOST_STALE_S,
+        stale_timeout_s=SAME_HOST_STALE_S if worker_count(config) == 1 else OTHER_HOSTS_STALE_S,
     )

@@ -17,9 +17,12 @@ from pathlib import Path
 from dispatcher.experiment.builtin_names import builtin_problem
 from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
+from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.python_source import find_module, missing_name
 from dispatcher.experiment.references import LITERAL, resolve_reference
+from dispatcher.experiment.services import Service
+from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig, SshServiceConfig
 from dispatcher.experiment.trial_command import cannot_start
 
 
@@ -48,6 +51,10 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
         except ValueError as error:
             hint = f"write '{LITERAL}{text}' if the text itself is meant"
             yield Finding(("trialEnvironment", name), str(error), hint)
+    for at, service in _services(config):
+        if isinstance(service, SshServiceConfig):
+            for index, machine in enumerate(service.machine_list):
+                yield from _check_machine((*at, "machineList", index), machine)
     for index, root in enumerate(config.weights_read_roots):
         problem = _check_folder(root)
         if problem is not None:
@@ -58,6 +65,34 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
     ):
         if path is not None and os.path.exists(path) and not os.path.isdir(path):
             yield Finding((key,), f"is not a folder: {path}")
+
+
+def _services(config: ExperimentConfig) -> Iterator[tuple[JsonPath, Service]]:
+    several = isinstance(config.training_service, tuple)
+    for index, service in enumerate(config.services):
+        yield (("trainingService", index) if several else ("trainingService",)), service
+
+
+def _check_machine(at: JsonPath, machine: MachineConfig) -> Iterator[Finding]:
+    for name, value in machine.environment.items():
+        yield from _check_reference((*at, "environment", name), value)
+    logins: list[tuple[JsonPath, LoginConfig]] = [(at, machine)]
+    if machine.jump is not None:
+        logins.append(((*at, "jump"), machine.jump))
+    for place, login in logins:
+        for key, path in (("keyFile", login.key_file), ("knownHosts", login.known_hosts)):
+            if path is not None and not os.path.isfile(path):
+                yield Finding((*place, key), f"does not exist: {path}")
+        for key, secret in (("password", login.password), ("passphrase", login.passphrase)):
+            if secret is not None:
+                yield from _check_reference((*place, key), secret)
+
+
+def _check_reference(at: JsonPath, text: str) -> Iterator[Finding]:
+    try:
+        resolve_reference(text)
+    except ValueError as error:
+        yield Finding(at, str(error))
 
 
 def _check_folder(path: Path) -> tuple[str, str] | None:
@@ -83,17 +118,21 @@ def _check_code(config: ExperimentConfig) -> Iterator[Finding]:
     if text:
         hint = "keep code in a folder of its own, data elsewhere; or raise 'limits'"
         yield Finding(("trialCodeDirectory",), text, hint)
-    if config.trial_command is not None:
+    here = any(isinstance(each, LocalServiceConfig) for each in config.services)
+    if config.trial_command is not None and here:
         problem = cannot_start(config.trial_command, folder, config.trial_environment.get("PATH"))
         if problem is not None:
             yield Finding(("trialCommand",), *problem)
     if config.trial_function is not None:
         module, _, name = config.trial_function.partition(":")
         yield from _check_name(("trialFunction",), module, name.partition(".")[0], folder)
-    for index, module in enumerate(config.training_service.preload):
-        if find_module(module, folder) is None:
-            at = ("trainingService", "preload", index)
-            yield Finding(at, f"names a module that is not installed: {module!r}")
+    for at, service in _services(config):
+        if not isinstance(service, LocalServiceConfig):
+            continue
+        for index, module in enumerate(service.preload):
+            if find_module(module, folder) is None:
+                text = f"names a module that is not installed: {module!r}"
+                yield Finding((*at, "preload", index), text)
 
 
 def _check_algorithm(key: str, algorithm: AlgorithmConfig) -> Iterator[Finding]:

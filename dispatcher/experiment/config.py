@@ -42,7 +42,7 @@ from dispatcher.experiment.fields import (
     fold_word,
     resolve_path,
 )
-from dispatcher.experiment.local_service import LocalServiceConfig, ReuseMode
+from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.plain_json import plain
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.references import FILE
@@ -55,6 +55,8 @@ from dispatcher.experiment.sections import (
     RetentionConfig,
     WeightKeysConfig,
 )
+from dispatcher.experiment.service import ReuseMode
+from dispatcher.experiment.services import Service, TrainingService
 
 __all__ = [
     "AlgorithmConfig",
@@ -282,7 +284,11 @@ class ExperimentConfig(FailurePolicy):
     ] = Field(default_factory=RetentionConfig)
 
     training_service: Annotated[
-        LocalServiceConfig, Field(description="Where and how trials run.")
+        TrainingService,
+        Field(
+            description="Where and how trials run; a list of services runs them on all of these "
+            "together."
+        ),
     ] = Field(default_factory=LocalServiceConfig)
     head_grace: Annotated[
         Grace,
@@ -323,11 +329,23 @@ class ExperimentConfig(FailurePolicy):
                 at=("trialCommand",),
                 hint="write e.g. 'trialCommand: python trial.py' or 'trialFunction: trial:main'",
             )
-        if self.training_service.reuse_mode == "inProcess" and self.trial_function is None:
+        for index, service in enumerate(self.services):
+            if service.reuse_mode == "inProcess" and self.trial_function is None:
+                listed = (index,) if isinstance(self.training_service, tuple) else ()
+                raise Misfit(
+                    "'reuseMode: inProcess' runs functions, and this trial is a command",
+                    at=("trainingService", *listed, "reuseMode"),
+                    hint="write 'trialFunction' instead of 'trialCommand', or another reuseMode",
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _one_local_service(self) -> Self:
+        if sum(isinstance(each, LocalServiceConfig) for each in self.services) > 1:
             raise Misfit(
-                "'reuseMode: inProcess' runs functions, and this trial is a command",
-                at=("trainingService", "reuseMode"),
-                hint="write 'trialFunction' instead of 'trialCommand', or another reuseMode",
+                "'trainingService' names this machine twice",
+                at=("trainingService",),
+                hint="give one local service the slots of both",
             )
         return self
 
@@ -365,9 +383,22 @@ class ExperimentConfig(FailurePolicy):
         return max(FAILED_IN_A_ROW, FAILED_PER_SLOT * self.trial_concurrency)
 
     @property
+    def services(self) -> tuple[Service, ...]:
+        """The training services, one or several."""
+        one_or_several = self.training_service
+        return one_or_several if isinstance(one_or_several, tuple) else (one_or_several,)
+
+    @property
     def slots(self) -> int:
-        """Trials that really run at once: the smaller of concurrency and the host's slots."""
-        return min(self.trial_concurrency, self.training_service.slots or self.trial_concurrency)
+        """Trials that really run at once: the smaller of concurrency and the hosts' slots."""
+        offered = 0
+        for service in self.services:
+            usual = service.slots or self.trial_concurrency
+            if isinstance(service, LocalServiceConfig):
+                offered += usual
+            else:
+                offered += sum(each.slots or usual for each in service.machine_list)
+        return min(self.trial_concurrency, offered)
 
 
 def _read_mode(value: object) -> OptimizeMode | None:

@@ -7,9 +7,9 @@ raises one plain sentence, which :mod:`dispatcher.experiment.sentences` puts a k
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     BaseModel,
@@ -46,6 +46,14 @@ class Section(BaseModel):
         allow_inf_nan=False,
         hide_input_in_errors=True,  # a value may be what nobody should read in a log
     )
+
+    #: Other spellings of keys that are read as well → the key.
+    other_names: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def fits(cls, value: Any) -> bool:
+        """Whether what a file has is meant for this class, where others may stand, too."""
+        return True
 
     @classmethod
     def read_short_form(cls, value: Any) -> Any:

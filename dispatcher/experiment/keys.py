@@ -27,27 +27,25 @@ def file_key(section: type[Section], attribute: str) -> str:
 
 
 def keys_of(section: type[Section]) -> dict[str, str]:
-    """Return folded key → canonical key for one section."""
+    """Return folded key → canonical key for one section, other spellings included."""
     keys = (file_key(section, attribute) for attribute in section.model_fields)
-    return {fold_word(key): key for key in keys}
+    others = {fold_word(name): key for name, key in section.other_names.items()}
+    return others | {fold_word(key): key for key in keys}
 
 
 def sections_of(section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
-    """Yield the keys of a section that hold sections themselves."""
+    """Yield the keys of a section that hold sections (or lists of them) themselves; a key may
+    hold one of several."""
     for attribute, info in section.model_fields.items():
-        inner = _section_in(info.annotation)
-        if inner is not None:
+        for inner in dict.fromkeys(_sections_in(info.annotation)):
             yield file_key(section, attribute), inner
 
 
-def _section_in(annotation: Any) -> type[Section] | None:
+def _sections_in(annotation: Any) -> Iterator[type[Section]]:
     if isinstance(annotation, type) and issubclass(annotation, Section):
-        return annotation
+        yield annotation
     for part in typing.get_args(annotation):
-        found = _section_in(part)
-        if found is not None:
-            return found
-    return None
+        yield from _sections_in(part)
 
 
 class KeySettler:
@@ -69,7 +67,10 @@ class KeySettler:
     def _settle(
         self, values: Mapping[Any, Any], section: type[Section], path: JsonPath, spelt: JsonPath
     ) -> dict[str, Any]:
-        known, inner = keys_of(section), dict(sections_of(section))
+        known = keys_of(section)
+        inner: dict[str, list[type[Section]]] = {}
+        for name, each in sections_of(section):
+            inner.setdefault(name, []).append(each)
         settled: dict[str, Any] = {}
         spelling: dict[str, str] = {}
         for key, value in values.items():
@@ -89,16 +90,29 @@ class KeySettler:
                 at, written = (*path, canonical), (*spelt, key)
                 self.written[at] = written
                 if canonical in inner:
-                    value = inner[canonical].read_short_form(value)
-                    if isinstance(value, Mapping):
-                        value = self._settle(value, inner[canonical], at, written)
+                    value = self._settle_inner(value, inner[canonical], at, written)
                 settled[canonical] = value
         return settled
+
+    def _settle_inner(
+        self, value: Any, sections: list[type[Section]], path: JsonPath, spelt: JsonPath
+    ) -> Any:
+        if isinstance(value, list):
+            return [
+                self._settle_inner(each, sections, (*path, index), (*spelt, index))
+                for index, each in enumerate(value)
+            ]
+        section = next((each for each in sections if each.fits(value)), sections[0])
+        value = section.read_short_form(value)
+        if not isinstance(value, Mapping):
+            return value
+        self.written[path] = spelt
+        return self._settle(value, section, path, spelt)
 
     def _refuse_unknown(
         self, key: str, section: type[Section], path: JsonPath, spelt: JsonPath
     ) -> None:
-        name = str(path[-1]) if path else ""
+        name = next((part for part in reversed(path) if isinstance(part, str)), "")
         known = keys_of(section)
         hint = nni_hint(name, key) or self._belongs(key, name)
         near = difflib.get_close_matches(fold_word(key), known, 1, 0.6)
@@ -106,7 +120,7 @@ class KeySettler:
         if near and not hint:
             text += f"; did you mean {known[near[0]]!r}?"
         elif not hint:
-            hint = f"keys here are {', '.join(sorted(known.values()))}"
+            hint = f"keys here are {', '.join(sorted(set(known.values())))}"
         self.refuse((*spelt, key), text, hint)
 
     def _belongs(self, key: str, section: str) -> str:

@@ -23,6 +23,7 @@ from dispatcher.experiment.nni_keys import v1_advice, v1_key
 from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
+from dispatcher.experiment.services import PLATFORMS
 from dispatcher.experiment.source import MOST_BYTES, Source, read_json_source, read_source
 
 # What takes the place of a wrong value while the rest is looked at. Never leaves this file.
@@ -146,15 +147,17 @@ class _Loading:
         for key, service in list(values.items()):
             if not isinstance(key, str) or fold_word(key) != "trainingservice":
                 continue
-            first = service[0] if isinstance(service, list) and service else service
-            name = first.get("platform") if isinstance(first, Mapping) else None
-            listed = isinstance(service, list)
-            if listed or (isinstance(name, str) and name.lower() != "local"):
-                at: JsonPath = (key,) if listed else (key, "platform")
-                what = "a list of services" if listed else f"the platform {name!r}"
-                hint = "write 'trainingService: {platform: local}'"
-                self._record(at, self.source.where(at), f"{what} is not in this version", hint)
-                del values[key]
+            places: list[tuple[JsonPath, Any]] = [((key,), service)]
+            if isinstance(service, list):
+                places = [((key, index), each) for index, each in enumerate(service)]
+            for at, each in places:
+                name = each.get("platform") if isinstance(each, Mapping) else None
+                if isinstance(name, str) and fold_word(name) not in PLATFORMS:
+                    where = self.source.where((*at, "platform"))
+                    text = f"the platform {name!r} is not in this version"
+                    hint = "write 'trainingService: {platform: local}' or '{platform: ssh, …}'"
+                    self._record((*at, "platform"), where, text, hint)
+                    values.pop(key, None)
 
     def _take_search_space(self, settled: dict[str, Any]) -> None:
         """Read ``searchSpaceFile`` into ``searchSpace``, its places included."""

@@ -21,7 +21,7 @@ _RENAMED = {
     "command": "trialCommand",
 }
 _NO_GPUS = "this version does not assign GPUs: set CUDA_VISIBLE_DEVICES in 'trialEnvironment'"
-_REMOTE = "this version runs trials on this machine only: 'trainingService: {platform: local}'"
+_MACHINES = "write 'trainingService: {platform: ssh, machineList: [{host: …}]}'"
 _NOT_NEEDED = "remove it: nothing here needs it"
 
 _TOP = {old: f"write '{new}'" for old, new in _RENAMED.items()} | {
@@ -41,9 +41,9 @@ _TOP = {old: f"write '{new}'" for old, new in _RENAMED.items()} | {
     "logCollection": "remove it: logs are always collected",
     "multiPhase": "remove it: have each phase proposed as a trial of its own",
     "localConfig": "write its keys below 'trainingService'",
-    "remoteConfig": _REMOTE,
-    "machineList": _REMOTE,
-    "hybridConfig": _REMOTE,
+    "remoteConfig": _MACHINES,
+    "machineList": _MACHINES,
+    "hybridConfig": "write 'trainingService' as a list of services",
     "trainingServiceConfig": "write 'trainingService'",
 }
 _SERVICE = {
@@ -53,7 +53,14 @@ _SERVICE = {
     "maxTrialNumPerGpu": _NO_GPUS,
     "trialGpuNumber": _NO_GPUS,
     "reuse": "write 'reuseMode'",
-    "machineList": _REMOTE,
+    "machineList": "machines belong to 'platform: ssh'",
+}
+_MACHINE = {
+    "useActiveGpu": _NO_GPUS,
+    "gpuIndices": _NO_GPUS,
+    "maxTrialNumberPerGpu": _NO_GPUS,
+    "maxTrialNumPerGpu": _NO_GPUS,
+    "pythonPath": "write 'python', the interpreter itself",
 }
 _ALGORITHM = {
     "builtinTunerName": "write 'name'",
@@ -71,6 +78,7 @@ _BY_SECTION: dict[str, dict[str, str]] = {
         "tuner": _ALGORITHM,
         "assessor": _ALGORITHM,
         "trainingService": _SERVICE,
+        "machineList": _MACHINE,
     }.items()
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -92,12 +93,19 @@ def reference_markdown() -> str:
     parts = [_INTRODUCTION]
     for title, names in GROUPS.items():
         parts.append(f"## {title}\n\n{_table(ExperimentConfig, schema, names)}")
-    for key, section in sections_of(ExperimentConfig):
-        inner = schema["$defs"][section.__name__]
-        summary = inner.get("description", "").partition("\n")[0]
-        table = _table(section, inner, tuple(section.model_fields))
-        parts.append(f"## Keys below `{key}`\n\n{summary}\n\n{table}")
+    parts.extend(_sections_below(ExperimentConfig, schema, ""))
     return "\n".join(parts)
+
+
+def _sections_below(section: type[Section], schema: dict[str, Any], above: str) -> Iterator[str]:
+    for key, inner in sections_of(section):
+        described = schema["$defs"][inner.__name__]
+        summary = described.get("description", "").partition("\n")[0]
+        table = _table(inner, described, tuple(inner.model_fields))
+        platform = described["properties"].get("platform", {}).get("const")
+        which = f" with `platform: {platform}`" if platform else ""
+        yield f"## Keys below `{above}{key}`{which}\n\n{summary}\n\n{table}"
+        yield from _sections_below(inner, schema, f"{above}{key}.")
 
 
 def _table(section: type[Section], schema: dict[str, Any], names: tuple[str, ...]) -> str:
@@ -119,8 +127,8 @@ def _kind(schema: dict[str, Any]) -> str:
         return str(schema["title"])
     if "enum" in schema or "const" in schema:
         return ", ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
-    if "anyOf" in schema:
-        kinds = dict.fromkeys(_kind(part) for part in schema["anyOf"])
+    if "anyOf" in schema or "oneOf" in schema:
+        kinds = dict.fromkeys(_kind(part) for part in schema.get("anyOf") or schema["oneOf"])
         return " or ".join(kind for kind in kinds if kind != "nothing")
     if schema.get("type") == "array":
         return f"list of {_kind(schema.get('items', {}))}"

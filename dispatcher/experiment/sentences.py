@@ -40,8 +40,7 @@ def half_a_character(error: UnicodeEncodeError) -> tuple[str, str]:
 
 def explain(error: ErrorDetails) -> Iterator[tuple[JsonPath, str, str]]:
     """Yield path, sentence and hint; one error of ours may name several places."""
-    # For a key of a mapping that is wrong itself, pydantic appends this word.
-    path: JsonPath = tuple(part for part in error["loc"] if part != "[key]")
+    path: JsonPath = tuple(part for part in error["loc"] if not _is_pydantics_own(part))
     raised = error.get("ctx", {}).get("error")
     if isinstance(raised, SearchSpaceError):
         for problem in raised.problems:
@@ -56,6 +55,12 @@ def explain(error: ErrorDetails) -> Iterator[tuple[JsonPath, str, str]]:
     else:
         text, hint = _plain(error, raised)
         yield path, _sentence(path, text), hint
+
+
+def _is_pydantics_own(part: str | int) -> bool:
+    """A word that stands for no key: appended for a key of a mapping that is wrong itself, or
+    which of several classes was meant."""
+    return isinstance(part, str) and (part == "[key]" or (part[:1], part[-1:]) == ("<", ">"))
 
 
 def _sentence(path: JsonPath, text: str) -> str:

@@ -111,13 +111,37 @@ APPENDED = {
         "e.yml:7:30: 'reuseMode: inProcess' runs functions, and this trial is a command\n"
         "  write 'trialFunction' instead of 'trialCommand', or another reuseMode"
     ),
-    "trainingService: {platform: remote, machineList: []}": (
-        "e.yml:7:29: the platform 'remote' is not in this version\n"
-        "  write 'trainingService: {platform: local}'"
+    "trainingService: {platform: kubeflow, worker: {}}": (
+        "e.yml:7:29: the platform 'kubeflow' is not in this version\n"
+        "  write 'trainingService: {platform: local}' or '{platform: ssh, …}'"
     ),
-    "trainingService:\n- platform: local": (
-        "e.yml:8:1: a list of services is not in this version\n"
-        "  write 'trainingService: {platform: local}'"
+    "trainingService:\n- platform: local\n- platform: local": (
+        "e.yml:8:1: 'trainingService' names this machine twice\n"
+        "  give one local service the slots of both"
+    ),
+    "trainingService:\n- {platform: local}\n- {platform: ssh, machineList: [{ip: a, Slots: 0}]}": (
+        "e.yml:9:48: 'trainingService[1].machineList[0].slots' must be at least 1, not 0"
+    ),
+    "trainingService: {platform: remote, machineList: []}": (
+        "e.yml:7:50: 'trainingService' names no machine\n  write '- host: …'"
+    ),
+    "trainingService: {platform: ssh, machineList: [{host: a, passwd: geheim}]}": (
+        "e.yml:7:66: 'trainingService.machineList[0].password' must be a reference, 'env:NAME' or "
+        "'file:PATH': secrets stand in no experiment file"
+    ),
+    "trainingService: {platform: ssh, machineList: [{host: a, gpuIndices: 0}]}": (
+        "e.yml:7:58: unknown key 'gpuIndices' in 'machineList'\n  this version does not assign "
+        "GPUs: set CUDA_VISIBLE_DEVICES in 'trialEnvironment'"
+    ),
+    "trainingService: {platform: ssh, machineList: [{host: a, jump: {host: b, prot: 1}}]}": (
+        "e.yml:7:74: unknown key 'prot' in 'jump'; did you mean 'port'?"
+    ),
+    "trainingService: {platform: ssh, machineList: [{host: a, weightsRoot: mnt}]}": (
+        "e.yml:7:71: 'trainingService.machineList[0].weightsRoot' must be a path from the root of "
+        "that machine, not 'mnt'"
+    ),
+    "trainingService: {platform: ssh, machineList: [{host: a, sshKeyFile: nope}]}": (
+        "e.yml:7:70: 'trainingService.machineList[0].keyFile' does not exist: nope"
     ),
     "trialEnvironment: {A: 1.5}": (
         "e.yml:7:23: 'trialEnvironment.A' must be text, not the number 1.5\n"

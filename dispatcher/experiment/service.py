@@ -1,0 +1,80 @@
+"""What all training services have: how trials run below an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from dispatcher.experiment.fields import Count, Section, Switch, Text, choice_reader, fold_word
+
+ReuseMode = Literal["none", "forked", "inProcess"]
+_read_mode_word = choice_reader("none", "forked", "inProcess")
+
+
+def _read_reuse_mode(value: object) -> object:
+    """NNI knows true and false only; true is the mode that isolates trials from one another."""
+    if isinstance(value, str) and value.lower() in ("true", "yes", "on"):
+        return "forked"
+    if isinstance(value, str) and value.lower() in ("false", "no", "off"):
+        return "none"
+    if isinstance(value, bool):
+        return "forked" if value else "none"
+    return _read_mode_word(value)
+
+
+REMOTE = ("ssh", "remote")
+"""How the service on other machines is called; the second is NNI's word."""
+
+
+def is_remote(section: Any) -> bool:
+    """Whether what a file has for a service names that platform."""
+    named = isinstance(section, Mapping)
+    platform = section.get("platform") if named else getattr(section, "platform", None)
+    return isinstance(platform, str) and fold_word(platform) in REMOTE
+
+
+class ServiceConfig(Section):
+    """Run trials below an agent process of the experiment."""
+
+    reuse_mode: Annotated[
+        Annotated[
+            ReuseMode,
+            BeforeValidator(_read_reuse_mode),
+            WithJsonSchema(
+                {"anyOf": [{"enum": ["none", "forked", "inProcess"]}, {"type": "boolean"}]}
+            ),
+        ],
+        Field(
+            description="`none`: a fresh process for each trial; `forked`: forked from a server "
+            "that has imported `preload`; `inProcess`: functions one after another inside a "
+            "worker (needs `trialFunction`). `true` means `forked`, `false` means `none`."
+        ),
+    ] = "none"
+    preload: Annotated[
+        tuple[Text, ...],
+        Field(description="Modules that warm workers import once, such as `torch`."),
+    ] = ()
+    slots: Annotated[
+        Count | None,
+        Field(description="Trials a machine may run at once; `trialConcurrency` if not given."),
+    ] = None
+    cpus_per_trial: Annotated[
+        Count | None,
+        Field(
+            description="CPU cores of one trial, told to numerical libraries as their number of "
+            "threads; not limited if not given."
+        ),
+    ] = None
+    max_trials_per_worker: Annotated[
+        Count | None,
+        Field(description="Trials after which a warm worker is replaced; never if not given."),
+    ] = None
+    code_snapshot: Annotated[
+        Switch,
+        Field(
+            description="Copy the code directory when the experiment starts, so that editing it "
+            "changes nothing for trials to come."
+        ),
+    ] = False

@@ -1,0 +1,201 @@
+"""The training service ``ssh``: trials on other machines, reached by SSH."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, model_validator
+
+from dispatcher.experiment.fields import (
+    Count,
+    ResolvedPath,
+    Section,
+    Text,
+    choice_reader,
+)
+from dispatcher.experiment.problems import Misfit
+from dispatcher.experiment.references import ENV, FILE
+from dispatcher.experiment.service import REMOTE, ServiceConfig, is_remote
+
+_LONGEST_NAME = 40  # of a worker: sockets are called after it, and their paths are short
+_JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]]+\]|[^@:\s]+)(?::(?P<port>[0-9]+))?")
+
+
+def _check_reference(text: str) -> str:
+    if not text.startswith((ENV, FILE)) or text in (ENV, FILE):
+        # The text is not repeated: it is what nobody should read in a log.
+        raise ValueError(
+            "must be a reference, 'env:NAME' or 'file:PATH': secrets stand in no experiment file"
+        )
+    return text
+
+
+def _check_absolute(text: str) -> str:
+    if not text.startswith("/"):
+        raise ValueError(f"must be a path from the root of that machine, not {text!r}")
+    return text.rstrip("/") or "/"
+
+
+Secret = Annotated[Text, AfterValidator(_check_reference)]
+Port = Annotated[Count, Field(le=65535)]
+FolderThere = Annotated[Text, AfterValidator(_check_absolute)]
+
+_LOGIN_NAMES = {
+    "ip": "host",
+    "username": "user",
+    "passwd": "password",
+    "sshKeyFile": "keyFile",
+    "sshKeyPath": "keyFile",
+    "sshPassphrase": "passphrase",
+}
+
+
+class LoginConfig(Section):
+    """A machine and how to log in to it; what is not given is as `~/.ssh/config` has it."""
+
+    other_names: ClassVar[Mapping[str, str]] = _LOGIN_NAMES
+
+    host: Annotated[Text, Field(description="Name, address, or `Host` of `~/.ssh/config`.")]
+    port: Annotated[Port | None, Field(description="Port of its SSH server; 22 if not given.")] = (
+        None
+    )
+    user: Annotated[Text | None, Field(description="Who logs in there.")] = None
+    key_file: Annotated[
+        ResolvedPath | None,
+        Field(description="Private key; if not given, the SSH agent's and `~/.ssh/id_*`."),
+    ] = None
+    passphrase: Annotated[
+        Secret | None, Field(description="Of `keyFile`, as `env:NAME` or `file:PATH`.")
+    ] = None
+    password: Annotated[
+        Secret | None, Field(description="As `env:NAME` or `file:PATH`; keys are tried first.")
+    ] = None
+    known_hosts: Annotated[
+        ResolvedPath | None,
+        Field(description="File that must know the machine's key; the user's own if not given."),
+    ] = None
+
+    @property
+    def label(self) -> str:
+        """``host`` or ``host:port``."""
+        return f"{self.host}:{self.port}" if self.port else self.host
+
+
+class JumpConfig(LoginConfig):
+    """The machine by way of which another one is reached."""
+
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        """Read ``user@host:port``."""
+        found = _JUMP.fullmatch(value) if isinstance(value, str) else None
+        if found is None:
+            return value
+        keys = {key: text for key, text in found.groupdict().items() if text is not None}
+        keys["host"] = keys["host"].strip("[]")
+        return keys | ({"port": int(keys["port"])} if "port" in keys else {})
+
+
+class MachineConfig(LoginConfig):
+    """One machine of `machineList`."""
+
+    other_names: ClassVar[Mapping[str, str]] = _LOGIN_NAMES | {"preCommand": "prolog"}
+
+    name: Annotated[
+        Text | None,
+        Field(description="What to call it in `top` and logs; its host if not given."),
+    ] = None
+    jump: Annotated[
+        JumpConfig | None,
+        Field(description="By way of which machine it is reached: `user@host:port`, or keys."),
+    ] = None
+    slots: Annotated[
+        Count | None,
+        Field(description="Trials it may run at once; the service's `slots` if not given."),
+    ] = None
+    python: Annotated[
+        Text,
+        Field(
+            description="Its Python, at least 3.11, with msgspec, pyzmq, numpy and blake3; "
+            "`python` of a trial command is this one, too."
+        ),
+    ] = "python3"
+    prolog: Annotated[
+        Text | None,
+        Field(
+            description="What bash runs there before the agent starts, such as `module load …`; "
+            "trials inherit what it exports."
+        ),
+    ] = None
+    environment: Annotated[
+        dict[Text, Annotated[str, Strict()]],
+        Field(
+            description="Environment variables there, beside `trialEnvironment`; `env:NAME` and "
+            "`file:PATH` are resolved on this machine."
+        ),
+    ] = Field(default_factory=dict)
+    weights_root: Annotated[
+        FolderThere | None,
+        Field(
+            description="Where it has mounted what is `weightsRoot` here; the same path if not "
+            "given."
+        ),
+    ] = None
+    work_folder: Annotated[
+        Text,
+        Field(description="Folder there for code, logs and working directories."),
+    ] = "~/.bequeath"
+
+
+class SshServiceConfig(ServiceConfig):
+    """Run trials on machines that are reached by SSH, below an agent process on each."""
+
+    platform: Annotated[
+        Annotated[Literal["ssh"], BeforeValidator(lambda word: _read_platform(word))],
+        Field(description="Where trials run: `ssh`; NNI's word `remote` is read, too."),
+    ]
+    machine_list: Annotated[tuple[MachineConfig, ...], Field(description="The machines.")]
+
+    @classmethod
+    def fits(cls, value: Any) -> bool:
+        """Whether a section of the file is meant for this class."""
+        return is_remote(value)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        if not self.machine_list:
+            raise Misfit("names no machine", at=("machineList",), hint="write '- host: …'")
+        named = Counter(each.name for each in self.machine_list if each.name is not None)
+        for index, each in enumerate(self.machine_list):
+            if each.name is not None and named[each.name] > 1:
+                raise Misfit(
+                    f"gives the name {each.name!r} twice",
+                    at=("machineList", index, "name"),
+                    hint="workers are told apart by it",
+                )
+        return self
+
+
+def worker_names(machines: tuple[MachineConfig, ...], taken: tuple[str, ...] = ()) -> list[str]:
+    """A name for each machine's worker: its own or its host's, safe in file names, and different
+    from all others and from those ``taken``. The same list gives the same names."""
+    names: list[str] = []
+    for machine in machines:
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", machine.name or machine.host).strip("-.")
+        base = plain[:_LONGEST_NAME] or "machine"
+        name, number = base, 1
+        while name in names or name in taken:
+            number += 1
+            name = f"{base}-{number}"
+        names.append(name)
+    return names
+
+
+_read_word = choice_reader(*REMOTE)
+
+
+def _read_platform(value: object) -> object:
+    word = _read_word(value)
+    return "ssh" if word == "remote" else word
