@@ -18,12 +18,13 @@ COMMON = {"core", "errors", "ports", "codec", "state_codec"}
 
 #: What each room may import beyond that. The command line is no room in this sense.
 MORE = {
-    "backends": {"trial_runtime"},
+    "backends": {"trial_runtime", "ssh"},  # the one room that is a tool of another
     "channel": {"trial_runtime"},
     "chaos": {"trial_runtime"},
     "control": {"trial_runtime"},
     "experiment": set[str](),
     "queries": set[str](),
+    "ssh": set[str](),
     "store": {"trial_runtime"},
     "tuner_host": {"trial_runtime", "tuners"},
     "weight_keeper": {"trial_runtime"},

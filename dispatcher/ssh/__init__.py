@@ -1,0 +1,42 @@
+"""Machines reached over SSH: logging in, running commands, files, ports, code.
+
+``connect(SshTarget("gpu1"))`` gives a connection that many threads may use. Unknown and
+changed machines are refused. Errors say whether trying again helps: passing ones are
+:class:`~dispatcher.errors.PassingBackendError`. Needs the extra ``ssh`` (paramiko), which is
+imported when something is connected to.
+"""
+
+from dispatcher.ssh.connection import SshConnection, connect
+from dispatcher.ssh.errors import (
+    CommandTimedOut,
+    ConnectionLost,
+    ForwardRefused,
+    HostDiskFull,
+    HostKeyChanged,
+    HostKeyUnknown,
+    HostUnreachable,
+    LoginRefused,
+    SessionRefused,
+    TransferFailed,
+)
+from dispatcher.ssh.host_key import HostKey
+from dispatcher.ssh.running import Ran
+from dispatcher.ssh.target import SshTarget
+
+__all__ = [
+    "CommandTimedOut",
+    "ConnectionLost",
+    "ForwardRefused",
+    "HostDiskFull",
+    "HostKey",
+    "HostKeyChanged",
+    "HostKeyUnknown",
+    "HostUnreachable",
+    "LoginRefused",
+    "Ran",
+    "SessionRefused",
+    "SshConnection",
+    "SshTarget",
+    "TransferFailed",
+    "connect",
+]

@@ -1,0 +1,321 @@
+"""A machine one is logged in to: commands, files and ports, from many threads at once."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from dispatcher.errors import BackendError
+from dispatcher.ssh import files, running
+from dispatcher.ssh.command import LAUNCHER, Launch, launch, launch_kill
+from dispatcher.ssh.errors import CommandTimedOut, ConnectionLost, SessionRefused
+from dispatcher.ssh.forwarding import ReverseForwards
+from dispatcher.ssh.link import Link
+from dispatcher.ssh.login import Dial
+from dispatcher.ssh.running import Ran
+from dispatcher.ssh.target import SshTarget
+from dispatcher.ssh.user_config import way_to
+
+#: What is kept of each output of a command.
+MOST_OUTPUT_BYTES = 1 << 20
+MOST_FILE_BYTES = 64 << 20
+
+
+def connect(target: SshTarget, *, dial: Dial | None = None) -> SshConnection:
+    """Log in to a machine. Blocks for a few times ``connect_timeout_s`` at most.
+
+    Args:
+        target: Which machine, and how.
+        dial: Makes the TCP connection, where not :func:`socket.create_connection` should.
+
+    Raises:
+        HostUnreachable: nobody answers in time, or no SSH server.
+        HostKeyUnknown: the machine is in no file of known hosts; nothing was sent to it.
+        HostKeyChanged: it shows another key than the known one.
+        LoginRefused: the user, the keys and the password do not fit.
+        UserError: a file of ``~/.ssh`` cannot be understood.
+    """
+    return SshConnection(target, dial)
+
+
+class SshConnection:
+    """Made by :func:`connect`. All methods may be called from any thread, all of them block.
+
+    A server that allows few sessions in a connection (``MaxSessions``) gets more connections,
+    ``most_connections`` at most; beyond that one waits. Forwarded ports are on the first.
+    When that one ends, the whole is over: :meth:`is_alive` turns false, everybody who waits
+    gets :class:`ConnectionLost`, and the owner makes a new connection, with its ports.
+    """
+
+    def __init__(self, target: SshTarget, dial: Dial | None = None) -> None:
+        self.target = target
+        self._dial = dial
+        self._way = way_to(target)
+        self._pool = threading.Condition()
+        self._opening = 0
+        self._links = [Link(self._way, dial)]
+        self._reverse = ReverseForwards(self._first)
+        self._closed = False
+
+    def __repr__(self) -> str:
+        state = "alive" if self.is_alive() else "over"
+        return f"SshConnection({self._first.label}, {state})"
+
+    @property
+    def _first(self) -> Link:
+        return self._links[0]
+
+    def is_alive(self) -> bool:
+        """Whether it stands, as far as is known: silence takes ``silent_s`` to be noticed."""
+        return not self._closed and self._first.is_alive()
+
+    def wait_until_lost(self, timeout_s: float) -> bool:
+        """Block until it is over, or for so long; returns whether it is over."""
+        self._first.transport.join(timeout_s)
+        return not self.is_alive()
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes | BinaryIO = b"",
+        limit_s: float,
+        environment: Mapping[str, str] | None = None,
+        folder: str = "",
+        most_bytes: int = MOST_OUTPUT_BYTES,
+        heard: Callable[[bytes], None] | None = None,
+    ) -> Ran:
+        """Run a command and wait for its end. Words arrive as they are, whatever they hold.
+
+        Args:
+            argv: The program, looked up in PATH there, and its arguments.
+            stdin: Bytes, or a file that is read to its end.
+            limit_s: Seconds for all, waiting for a free session included.
+            environment: Added to what the login gives; in no list of processes.
+            folder: Where it runs; the home folder if empty. 127 if there is none.
+            most_bytes: What is kept of each of stdout and stderr.
+            heard: Called with each piece of stdout as it comes.
+
+        Raises:
+            CommandTimedOut: it took longer; its process group was sent SIGKILL.
+            ConnectionLost: nobody knows whether it goes on there.
+            SessionRefused: the machine runs nothing for us.
+        """
+        begin = launch(argv, environment or {}, folder)
+        try:
+            return self._run(begin, argv[0], limit_s, most_bytes, stdin, heard)
+        except running.OutOfTime as error:
+            text = f"{argv[0]!r} took longer than {limit_s:g} s"
+            ended = error.pid > 0 and self._kill(error.pid)
+            text += " and was ended" if ended else "; it may still go on there"
+            raise CommandTimedOut(text, where=self._first.label) from error
+
+    def _run(
+        self,
+        begin: Launch,
+        name: str,
+        limit_s: float,
+        most_bytes: int,
+        stdin: bytes | BinaryIO = b"",
+        heard: Callable[[bytes], None] | None = None,
+    ) -> Ran:
+        import paramiko
+
+        deadline = time.monotonic() + limit_s
+        with self._session(deadline, name) as (link, channel):
+            try:
+                channel.exec_command(LAUNCHER)
+            except (paramiko.SSHException, EOFError, OSError) as error:
+                if link.ends_within(2):
+                    raise link.lost(f"{name!r} was started") from error
+                raise SessionRefused("runs no commands", where=link.label) from error
+            return running.talk(
+                link,
+                channel,
+                launch=begin,
+                stdin=stdin,
+                limit_s=max(0.0, deadline - time.monotonic()),
+                most_bytes=most_bytes,
+                name=name,
+                heard=heard,
+            )
+
+    def _kill(self, pid: int) -> bool:
+        """SSH can send signals, but OpenSSH passes none on to what root runs."""
+        try:
+            return self._run(launch_kill(pid), "kill", 30, 1024).ok
+        except (running.OutOfTime, BackendError):
+            return False
+
+    def put(
+        self, path: str, data: bytes | BinaryIO | Path, mode: int = 0o600, *, limit_s: float = 3600
+    ) -> int:
+        """Write a file there, whole or not at all; returns its size in bytes.
+
+        It takes the place of one that is there. It has its mode before it has content, and is
+        not synced to the disk. A relative path begins in the home folder.
+
+        Raises:
+            TransferFailed, HostDiskFull, ConnectionLost, SessionRefused: see there.
+        """
+        with self._sftp(path, "written", limit_s) as sftp:
+            try:
+                return files.put(sftp, path, data, mode)
+            except OSError as error:
+                # SFTP has no word for a full disk: "Failure" is all it says.
+                if error.errno is None:
+                    self._name_full_disk(path, error)
+                raise
+
+    def get(self, path: str, *, most_bytes: int = MOST_FILE_BYTES, limit_s: float = 3600) -> bytes:
+        """Read a file of at most ``most_bytes``.
+
+        Raises:
+            TransferFailed, ConnectionLost, SessionRefused: see there.
+        """
+        with self._sftp(path, "read", limit_s) as sftp:
+            return files.get(sftp, path, most_bytes)
+
+    def stat(self, path: str) -> files.Stat | None:
+        """What is there, links followed; None for nothing."""
+        with self._sftp(path, "looked at", 60) as sftp:
+            return files.stat(sftp, path)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is anything."""
+        return self.stat(path) is not None
+
+    def reverse_forward(self, local_host: str, local_port: int, *, wanted: int = 0) -> int:
+        """Let the machine listen on its 127.0.0.1 and carry connections to an address here.
+
+        Returns the port there; ``wanted`` asks for a certain one. It ends with the connection.
+
+        Raises:
+            ForwardRefused, ConnectionLost: see there.
+        """
+        return self._reverse.add((local_host, local_port), wanted)
+
+    def end_reverse_forward(self, port: int) -> None:
+        """Stop listening there; connections that stand go on."""
+        self._reverse.remove(port)
+
+    def close(self) -> None:
+        """End it with all that runs over it, and its threads. May be called twice."""
+        with self._pool:
+            self._closed = True
+            links = list(self._links)
+            self._pool.notify_all()
+        for link in reversed(links):
+            link.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _sftp(self, path: str, doing: str, limit_s: float) -> Iterator[Any]:
+        deadline = time.monotonic() + limit_s
+        with self._session(deadline, "a file transfer") as (link, channel):
+            sftp = files.begin(link, channel)
+            with files.telling(link, path, doing):
+                yield sftp
+
+    def _name_full_disk(self, path: str, error: OSError) -> None:
+        ran = self.run(["df", "-Pk", files.beside(path)], limit_s=30)
+        words = ran.out.decode(errors="replace").splitlines()[-1:]
+        free = words[0].split()[3] if words and len(words[0].split()) > 3 else ""
+        if free.isdecimal() and int(free) < 1024:
+            error.errno = files.ENOSPC
+
+    @contextlib.contextmanager
+    def _session(self, deadline: float, name: str) -> Iterator[tuple[Link, Any]]:
+        link, channel = self._open_session(deadline, name)
+        try:
+            yield link, channel
+        finally:
+            channel.close()
+            self._give_back(link)
+
+    def _open_session(self, deadline: float, name: str) -> tuple[Link, Any]:
+        import paramiko
+
+        while True:
+            link = self._link_with_room(deadline, name)
+            left = max(0.1, deadline - time.monotonic())
+            try:
+                return link, link.open_session(min(self.target.connect_timeout_s, left))
+            except paramiko.ChannelException as error:
+                others = self._has_enough(link)
+                if not others:
+                    text = f"opens no session ({error.text})"
+                    hint = "MaxSessions in its sshd_config must not be 0"
+                    raise SessionRefused(text, hint=hint, where=link.label) from error
+            except (paramiko.SSHException, EOFError, OSError) as error:
+                self._give_back(link)
+                raise link.lost(f"a session for {name!r} was opened") from error
+            except BaseException:
+                self._give_back(link)
+                raise
+
+    def _give_back(self, link: Link) -> None:
+        with self._pool:
+            link.sessions -= 1
+            self._pool.notify_all()
+
+    def _has_enough(self, link: Link) -> int:
+        """A server refused a session: so many are its most in this connection (MaxSessions)."""
+        with self._pool:
+            link.sessions -= 1
+            link.most_sessions = max(1, min(link.most_sessions, link.sessions))
+            self._pool.notify_all()
+            return link.sessions
+
+    def _link_with_room(self, deadline: float, name: str) -> Link:
+        """A connection that takes one more session, which is counted already."""
+        with self._pool:
+            while True:
+                if not self.is_alive():
+                    raise self._first.lost(f"{name!r} was to be started")
+                self._links[1:] = [link for link in self._links[1:] if link.is_alive()]
+                for link in self._links:
+                    if link.sessions < link.most_sessions:
+                        link.sessions += 1
+                        return link
+                if len(self._links) + self._opening < self.target.most_connections:
+                    self._opening += 1
+                    break
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    text = f"no session became free for {name!r} in time"
+                    raise CommandTimedOut(text, where=self._first.label)
+                self._pool.wait(min(left, 1.0))
+        return self._another()
+
+    def _another(self) -> Link:
+        link: Link | None = None
+        try:
+            link = Link(self._way, self._dial)
+        finally:
+            with self._pool:
+                self._opening -= 1
+                if link is not None and not self._closed:
+                    link.sessions = 1
+                    link.most_sessions = self._first.most_sessions
+                    self._links.append(link)
+                self._pool.notify_all()
+        if self._closed:
+            link.close()
+            raise ConnectionLost("the connection was closed", where=link.label)
+        return link

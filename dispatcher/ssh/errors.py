@@ -1,0 +1,60 @@
+"""What can be wrong with a machine that is reached over SSH, and whether trying again helps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dispatcher.errors import PassingBackendError, PermanentBackendError
+
+if TYPE_CHECKING:
+    from dispatcher.ssh.host_key import HostKey
+
+
+class HostUnreachable(PassingBackendError):
+    """Raised when no SSH server answers in time: no such name, refused, silent, cut off."""
+
+
+class ConnectionLost(PassingBackendError):
+    """Raised when a connection that stood has ended. What was asked may or may not be done."""
+
+
+class CommandTimedOut(PassingBackendError):
+    """Raised when a command ran past its limit; its process group was sent SIGKILL."""
+
+
+class LoginRefused(PermanentBackendError):
+    """Raised when the machine does not let this user in with what we have."""
+
+
+class HostKeyUnknown(PermanentBackendError):
+    """Raised when no file of known hosts names the machine: nothing was sent to it.
+
+    ``key`` is what it showed.
+    """
+
+    key: HostKey
+
+
+class HostKeyChanged(PermanentBackendError):
+    """Raised when a machine shows a key other than the known one: somebody may be in between.
+
+    Nothing was sent to it. ``key`` is what it showed.
+    """
+
+    key: HostKey
+
+
+class SessionRefused(PassingBackendError):
+    """Raised when the machine lets us in and runs nothing: no session, no file transfer."""
+
+
+class ForwardRefused(PermanentBackendError):
+    """Raised when the machine forwards no ports, or its port is taken."""
+
+
+class TransferFailed(PermanentBackendError):
+    """Raised when a file cannot be read or written there: no such folder, no permission."""
+
+
+class HostDiskFull(PassingBackendError):
+    """Raised when the machine has no room for what is sent to it."""

@@ -1,0 +1,148 @@
+"""Single files of a machine by SFTP: put whole or not at all, got within a bound."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import posixpath
+import secrets
+import stat as stat_bits
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dispatcher.ssh.errors import HostDiskFull, SessionRefused, TransferFailed
+from dispatcher.ssh.link import Link
+
+_CHUNK = 1 << 20
+ENOSPC = errno.ENOSPC
+
+
+@dataclass(frozen=True)
+class Stat:
+    """What a machine says of a file; ``changed_at`` in seconds, by its own clock."""
+
+    size: int
+    mode: int
+    changed_at: float
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return stat_bits.S_ISDIR(self.mode)
+
+
+def begin(link: Link, channel: Any) -> Any:
+    """An SFTP client on a session.
+
+    Raises:
+        SessionRefused: the machine has no SFTP.
+        ConnectionLost: see there.
+    """
+    import paramiko
+
+    try:
+        channel.invoke_subsystem("sftp")
+        return paramiko.SFTPClient(channel)
+    except (paramiko.SSHException, EOFError, OSError) as error:
+        if link.ends_within(2):
+            raise link.lost("a file transfer began") from error
+        raise SessionRefused(
+            "transfers no files",
+            hint="its sshd_config needs a Subsystem sftp, and the program that this names",
+            where=link.label,
+        ) from error
+
+
+@contextlib.contextmanager
+def telling(link: Link, path: str, doing: str) -> Iterator[None]:
+    """Errors of a transfer in our words.
+
+    Raises:
+        TransferFailed, HostDiskFull, ConnectionLost: see there.
+    """
+    import paramiko
+
+    place = f"{link.label}:{path}"
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise TransferFailed(f"cannot be {doing}: no such file or folder", where=place) from error
+    except PermissionError as error:
+        raise TransferFailed(f"cannot be {doing}: permission denied", where=place) from error
+    except (EOFError, paramiko.SSHException) as error:
+        if link.ends_within(2):
+            raise link.lost(f"{path} was {doing}") from error
+        raise TransferFailed(f"cannot be {doing}: {error}", where=place) from error
+    except OSError as error:
+        if link.ends_within(0):
+            raise link.lost(f"{path} was {doing}") from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise HostDiskFull("no space left there", where=place) from error
+        raise TransferFailed(
+            f"cannot be {doing}: {error.strerror or error}", where=place
+        ) from error
+
+
+def put(sftp: Any, path: str, data: bytes | BinaryIO | Path, mode: int) -> int:
+    """Write a file beside its place, with its mode before its content, then rename it.
+
+    Returns how many bytes. Raises what paramiko raises; nothing is left behind then.
+    """
+    temporary = f"{path}.{secrets.token_hex(4)}.part"
+    try:
+        with sftp.open(temporary, "wx") as file:
+            sftp.chmod(temporary, mode)
+            file.set_pipelined(True)
+            size = _copy(data, file)
+        if sftp.stat(temporary).st_size != size:
+            raise OSError(f"of {size} bytes only {sftp.stat(temporary).st_size} arrived")
+        sftp.posix_rename(temporary, path)
+    except BaseException:
+        with contextlib.suppress(Exception):
+            sftp.remove(temporary)
+        raise
+    return size
+
+
+def _copy(data: bytes | BinaryIO | Path, file: Any) -> int:
+    if isinstance(data, Path):
+        with data.open("rb") as opened:
+            return _copy(opened, file)
+    size = 0
+    if isinstance(data, bytes):
+        for start in range(0, len(data), _CHUNK):
+            file.write(data[start : start + _CHUNK])
+        return len(data)
+    while chunk := data.read(_CHUNK):
+        file.write(chunk)
+        size += len(chunk)
+    return size
+
+
+def get(sftp: Any, path: str, most_bytes: int) -> bytes:
+    """Read a file. Raises OSError where it is longer than ``most_bytes``."""
+    with sftp.open(path, "rb") as file:
+        size = file.stat().st_size or 0
+        if size > most_bytes:
+            raise OSError(errno.EFBIG, f"{size} bytes, more than the {most_bytes} asked for")
+        file.prefetch(size)
+        data: bytes = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise OSError(errno.EFBIG, f"more than the {most_bytes} bytes asked for")
+    return data
+
+
+def stat(sftp: Any, path: str) -> Stat | None:
+    """What is there, links followed; None for nothing."""
+    try:
+        found = sftp.stat(path)
+    except FileNotFoundError:
+        return None
+    return Stat(found.st_size or 0, found.st_mode or 0, float(found.st_mtime or 0))
+
+
+def beside(path: str) -> str:
+    """The folder of a path on the machine."""
+    return posixpath.dirname(path) or "."

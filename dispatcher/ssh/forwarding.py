@@ -1,0 +1,117 @@
+"""Ports carried through a connection. They end with it; whoever needs them makes them anew."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+from typing import Any
+
+from dispatcher.ssh.errors import ForwardRefused
+from dispatcher.ssh.link import Link
+
+_CHUNK = 64 << 10
+_CONNECT_S = 10.0
+_log = logging.getLogger(__name__)
+
+
+class ReverseForwards:
+    """Ports on the machine's loopback that lead to addresses near us.
+
+    paramiko has one handler for all ports of a transport, so it is here that they are told
+    apart. Each connection costs two threads, which end with it.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._targets: dict[int, tuple[str, int]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, local: tuple[str, int], wanted: int = 0) -> int:
+        """Ask the machine to listen on its 127.0.0.1; returns the port. Blocks for an answer.
+
+        Raises:
+            ForwardRefused: it does not, or ``wanted`` is taken.
+            ConnectionLost: see there.
+        """
+        import paramiko
+
+        try:
+            with self._link.asking() as transport:
+                port = int(transport.request_port_forward("127.0.0.1", wanted, self._accept))
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            if self._link.ends_within(0):
+                raise self._link.lost("a port was asked for") from error
+            raise ForwardRefused(
+                "this machine forwards no port to us",
+                hint="AllowTcpForwarding in its sshd_config must be yes or remote"
+                if not wanted
+                else f"is port {wanted} taken there?",
+                where=self._link.label,
+            ) from error
+        with self._lock:
+            self._targets[port] = local
+        return port
+
+    def remove(self, port: int) -> None:
+        """Stop listening there; connections that stand go on."""
+        with self._lock:
+            self._targets.pop(port, None)
+        with contextlib.suppress(Exception), self._link.asking() as transport:
+            transport.cancel_port_forward("127.0.0.1", port)
+
+    def _accept(self, channel: Any, _origin: Any, server: tuple[str, int]) -> None:
+        # Called in the transport's thread, which must not wait.
+        thread = threading.Thread(
+            target=self._serve, args=(channel, server[1]), name=f"ssh port {server[1]}", daemon=True
+        )
+        thread.start()
+
+    def _serve(self, channel: Any, port: int) -> None:
+        with self._lock:
+            local = self._targets.get(port)
+        if local is None:
+            channel.close()
+            return
+        try:
+            near = socket.create_connection(local, _CONNECT_S)
+        except OSError as error:
+            _log.debug("a connection to port %d finds nobody at %s: %s", port, local, error)
+            channel.close()
+            return
+        join(channel, near)
+
+
+def join(channel: Any, near: socket.socket) -> None:
+    """Carry bytes both ways until both sides have ended, or one broke. Blocks."""
+    near.settimeout(None)
+    with contextlib.suppress(OSError):
+        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    outward = threading.Thread(
+        target=_carry_out, args=(near, channel), name="ssh port, outward", daemon=True
+    )
+    outward.start()
+    try:
+        while data := channel.recv(_CHUNK):
+            near.sendall(data)
+        near.shutdown(socket.SHUT_WR)
+        if channel.closed or not channel.get_transport().is_active():
+            raise ConnectionError
+        outward.join()
+    except (OSError, EOFError):
+        with contextlib.suppress(OSError):
+            near.shutdown(socket.SHUT_RDWR)
+    finally:
+        channel.close()
+        outward.join()
+        near.close()
+
+
+def _carry_out(near: socket.socket, channel: Any) -> None:
+    try:
+        while data := near.recv(_CHUNK):
+            channel.sendall(data)
+        channel.shutdown_write()
+    except (OSError, EOFError):
+        channel.close()

@@ -1,0 +1,131 @@
+"""One SSH connection on the wire: whether it lives, and how many sessions it carries."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from dispatcher.ssh.errors import ConnectionLost
+from dispatcher.ssh.login import Dial, direct, open_transport
+from dispatcher.ssh.user_config import Hop
+
+#: Sessions that OpenSSH allows in one connection unless told otherwise (MaxSessions).
+USUAL_SESSIONS = 10
+_PAUSES_S = (0.02, 0.1, 0.3)
+
+
+class Link:
+    """A logged-in transport, with those of the jump hosts below it.
+
+    A thread asks the machine every few seconds for something that any server refuses, which
+    is an answer: a machine that is gone without a word is noticed after ``silent_s``
+    (:class:`~dispatcher.ssh.watched_socket.WatchedSocket`), and all who wait here are told.
+    ``sessions`` and ``most_sessions`` belong to the connection's pool and its lock.
+    """
+
+    def __init__(self, way: list[Hop], dial: Dial | None = None) -> None:
+        self._hop = way[-1]
+        self._below: list[Any] = []
+        self.sessions = 0
+        self.most_sessions = USUAL_SESSIONS
+        self._asking = threading.Lock()
+        self._closing = threading.Event()
+        reach = dial or direct
+        try:
+            for hop in way[:-1]:
+                transport = open_transport(hop, reach)
+                self._below.append(transport)
+                reach = _through(transport)
+            self.transport = open_transport(self._hop, reach)
+        except BaseException:
+            self._close_below()
+            raise
+        self._heart = threading.Thread(
+            target=self._beat, name=f"ssh keep-alive {self._hop.host}", daemon=True
+        )
+        self._heart.start()
+
+    def is_alive(self) -> bool:
+        """Whether it stands, as far as is known by now."""
+        return bool(self.transport.is_active()) and not self._closing.is_set()
+
+    @property
+    def label(self) -> str:
+        """The machine, for people."""
+        return self._hop.label
+
+    def ends_within(self, limit_s: float) -> bool:
+        """Whether it is over, or will be before ``limit_s``. Blocks."""
+        self.transport.join(limit_s)
+        return not self.is_alive()
+
+    def lost(self, doing: str) -> ConnectionLost:
+        """The error for whoever was at something when it ended."""
+        reason = str(self.transport.get_exception() or "") or "closed by the other side"
+        if self._closing.is_set():
+            reason = "closed here"
+        return ConnectionLost(
+            f"the connection ended while {doing}: {reason}", where=self._hop.label
+        )
+
+    def open_session(self, timeout_s: float) -> Any:
+        """A channel for a command. Raises what paramiko raises: ChannelException for a no.
+
+        A no is asked again: a server counts a session that we have ended until it has cleared
+        up, and may read our next request before.
+        """
+        import paramiko
+
+        for pause_s in _PAUSES_S:
+            try:
+                return self.transport.open_session(timeout=timeout_s)
+            except paramiko.ChannelException:
+                self._closing.wait(pause_s)
+        return self.transport.open_session(timeout=timeout_s)
+
+    @contextlib.contextmanager
+    def asking(self) -> Iterator[Any]:
+        """The transport, for a global request: answers come in order and carry no name."""
+        with self._asking:
+            yield self.transport
+
+    def _beat(self) -> None:
+        interval = self._hop.target.keepalive_s
+        while not self._closing.wait(interval) and self.transport.is_active():
+            try:
+                with self.asking() as transport:
+                    transport.global_request("keepalive@openssh.com", wait=True)
+            except (OSError, EOFError):
+                pass  # the transport's own thread sees the same, and ends
+        if not self._closing.is_set():
+            self._close_below()
+
+    def close(self) -> None:
+        """End it, and its threads. May be called from any thread, and twice."""
+        self._closing.set()
+        self.transport.close()
+        self._close_below()
+        for thread in (self.transport, self._heart):
+            if thread is not threading.current_thread():
+                thread.join(5)
+
+    def _close_below(self) -> None:
+        for transport in reversed(self._below):
+            transport.close()
+
+
+def _through(transport: Any) -> Dial:
+    """Connections that a jump host makes for us."""
+    import paramiko
+
+    def dial(address: tuple[str, int], timeout_s: float) -> Any:
+        try:
+            return transport.open_channel(
+                "direct-tcpip", address, ("127.0.0.1", 0), timeout=timeout_s
+            )
+        except paramiko.ChannelException as error:
+            raise OSError(f"the jump host cannot reach it ({error.text})") from error
+
+    return dial

@@ -1,0 +1,70 @@
+"""A socket that ends by itself when nothing has come from the other side for too long."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import Any
+
+
+class SilentPeer(ConnectionError):
+    """The other side has not been heard for longer than was agreed."""
+
+
+class WatchedSocket:
+    """What paramiko reads from and writes to: a socket, or a channel of a jump host.
+
+    paramiko itself waits for ever on a peer that has gone without a word (a cut link, a power
+    loss), and its keep-alives are not answered. It reads with a timeout of 0.1 s in a thread
+    of its own, so this is where silence is noticed; :class:`~dispatcher.ssh.link.Link` asks
+    questions that any server answers.
+    """
+
+    def __init__(self, inner: Any, silent_s: float) -> None:
+        self._inner = inner
+        self._silent_s = silent_s
+        self._heard = time.monotonic()
+        self._closing = threading.Lock()
+        self._closed = False  # paramiko looks at it by this name
+
+    def recv(self, size: int) -> bytes:
+        """Bytes; raises SilentPeer instead of yet another timeout after ``silent_s``."""
+        try:
+            data: bytes = self._inner.recv(size)
+        except TimeoutError:
+            if self.silence_s() > self._silent_s:
+                raise SilentPeer(f"nothing heard for {self._silent_s:.0f} s") from None
+            raise
+        self._heard = time.monotonic()
+        return data
+
+    def silence_s(self) -> float:
+        """Seconds since the last byte."""
+        return time.monotonic() - self._heard
+
+    def send(self, data: bytes) -> int:
+        """As a socket's."""
+        sent: int = self._inner.send(data)
+        return sent
+
+    def settimeout(self, seconds: float | None) -> None:
+        """As a socket's."""
+        self._inner.settimeout(seconds)
+
+    def getpeername(self) -> Any:
+        """As a socket's."""
+        return self._inner.getpeername()
+
+    def close(self) -> None:
+        """Close, once; wakes who reads."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        if isinstance(self._inner, socket.socket):
+            try:
+                self._inner.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # not connected any more
+        self._inner.close()

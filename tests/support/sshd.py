@@ -1,0 +1,153 @@
+"""A real sshd on this machine's loopback, with a configuration and keys of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from dispatcher.ssh import SshTarget
+from tests.support.processes import wait_until
+
+_SERVER = "/usr/sbin/sshd"
+_SFTP = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server")
+
+_CONFIG = """\
+ListenAddress 127.0.0.1:{port}
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/authorized_keys
+PidFile none
+UsePAM no
+UseDNS no
+StrictModes no
+PrintMotd no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+LogLevel VERBOSE
+Subsystem sftp {sftp}
+"""
+
+
+def why_not() -> str:
+    """Why no sshd can be started here; empty if it can."""
+    if not Path(_SERVER).exists() or not shutil.which("ssh-keygen"):
+        return "needs sshd and ssh-keygen: make enable"
+    if not any(Path(path).exists() for path in _SFTP):
+        return "needs openssh-sftp-server: make enable"
+    return ""
+
+
+def make_key(path: Path, passphrase: str = "", kind: str = "ed25519") -> Path:
+    """A new private key, its public half beside it."""
+    command = ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "test", "-f", str(path)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    return path
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody has right now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@dataclass
+class Sshd:
+    """One server: its folder holds ``host_key``, ``client_key``, ``known_hosts``, ``log``."""
+
+    folder: Path
+    port: int
+    extra: str = ""
+    process: subprocess.Popen[bytes] | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def made(cls, folder: Path, extra: str = "") -> Sshd:
+        """Keys and files, not started yet. ``extra`` comes before what is usual, and wins."""
+        folder.mkdir()
+        folder.chmod(0o755)
+        if os.geteuid() == 0:
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # where it leaves its rights
+        sshd = cls(folder, free_port(), extra)
+        make_key(folder / "host_key")
+        make_key(folder / "client_key")
+        shutil.copy(folder / "client_key.pub", folder / "authorized_keys")
+        sshd.learn()
+        return sshd
+
+    def learn(self) -> None:
+        """Write the host key into its file of known hosts."""
+        words = (self.folder / "host_key.pub").read_text().split()[:2]
+        (self.folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {' '.join(words)}\n")
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        sftp = next(path for path in _SFTP if Path(path).exists())
+        text = self.extra + _CONFIG.format(port=self.port, folder=self.folder, sftp=sftp)
+        (self.folder / "config").write_text(text)
+        self.process = subprocess.Popen(
+            [_SERVER, "-D", "-f", str(self.folder / "config"), "-E", str(self.folder / "log")],
+            stdin=subprocess.DEVNULL,
+        )
+        wait_until(self._answers, f"sshd on port {self.port} answers: {self.log()}")
+
+    def _answers(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, self.log()
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 5) as connection:
+                return connection.recv(4) == b"SSH-"
+        except OSError:
+            return False
+
+    def log(self) -> str:
+        """What it wrote about itself."""
+        path = self.folder / "log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def kill(self) -> None:
+        """SIGKILL for the server and all below it: the kernel closes their connections."""
+        if self.process is None:
+            return
+        try:
+            below = psutil.Process(self.process.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            below = []
+        for process in [psutil.Process(self.process.pid), *below]:
+            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        self.process.wait(60)
+        self.process = None
+
+    def target(self, **changes: object) -> SshTarget:
+        """How to log in to it: the right user, key and file of known hosts; no configuration."""
+        said: dict[str, object] = {
+            "host": "127.0.0.1",
+            "port": self.port,
+            "user": getpass.getuser(),
+            "key_file": self.folder / "client_key",
+            "known_hosts": self.folder / "known_hosts",
+            "config_file": os.devnull,
+            "connect_timeout_s": 30.0,
+        }
+        return SshTarget(**said | changes)  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def running(folder: Path, extra: str = "") -> Iterator[Sshd]:
+    """A server while the block lasts."""
+    sshd = Sshd.made(folder, extra)
+    try:
+        sshd.start()
+        yield sshd
+    finally:
+        sshd.kill()
