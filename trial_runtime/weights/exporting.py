@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from trial_runtime.errors import WeightsError
 from trial_runtime.weights import datafile, faults, publishing
+from trial_runtime.weights.choosing import tensor_files
 from trial_runtime.weights.dtypes import DTYPES
 from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.reading import open_manifest
 from trial_runtime.weights.roots import locate_to_read
 from trial_runtime.weights.skeleton import references, subtree
-from trial_runtime.weights.tensor_files import tensor_files
 
 
 @dataclass(frozen=True, slots=True)

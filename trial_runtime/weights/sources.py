@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Final, Literal, Protocol
 
 from trial_runtime.errors import CorruptWeights, MissingExtra, WeightsError
 from trial_runtime.weights import datafile, dtypes, faults, staging
+from trial_runtime.weights.choosing import tensor_files
 from trial_runtime.weights.datafile import OWN_NAME
 from trial_runtime.weights.manifest import (
     FORMAT,
@@ -25,7 +26,6 @@ from trial_runtime.weights.plain import verify_tree
 from trial_runtime.weights.reading import OpenedManifest, open_manifest
 from trial_runtime.weights.roots import Located
 from trial_runtime.weights.skeleton import flatten, is_numpy_array, rebuild, references, subtree
-from trial_runtime.weights.tensor_files import tensor_files
 
 Framework = Literal["torch", "numpy"]
 

@@ -11,7 +11,6 @@ from typing import Any
 from trial_runtime.errors import CorruptWeights
 from trial_runtime.weights import hashing
 from trial_runtime.weights.manifest import TensorEntry
-from trial_runtime.weights.mounted import mount_of
 from trial_runtime.weights.reading import OpenedManifest
 
 
@@ -65,19 +64,6 @@ class TensorFiles(ABC):
                         where=self._opened.file(entry.file),
                         writer=self._opened.manifest.writer,
                     )
-
-
-def tensor_files(opened: OpenedManifest) -> TensorFiles:
-    """The data files of a manifest: mapped where the disk is this machine's own, read where a
-    file system is shared."""
-    mount = mount_of(opened.folder)
-    if mount is not None and mount.shared:
-        from trial_runtime.weights.read_in import ReadFiles
-
-        return ReadFiles(opened)
-    from trial_runtime.weights.mapped import MappedFiles
-
-    return MappedFiles(opened)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import msgspec
 from trial_runtime.errors import PathOutsideRoot, PathThroughLink, StaleWeights
 from trial_runtime.failpoints import failpoint
 from trial_runtime.weights import confined, faults, hashing
+from trial_runtime.weights.choosing import tensor_files
 from trial_runtime.weights.manifest import MANIFEST_NAME, Manifest, decode
 from trial_runtime.weights.paths import relative_to, resolve_in_root, resolve_reference
 from trial_runtime.weights.patience import Patience
@@ -25,7 +26,6 @@ from trial_runtime.weights.reading import manifest_bytes, open_manifest
 from trial_runtime.weights.roots import locate_to_write
 from trial_runtime.weights.saving import Published, publish_manifest
 from trial_runtime.weights.staging import Staged
-from trial_runtime.weights.tensor_files import tensor_files
 from trial_runtime.weights.tensor_writer import write_tensors
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from trial_runtime.weights.choosing import tensor_files
 from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.reading import open_manifest
 from trial_runtime.weights.roots import locate_to_read
-from trial_runtime.weights.tensor_files import tensor_files
 
 
 @dataclass(frozen=True, slots=True)
