@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.weights.remote.address import RemoteRoot
 
 ReuseMode = Literal["none", "forked", "inProcess"]
 
@@ -37,11 +38,25 @@ class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     max_message_rate: int = 20_000  # a second, and for one attempt
 
 
+class CacheSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The cache of weights on a host. ``folder``: one is found if it is empty. ``always``: also
+    where the weights root is on a disk of this host."""
+
+    max_bytes: int
+    folder: str = ""
+    always: bool = False
+
+
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent. Folders are absolute; ``run_folder`` is short, since socket paths are.
     ``stale_timeout_s``: how long weights that were announced may take to appear, where
-    parents are trained on other hosts than this one. ``canonical_root``: the weights root as
-    the head spells it, where this host has mounted it at another place."""
+    parents are trained on other hosts than this one. ``canonical_root``,
+    ``canonical_read_roots``: how the head spells the roots, in the same order, where this host
+    may have them at other places. ``root_token``: what stands in the share's token file, see
+    :mod:`trial_runtime.weights.share`; with it an agent takes nothing before it has found it.
+    ``cache``: whether parents' files are copied to this host's disk; not, if it is None.
+    ``remote``: where weights go, if not to a folder; ``weights_root`` is then one of this host,
+    for views of it."""
 
     worker: str
     slots: int
@@ -60,6 +75,10 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     experiment: str = ""
     stale_timeout_s: float = 75.0
     canonical_root: str = ""
+    canonical_read_roots: tuple[str, ...] = ()
+    root_token: str = ""
+    cache: CacheSpec | None = None
+    remote: RemoteRoot | None = None
 
     @property
     def trials_folder(self) -> str:

@@ -20,6 +20,14 @@ NAME_MAX = 255
 #: The folder below the weights root where checkpoints of trials lie; nobody's save path.
 CHECKPOINTS_NAME = ".checkpoints"
 
+#: The folder below the weights root by which hosts know that they have the same share.
+SHARE_NAME = ".bequeath"
+
+_RESERVED = {
+    CHECKPOINTS_NAME: "is where attempts of trials keep their checkpoints",
+    SHARE_NAME: "is where hosts look whether they have the same share",
+}
+
 
 def resolve_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()) -> str:
     """The canonical path of weights.
@@ -50,11 +58,9 @@ def resolve_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()
         raise PathOutsideRoot(
             "is the weights root itself", hint="choose a folder below it", where=candidate
         )
-    if inside is not None and inside.partition("/")[0] == CHECKPOINTS_NAME:
+    if inside is not None and (first := inside.partition("/")[0]) in _RESERVED:
         raise PathOutsideRoot(
-            f"{CHECKPOINTS_NAME} is where attempts of trials keep their checkpoints",
-            hint="choose another name",
-            where=candidate,
+            f"{first} {_RESERVED[first]}", hint="choose another name", where=candidate
         )
     if inside is not None:
         return inside

@@ -1,0 +1,83 @@
+"""Paths of weights as this host has them, and as its head calls them.
+
+The weights root, and the read roots, may be mounted at other places than on the head's
+machine. What the head orders is translated on its way in, what it is told on its way out;
+between, everything on this host knows its own places only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from msgspec.structs import replace
+
+from trial_runtime.agent.config import AgentConfig
+
+
+class Elsewhere:
+    """The two spellings of each root."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self._roots = _different((config.canonical_root,), (config.weights_root,))
+        reads = _different(config.canonical_read_roots, config.read_roots)
+        # The deepest first: one root may lie in another one.
+        self._all = sorted((*self._roots, *reads), key=lambda pair: -len(pair[0]))
+        self._named = [
+            # Not in the middle of a longer name.
+            (re.compile(re.escape(here) + r"(?![\w.-])"), there)
+            for there, here in sorted(self._all, key=lambda pair: -len(pair[1]))
+        ]
+
+    def here(self, path: str) -> str:
+        """A path that the head sent: below the root as it is here. Relative ones stay."""
+        if not os.path.isabs(path):
+            return path
+        plain = os.path.normpath(path)
+        for there, here in self._all:
+            if plain == there or plain.startswith(there.rstrip("/") + "/"):
+                return os.path.normpath(here + "/" + plain[len(there) :])
+        return path
+
+    def told(self, text: str) -> str:
+        """A text for the head, in which this host's roots are called as the head calls them."""
+        if not self._named:
+            return text
+        for here, there in self._named:
+            text = here.sub(lambda _, name=there: name, text)  # type: ignore[misc]
+        return text
+
+
+def _different(there: tuple[str, ...], here: tuple[str, ...]) -> list[tuple[str, str]]:
+    pairs = [
+        (os.path.normpath(a), os.path.normpath(b))
+        for a, b in zip(there, here, strict=False)
+        if a and b
+    ]
+    return [(a, b) for a, b in pairs if a != b]
+
+
+def on_another_host(
+    config: AgentConfig,
+    *,
+    token: str,
+    weights_root: str = "",
+    read_roots: dict[str, str] | None = None,
+) -> AgentConfig:
+    """What an agent is told that shares the weights root with the head's machine.
+
+    Args:
+        config: as it would be on the head's machine.
+        token: what :func:`trial_runtime.weights.share.lay_token` gave for the head's root.
+        weights_root: where that host has mounted it; the same place, if empty.
+        read_roots: where it has those read roots that are not at the same place.
+    """
+    moved = read_roots or {}
+    return replace(
+        config,
+        canonical_root=config.weights_root,
+        canonical_read_roots=config.read_roots,
+        root_token=token,
+        weights_root=weights_root or config.weights_root,
+        read_roots=tuple(moved.get(each, each) for each in config.read_roots),
+    )

@@ -1,0 +1,120 @@
+"""Whether a folder on this host is the share that the head knows, and can be written to.
+
+The head leaves a file with a random token below the weights root; an agent on another host,
+where the root may be mounted at another place, reads it there before it takes any trial. A
+folder of the right name that nothing is mounted on, the wrong export, one that is read-only:
+each is found before a trial has trained for a day, and said in one sentence.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import suppress
+from typing import Final
+
+from trial_runtime.weights.paths import SHARE_NAME
+from trial_runtime.weights.publishing import TEMPORARY_PREFIX, sync_folder
+
+_TOKEN_NAME: Final = "share"
+_TOKEN_BYTES: Final = 16
+#: More than any token has; what is read of a file that somebody else put there.
+_MOST_BYTES: Final = 256
+_NO_WRITES: Final = {errno.EACCES, errno.EPERM}
+
+
+def lay_token(root: str) -> str:
+    """The token of a weights root, made durable where there is none yet.
+
+    One for all experiments that share the root; two heads that lay it down at once agree.
+    Blocks on the disk.
+
+    Raises:
+        OSError: it can be neither read nor written.
+    """
+    folder = os.path.join(root, SHARE_NAME)
+    path = os.path.join(folder, _TOKEN_NAME)
+    with suppress(FileNotFoundError):
+        return _read(path)
+    os.makedirs(folder, exist_ok=True)
+    draft = os.path.join(folder, f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}")
+    token = secrets.token_hex(_TOKEN_BYTES)
+    with open(draft, "x", encoding="ascii") as file:
+        file.write(token)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(draft, path)  # whoever comes second finds the first one's
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without hard links
+        with suppress(FileExistsError), open(path, "x", encoding="ascii") as file:
+            file.write(token)
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        os.unlink(draft)
+    sync_folder(folder)
+    return _read(path)
+
+
+def trouble_with(root: str, token: str, canonical: str = "") -> str:
+    """Why trials of this host cannot work below a root, in one sentence; empty if they can.
+
+    Looks once, and leaves nothing behind. Blocks for as long as the file system does.
+
+    Args:
+        root: the weights root as it is called on this host.
+        token: what :func:`lay_token` gave the head.
+        canonical: how the head calls the root, for the sentence.
+    """
+    called = f"the weights root {root}"
+    share = "the head's" + (f" ({canonical})" if canonical and canonical != root else "")
+    try:
+        inside = os.listdir(root)  # has an NFS client ask its server what is there
+    except FileNotFoundError:
+        return f"{called} is not there: is the share mounted on this host, and at this place?"
+    except NotADirectoryError:
+        return f"{called} is no folder"
+    except OSError as fault:
+        return f"{called} cannot be read: {fault.strerror}"
+    if not inside:
+        return f"{called} is empty, as a place is where nothing is mounted: mount the share there"
+    try:
+        found = _read(os.path.join(root, SHARE_NAME, _TOKEN_NAME))
+    except FileNotFoundError:
+        return f"{called} is not the same share as {share}: what the head wrote is not there"
+    except OSError as fault:
+        return f"{called}: what the head wrote there cannot be read: {fault.strerror}"
+    if found != token:
+        return f"{called} is another share than {share}: another token stands there"
+    return _trouble_with_writing(root, called)
+
+
+def _trouble_with_writing(root: str, called: str) -> str:
+    path = os.path.join(root, f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}-probe")
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        os.close(fd)
+        os.unlink(path)
+    except OSError as fault:
+        if fault.errno == errno.EROFS:
+            return f"{called} is read-only on this host: mount and export it for writing"
+        if fault.errno in _NO_WRITES:
+            return (
+                f"{called} takes no files of user {os.geteuid()} (group {os.getegid()}) from "
+                "this host: compare with its owner and mode, and with root_squash on NFS"
+            )
+        if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+            return ""  # the right share; that it is full is said, and waited for, elsewhere
+        return f"{called} takes no files: {fault.strerror}"
+    return ""
+
+
+def _read(path: str) -> str:
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(fd, _MOST_BYTES).decode("ascii", "replace").strip()
+    finally:
+        os.close(fd)
