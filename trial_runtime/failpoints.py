@@ -97,6 +97,11 @@ NAMES: Final[dict[str, str]] = {
     "agent.spool.written": "words are in the spool, which is not synced",
     "agent.spool.synced": "words are in the spool",
     "agent.spool.obsolete": "all words in the spool are acknowledged; it is still there",
+    # Weights roots that are no folder.
+    "agent.parent.pulled": "the parent's weights are here; nothing was started",
+    "remote.objects.uploaded": "the data of weights is on the remote root, no record",
+    "remote.record.uploaded": "weights are on the remote root; the head was not told",
+    "remote.file.removed": "one of several files on the remote root is gone",
     # The trial.
     "weights.data.written": "tensors are written under a temporary name",
     "weights.data.synced": "tensors are on disk under a temporary name",

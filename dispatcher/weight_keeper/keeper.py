@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 from dispatcher.errors import PassingBackendError, PermanentBackendError, UserError
 from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
 from dispatcher.weight_keeper.retention import Decision, Need, Policy, TrialView, decide
+from dispatcher.weight_keeper.shelf import FolderShelf, Shelf
 from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class WeightKeeper:
 
     Args:
         folder: the experiment's folder, where the keeper's lock lies.
-        root: the weights root.
+        root: the weights root, as a folder or as something that answers like one.
         ledger: pins, removals and trials.
         policy: what is kept.
         maximize: which values are best.
@@ -136,7 +137,7 @@ class WeightKeeper:
     def __init__(
         self,
         folder: Path,
-        root: Path,
+        root: Path | Shelf,
         ledger: Ledger,
         policy: Policy = Policy(),  # noqa: B008 - frozen
         *,
@@ -144,7 +145,7 @@ class WeightKeeper:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._lock = FileLock(folder / LOCK_NAME, thread_local=False)
-        self._root = root
+        self._shelf = FolderShelf(root) if isinstance(root, Path) else root
         self._ledger = ledger
         self._policy = policy
         self._maximize = maximize
@@ -164,7 +165,6 @@ class WeightKeeper:
     def disk_use(self) -> DiskUse:
         """What each trial's weights take; damaged ones say what their problem is."""
         from trial_runtime.errors import WeightsError
-        from trial_runtime.weights.usage import file_use
 
         removals = self._ledger.removals()
         gone, pins = {removal.path for removal in removals}, self._ledger.pins()
@@ -175,7 +175,7 @@ class WeightKeeper:
                 continue
             pinned = trial.id in pins
             try:
-                use = file_use(str(self._root), path)
+                use = self._shelf.file_use(path)
             except WeightsError as error:
                 uses.append(TrialUse(trial.id, path, 0, 0, 0, pinned, error.message))
                 continue
@@ -183,7 +183,7 @@ class WeightKeeper:
             own, inherited = sum(use.own.values()), sum(use.inherited.values())
             uses.append(TrialUse(trial.id, path, own, inherited, files, pinned))
         return DiskUse(
-            root=str(self._root),
+            root=self._shelf.where,
             trials=tuple(uses),
             total_bytes=sum(use.own_bytes for use in uses),
             removed_bytes=sum(r.nbytes for r in removals if r.removed_at is not None),
@@ -267,19 +267,18 @@ class WeightKeeper:
 
     def _delete(self, removal: Removal, paths: Iterable[str]) -> None:
         from trial_runtime.errors import WeightsError
-        from trial_runtime.weights.usage import remove
 
         try:
-            remove(str(self._root), removal)
+            self._shelf.remove(removal)
         except WeightsError as error:
-            raise PermanentBackendError(
+            raise _kind_of(error)(
                 f"weights were not removed: {error.message}", hint=error.hint, where=error.where
             ) from error
         except OSError as error:
             raise PassingBackendError(
                 f"weights could not be removed: {error.strerror or error}",
                 hint="the next sweep tries again; they count as gone already",
-                where=str(error.filename or self._root),
+                where=str(error.filename or self._shelf.where),
             ) from error
         failpoint("keeper.files.removed")
         for path in paths:
@@ -299,8 +298,7 @@ class WeightKeeper:
         return decision, trials
 
     def _removal(self, dropped: Iterable[int], trials: dict[int, KeptTrial]) -> Removal:
-        from trial_runtime.errors import StaleWeights, WeightsError
-        from trial_runtime.weights.usage import plan_removal
+        from trial_runtime.errors import WeightsError
 
         # Of what went before, files may be left that only now are needed by nobody.
         drop = {path for t in dropped if (path := trials[t].save_path) is not None}
@@ -311,10 +309,9 @@ class WeightKeeper:
             if trial.save_path is not None and trial.save_path not in drop
         }
         try:
-            return plan_removal(str(self._root), drop=sorted(drop), keep=keep)
+            return self._shelf.plan_removal(drop=sorted(drop), keep=keep)
         except WeightsError as error:
-            kind = PassingBackendError if isinstance(error, StaleWeights) else PermanentBackendError
-            raise kind(
+            raise _kind_of(error)(
                 f"nothing was removed, since it is not known what is needed: {error.message}",
                 hint=error.hint,
                 where=error.where,
@@ -330,7 +327,7 @@ class WeightKeeper:
         done: bool,
     ) -> GcPlan:
         doomed = [
-            Doomed(trial, path, _bytes_below(self._root, path, removal))
+            Doomed(trial, path, self._shelf.bytes_below(path, removal))
             for trial in dropped
             if (path := trials[trial].save_path) is not None
         ]
@@ -387,13 +384,10 @@ def _committed_manifest(trial: KeptTrial) -> str | None:
     return trial.weights_digest if ours else None
 
 
-def _bytes_below(root: Path, path: str, removal: Removal) -> int:
-    """Bytes of the files that go and lie at or below a save path."""
-    total = 0
-    for file in removal.delete:
-        if file == path or file.startswith(f"{path}/"):
-            try:
-                total += (root / file).lstat().st_size
-            except FileNotFoundError:
-                continue
-    return total
+def _kind_of(error: Exception) -> type[PassingBackendError | PermanentBackendError]:
+    """A file system that lags, or a server that is away, is asked again by the next sweep."""
+    from trial_runtime.errors import StaleWeights
+    from trial_runtime.weights.remote.faults import RemoteUnavailable
+
+    passing = isinstance(error, StaleWeights | RemoteUnavailable)
+    return PassingBackendError if passing else PermanentBackendError

@@ -34,6 +34,7 @@ from trial_runtime.agent.oom import OutOfMemoryWatch
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.output import Outputs
 from trial_runtime.agent.processes import ChildWatch
+from trial_runtime.agent.remote_weights import remote_weights, secrets_of
 from trial_runtime.agent.runners import Runner
 from trial_runtime.agent.scripts import script_of
 from trial_runtime.agent.timers import Timers
@@ -89,8 +90,10 @@ class Agent:
             helper=self._helper,
             timers=self._timers,
             memory=self._memory,
+            remote=remote_weights(config),
         )
         self._mask = Mask()
+        self._mask.learn(secrets_of(config))
         self._attempts.mask = self._mask
         _log.addFilter(MaskFilter(self._mask))
         self._warm: WarmRunner | None = None

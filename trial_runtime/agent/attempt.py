@@ -45,6 +45,7 @@ class Attempt:
     seq: int = 0
     metrics: int = 0
     published: bool = False
+    held: wire.Published | None = None  # until the weights are on the remote root
     heeding: bool = False
     attached: bool = False  # a process of it has opened a connection
     stop_reason: str | None = None

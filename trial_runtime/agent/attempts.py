@@ -25,6 +25,7 @@ from trial_runtime.agent.oom import OutOfMemoryWatch
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.output import Outputs
 from trial_runtime.agent.preparing import Unpreparable, make_room, session_for, session_path
+from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.agent.runners import CannotStart, Runner
 from trial_runtime.agent.timers import Timers
 from trial_runtime.failpoints import failpoint
@@ -54,6 +55,7 @@ class Attempts:
         helper: Helper,
         timers: Timers,
         memory: OutOfMemoryWatch,
+        remote: RemoteWeights | None = None,
     ) -> None:
         self._config = config
         self._door = door
@@ -62,6 +64,7 @@ class Attempts:
         self._helper = helper
         self._timers = timers
         self._memory = memory
+        self._remote = remote
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
@@ -140,19 +143,11 @@ class Attempts:
                     urgent=True,
                 )
             elif isinstance(message, wire.Published):
-                attempt.seq += 1
                 attempt.published = at_once = True
-                add(
-                    wire.PublishedRelayed(
-                        start.trial,
-                        start.attempt,
-                        attempt.seq,
-                        message.digest,
-                        message.kind,
-                        message.nbytes,
-                    ),
-                    urgent=True,
-                )
+                if self._remote is None:
+                    self._relay(attempt, message)
+                else:
+                    attempt.held = message
             elif isinstance(message, wire.Heeding):
                 attempt.heeding = True
             elif isinstance(message, wire.Attach):
@@ -162,6 +157,16 @@ class Attempts:
         # Who runs one function after another does not wait for a receipt at the end of one.
         at_once = at_once and type(messages[-1]) is not wire.Done
         self._door.receipt(connection, now=at_once)
+
+    def _relay(self, attempt: Attempt, word: wire.Published) -> None:
+        """Its weights are where a child finds them."""
+        attempt.seq += 1
+        self._outbox.add(
+            wire.PublishedRelayed(
+                attempt.trial, attempt.number, attempt.seq, word.digest, word.kind, word.nbytes
+            ),
+            urgent=True,
+        )
 
     # -- what runners tell ---------------------------------------------------------------------
 
@@ -199,8 +204,13 @@ class Attempts:
     # -- inside --------------------------------------------------------------------------------
 
     def _prepare(self, attempt: Attempt) -> None:
-        session = attempt.session
-        if session.restore_kind == "files" and session.restore_path is not None:
+        session, remote = attempt.session, self._remote
+        if remote is not None:
+            self._helper.submit(
+                lambda: remote.prepare(attempt.start),
+                lambda _made, error: self._verified(attempt, error),
+            )
+        elif session.restore_kind == "files" and session.restore_path is not None:
             from trial_runtime.weights.plain import verify_tree
 
             path, digest = session.restore_path, session.restore_digest or ""
@@ -278,14 +288,23 @@ class Attempts:
         if ending.reason == wire.TIMED_OUT:
             limit = f"ran longer than its maxTrialDuration of {self._config.trial.timeout_s:g} s"
             ending = Ending(ending.reason, f"{limit}\n{ending.text}".rstrip())
-        save_path = attempt.session.save_path
-        if ending.reason != wire.FINISHED or attempt.published or save_path is None:
+        save_path, remote = attempt.session.save_path, self._remote
+        wanted = ending.reason == wire.FINISHED and not attempt.published
+        held = attempt.held  # complete weights count, however their trial ended
+        announced = held.digest if held is not None else None
+        if remote is not None and save_path is not None:
+            wanted |= held is not None and attempt.stop_reason != wire.LOST
+        if not wanted or save_path is None:
             self._end(attempt, ending)
             return
         from trial_runtime.weights.plain import published_digest
 
         self._helper.submit(
-            lambda: published_digest(save_path),
+            lambda: (
+                remote.publish(attempt.start, announced)
+                if remote is not None
+                else published_digest(save_path)
+            ),
             lambda found, error: self._digested(attempt, ending, found, error),
         )
 
@@ -300,7 +319,10 @@ class Attempts:
         if error is not None:
             # Nothing there is no error of this attempt: the table of endings knows the case.
             _log.info("no weights of %r: %s", attempt, error)
-            ending = Ending(ending.reason, f"no weights to commit: {error}")
+            ending = Ending(ending.reason, f"{ending.text}\nno weights to commit: {error}".lstrip())
+        elif attempt.held is not None:
+            self._relay(attempt, attempt.held)
+            found = None  # it has been said
         self._end(attempt, ending, found)
 
     def _end(
@@ -314,6 +336,8 @@ class Attempts:
         self._outputs.finish(attempt)
         self.runner.forget(attempt)
         self._live.pop(attempt.key, None)
+        if (remote := self._remote) is not None:
+            self._helper.submit(lambda: remote.discard(attempt.key), lambda _gone, _error: None)
         self._ended[attempt.key] = None
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
@@ -361,7 +385,8 @@ class Attempts:
     def _sweep(self, attempt: Attempt) -> None:
         """Kill what the attempt left behind, until nothing new turns up."""
         path = attempt.session_path
-        self._sweep_where(lambda pid: sweep.belongs(pid, path, attempt.pid))
+        own = self.runner.own_pids()
+        sweep.sweep_where(own, lambda pid: sweep.belongs(pid, path, attempt.pid))
 
     def sweep_strays(self) -> None:
         """Kill the leftovers of attempts that are over; also those that nobody claims, when
@@ -371,15 +396,4 @@ class Attempts:
         def stray(pid: int) -> bool:
             return not live or sweep.session_of(pid) not in live | {None, ""}
 
-        self._sweep_where(stray)
-
-    def _sweep_where(self, mine: Callable[[int], bool]) -> None:
-        own = self.runner.own_pids()
-        for _round in range(64):  # a killed process hands its own children to us
-            found = False
-            for pid in sweep.children():
-                if pid not in own and not sweep.reap(pid) and mine(pid):
-                    sweep.kill_and_reap(pid)
-                    found = True
-            if not found:
-                return
+        sweep.sweep_where(self.runner.own_pids(), stray)

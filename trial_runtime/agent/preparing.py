@@ -10,6 +10,7 @@ import msgspec
 
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.remote_weights import view_of
 from trial_runtime.checkpoints import folder_of
 from trial_runtime.errors import PathError
 from trial_runtime.failpoints import failpoint
@@ -30,9 +31,10 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         Unpreparable: a path leads out of the weights root.
     """
     save = restore = None
+    root = view_of(config, start.trial, start.attempt)
     parameters = start.parameters
     if start.save_path is not None or start.restore_path is not None:
-        save, restore = _paths(config, start)
+        save, restore = _paths(config, start, root)
         parameters = _with_paths(config, parameters, save, restore)
     spec = config.trial
     return SessionFile(
@@ -48,7 +50,7 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         restore,
         start.restore_digest,
         start.restore_kind,
-        config.weights_root,
+        root,
         config.read_roots,
         spec.function or "",
         spec.code_directory,
@@ -59,10 +61,12 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
     )
 
 
-def _paths(config: AgentConfig, start: wire.Start) -> tuple[str | None, str | None]:
+def _paths(
+    config: AgentConfig, start: wire.Start, weights_root: str
+) -> tuple[str | None, str | None]:
     from trial_runtime.weights.paths import resolve_in_root
 
-    root = os.path.realpath(config.weights_root)
+    root = os.path.realpath(weights_root)
     save = restore = None
     try:
         if start.save_path is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable, Collection
 from typing import Any
 
 from trial_runtime.session_file import MARKER_VARIABLE, SESSION_VARIABLE
@@ -173,3 +174,15 @@ def kill_sessions_below(folder: str) -> int:
                 kill(int(name))
                 killed += 1
     return killed
+
+
+def sweep_where(own: Collection[int], mine: Callable[[int], bool]) -> None:
+    """Kill children of ours for which ``mine`` holds, until none turns up; never ``own``."""
+    for _round in range(64):  # a killed process hands its own children to us
+        found = False
+        for pid in children():
+            if pid not in own and not reap(pid) and mine(pid):
+                kill_and_reap(pid)
+                found = True
+        if not found:
+            return

@@ -1,0 +1,80 @@
+"""Where the keeper finds weights, and what it may ask of that place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from trial_runtime.weights.usage import FileUse, Removal
+
+
+class Shelf(Protocol):
+    """The weights of one experiment. Methods block; one thread at a time.
+
+    All raise ``WeightsError`` where weights cannot be read, and may raise ``OSError``.
+    :class:`trial_runtime.weights.remote.shelf.RemoteShelf` is the other one.
+    """
+
+    @property
+    def where(self) -> str:
+        """For people."""
+        ...
+
+    def file_use(self, path: str) -> FileUse:
+        """Which files the weights at a path consist of."""
+        ...
+
+    def plan_removal(self, *, drop: Iterable[str], keep: Mapping[str, str | None]) -> Removal:
+        """What can be deleted when some weights go and all of ``keep`` must stay loadable."""
+        ...
+
+    def remove(self, removal: Removal) -> None:
+        """Carry a plan out; again after an interruption."""
+        ...
+
+    def bytes_below(self, path: str, removal: Removal) -> int:
+        """Bytes of the files that go and belong to a save path."""
+        ...
+
+
+class FolderShelf:
+    """A weights root that is a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    @property
+    def where(self) -> str:
+        """The folder."""
+        return str(self._root)
+
+    def file_use(self, path: str) -> FileUse:
+        """See :class:`Shelf`."""
+        from trial_runtime.weights.usage import file_use
+
+        return file_use(str(self._root), path)
+
+    def plan_removal(self, *, drop: Iterable[str], keep: Mapping[str, str | None]) -> Removal:
+        """See :class:`Shelf`."""
+        from trial_runtime.weights.usage import plan_removal
+
+        return plan_removal(str(self._root), drop=drop, keep=keep)
+
+    def remove(self, removal: Removal) -> None:
+        """See :class:`Shelf`."""
+        from trial_runtime.weights.usage import remove
+
+        remove(str(self._root), removal)
+
+    def bytes_below(self, path: str, removal: Removal) -> int:
+        """See :class:`Shelf`."""
+        total = 0
+        for file in removal.delete:
+            if file == path or file.startswith(f"{path}/"):
+                try:
+                    total += (self._root / file).lstat().st_size
+                except FileNotFoundError:
+                    continue
+        return total

@@ -1,0 +1,180 @@
+"""The agent's part of a weights root that is no folder.
+
+Each attempt has a *view*: a folder of its own that looks like the weights root to it. Before
+it starts its parent's weights are laid down there; when it has ended, what it published is
+copied to the remote root, and the view goes. So an attempt that was given up and lives on
+touches nothing of its successor's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from typing import TYPE_CHECKING, Final
+
+from trial_runtime import wire
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.errors import WeightsError
+from trial_runtime.failpoints import failpoint
+
+if TYPE_CHECKING:
+    from trial_runtime.weights.plain import PublishedDigest
+    from trial_runtime.weights.remote.place import Place
+    from trial_runtime.weights.remote.pulling import Cache
+    from trial_runtime.weights.remote.record import Kind, StoredFile
+
+_VIEWS: Final = ".views"
+_CACHE_BYTES: Final = 10 << 30
+
+
+def view_of(config: AgentConfig, trial: int, attempt: int) -> str:
+    """The folder that is the weights root for an attempt."""
+    if config.remote is None:
+        return config.weights_root
+    return os.path.join(os.path.realpath(config.weights_root), _VIEWS, f"{trial}.{attempt}")
+
+
+def remote_weights(config: AgentConfig) -> RemoteWeights | None:
+    """What an agent needs for its weights root; None if that is a folder."""
+    if config.remote is None:
+        return None
+    from trial_runtime.weights.cache import WeightsCache
+    from trial_runtime.weights.remote.place import Place
+
+    told = config.cache
+    folder = told.folder if told is not None and told.folder else f"{config.weights_root}/.cache"
+    cache = WeightsCache(folder, told.max_bytes if told is not None else _CACHE_BYTES)
+    return RemoteWeights(config, Place(config.remote, owner=config.worker), cache)
+
+
+def secrets_of(config: AgentConfig) -> list[str]:
+    """What must not be seen in this agent's words."""
+    if config.remote is None:
+        return []
+    from trial_runtime.weights.remote.credentials import secrets
+
+    return secrets(config.remote.options)
+
+
+class RemoteWeights:
+    """Brings parents here and takes children away. Methods run in the helper's threads.
+
+    Args:
+        config: of the agent; names a remote root.
+        place: where weights go.
+        cache: of this host.
+    """
+
+    def __init__(self, config: AgentConfig, place: Place, cache: Cache) -> None:
+        self._config = config
+        self._place = place
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._busy: set[tuple[int, int]] = set()
+        self._unwanted: set[tuple[int, int]] = set()
+        self._inherited: dict[tuple[int, int], dict[str, StoredFile]] = {}
+        self._tidied = False
+        # Views of an agent before: its attempts are over, and nobody will push them.
+        shutil.rmtree(os.path.dirname(view_of(config, 0, 0)), ignore_errors=True)
+
+    def prepare(self, order: wire.Start) -> None:
+        """Make an attempt's view, with its parent's weights in it. Blocks for the network.
+
+        Raises:
+            WeightsError: the parent's weights cannot be had.
+            OSError: the view cannot be made.
+        """
+        key = (order.trial, order.attempt)
+        with self._lock:
+            self._busy.add(key)
+        try:
+            self._tidy()
+            view = view_of(self._config, *key)
+            shutil.rmtree(view, ignore_errors=True)
+            os.makedirs(view, mode=0o700)
+            path = order.restore_path
+            if path is not None and not os.path.isabs(path):
+                self._pull(key, view, path, order.restore_digest, order.restore_kind)
+        finally:
+            with self._lock:
+                self._busy.discard(key)
+                unwanted = key in self._unwanted
+                self._unwanted.discard(key)
+            if unwanted:
+                self.discard(key)
+
+    def _pull(
+        self, key: tuple[int, int], view: str, path: str, digest: str | None, kind: str | None
+    ) -> None:
+        from trial_runtime.weights.remote.pulling import pull
+
+        if digest is None:
+            raise WeightsError(
+                f"nothing of this experiment was published at {path!r}",
+                hint="trials inherit from trials of their experiment; other weights may lie in a "
+                "folder of weightsReadRoots",
+                where=self._place.root.shown,
+            )
+        ours: Kind = "bequeath" if kind == "bequeath" else "files"
+        record = pull(self._place, self._cache, view, path, digest=digest, kind=ours)
+        with self._lock:
+            self._inherited[key] = {file.path: file for file in record.files}
+        failpoint("agent.parent.pulled")
+
+    def _tidy(self) -> None:
+        with self._lock:
+            first, self._tidied = not self._tidied, True
+        if first:
+            self._place.forget_uploads()
+
+    def publish(self, order: wire.Start, announced: str | None) -> PublishedDigest:
+        """Copy what an attempt left at its save path to the remote root. Blocks.
+
+        Args:
+            order: the attempt's.
+            announced: the digest that the trial told; None for plain files.
+
+        Raises:
+            WeightsError: there is nothing, or the remote root does not take it.
+            OSError: the view cannot be read.
+        """
+        from trial_runtime.weights.paths import resolve_in_root
+        from trial_runtime.weights.remote.pushing import push
+
+        assert order.save_path is not None, "asked for attempts that save"
+        key = (order.trial, order.attempt)
+        view = view_of(self._config, *key)
+        with self._lock:
+            inherited = self._inherited.get(key, {})
+        pushed = push(
+            self._place,
+            view,
+            resolve_in_root(view, order.save_path),
+            writer=f"{order.trial}.{order.attempt}",
+            inherited=inherited,
+            announced=announced,
+        )
+        self._keep_copies(view, order.save_path, pushed.record.files)
+        return pushed.published
+
+    def _keep_copies(self, view: str, save_path: str, files: tuple[StoredFile, ...]) -> None:
+        """Children are likely to start here: they find the files in the host's cache."""
+        for file in files:
+            if file.owner == save_path:
+                try:
+                    with open(os.path.join(view, file.path), "rb") as source:
+                        copy = lambda out, f=source: shutil.copyfileobj(f, out, 1 << 20)  # noqa: E731
+                        with self._cache.get(file.blake3, file.nbytes, copy):
+                            pass
+                except (WeightsError, OSError):
+                    return  # no room: they fetch them
+
+    def discard(self, key: tuple[int, int]) -> None:
+        """The attempt is over: its view goes."""
+        with self._lock:
+            self._inherited.pop(key, None)
+            if key in self._busy:
+                self._unwanted.add(key)
+                return
+        shutil.rmtree(view_of(self._config, *key), ignore_errors=True)

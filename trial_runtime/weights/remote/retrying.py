@@ -1,0 +1,49 @@
+"""How long, and how often, something that failed on a remote root is tried again."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from trial_runtime.weights.remote.faults import RemoteUnavailable
+
+#: A server that is away for a minute only delays.
+PATIENCE_S: Final = 300.0
+_FIRST_PAUSE_S: Final = 0.2
+_LONGEST_PAUSE_S: Final = 10.0
+
+_log = logging.getLogger("bequeath.weights")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Persistence:
+    """A bound on trying; clock and sleep are given by tests."""
+
+    timeout_s: float = PATIENCE_S
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def get_done(self, what: str, work: Callable[[], T]) -> T:
+        """Do ``work``, again after growing pauses while it fails for what may pass. Blocks.
+
+        Raises:
+            RemoteUnavailable: it still failed at the bound.
+            RemoteRefused: and all else that ``work`` raises: at once.
+        """
+        deadline = self.clock() + self.timeout_s
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                return work()
+            except RemoteUnavailable as error:
+                left = deadline - self.clock()
+                if left <= 0:
+                    raise
+                _log.warning("%s: %s; trying again", what, error.message)
+            self.sleep(min(pause, left))
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
