@@ -72,6 +72,9 @@ SHAPES: dict[str, str] = {
     "nfs status": f"{_SETUP} `shown` holds shares (path, file, exported, clients), server "
     "(threads, versions, clients; absent if nothing is exported) and mounts (point, mounted, "
     "waiting, or source and options).",
+    "nfs cluster": "`{ok, interrupted, hosts}`; a host holds host, role, state (`done`, `failed`, "
+    "`left out`, `unknown`), seconds, report (as the verb's own), error (kind, message, hint, "
+    "where); exit code as without `--json`.",
     "validate": "`{valid, file, experiment}`, or with errors `{valid, file, errors}`, each of "
     "which holds where, message, hint.",
     "systemd-unit": "`{name, unit}`: what the file should be called, and its text.",

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dispatcher.cli.arguments import Json
-from dispatcher.cli.console import heading, note, print_facts, print_json, say
+from dispatcher.cli.console import print_json
 from dispatcher.cli.lazy_group import Entry, Table
-from dispatcher.cli.safe_text import keep_lines, safe_text
 from dispatcher.errors import InternalError, PermanentBackendError, UserError
 
 if TYPE_CHECKING:
-    from nfs_setup.report import Line, Report
     from nfs_setup.request import Request
 
 NFS: Table = {
@@ -22,9 +20,8 @@ NFS: Table = {
     "client": Entry("nfs:client", "Mount a share on this machine, now and after each boot."),
     "status": Entry("nfs:status", "What was set up on this machine, and how it stands."),
     "undo": Entry("nfs:undo", "Take back what was set up, byte for byte."),
+    "cluster": Entry("nfs_cluster:cluster", "All of it on a server and its clients, over SSH."),
 }
-
-_MARKS = {"done": "✓", "already": "·", "planned": "→", "undone": "✓", "kept": "•"}
 
 DryRun = Annotated[
     bool,
@@ -216,12 +213,13 @@ def undo(
 
 
 def _answer(request: Request, as_json: bool) -> None:
+    from dispatcher.cli.nfs_shown import show_report, show_step
     from nfs_setup.errors import RequestRefused, RollbackFailed, SetupError
     from nfs_setup.local_host import LocalHost
     from nfs_setup.verbs import perform
 
     try:
-        report = perform(LocalHost(), request, (lambda _: None) if as_json else _show_step)
+        report = perform(LocalHost(), request, (lambda _: None) if as_json else show_step)
     except RequestRefused as error:
         raise UserError(error.message, hint=error.hint, where=error.where) from error
     except SetupError as error:
@@ -234,46 +232,4 @@ def _answer(request: Request, as_json: bool) -> None:
     if as_json:
         print_json(report.plain())
         return
-    _show(report)
-
-
-def _show_step(line: Line) -> None:
-    state = f"{line.state}: " if line.state in ("already", "planned", "kept") else ""
-    say(f"{_MARKS[line.state]} {state}{safe_text(line.text)}")
-    if line.detail:
-        say("\n".join(f"    {text}" for text in keep_lines(line.detail).splitlines()))
-
-
-def _show(report: Report) -> None:
-    if report.verb == "status":
-        _show_status(report.shown)
-    for option, why in report.shown.get("options", {}).items():
-        note(f"  {option}: {why}")
-    for one in report.notes:
-        note(f"{one.level}: {safe_text(one.text)}")
-    if report.verb == "status":
-        return
-    if not report.changed and not any(line.state == "kept" for line in report.steps):
-        undone = report.verb == "undo"
-        say(f"nothing to {'undo' if undone else 'change: everything is so already'}")
-    elif report.dry_run:
-        say("nothing was changed (--dry-run)")
-
-
-def _show_status(shown: dict[str, Any]) -> None:
-    if not shown["shares"] and not shown["mounts"]:
-        say("nothing was set up on this machine")
-    for share in shown["shares"]:
-        say(heading(f"exports {safe_text(share['path'])}"))
-        clients = ", ".join(f"{c['client']} ({c['options']})" for c in share["clients"])
-        print_facts([("exported", "yes" if share["exported"] else "no"), ("clients", clients)])
-    if "server" in shown:
-        server = shown["server"]
-        using = ", ".join(server["clients"]) or "nobody right now"
-        print_facts([("versions", ", ".join(server["versions"]) or "none"), ("used by", using)])
-    for mount in shown["mounts"]:
-        say(heading(f"mounts {safe_text(mount['point'])}"))
-        if mount["mounted"]:
-            print_facts([("from", mount["source"]), ("options", ",".join(mount["options"]))])
-        else:
-            print_facts([("mounted", "at the first look" if mount["waiting"] else "no")])
+    show_report(report)

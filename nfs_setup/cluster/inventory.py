@@ -119,6 +119,8 @@ class _InventoryReader(Reader):
             return ""
 
     def _each_client(self, value: Any) -> Iterator[tuple[KeyPath, Any]]:
+        if value is None and self.errors:
+            return  # its key was misspelt, most likely, and that is said
         if not isinstance(value, (list, tuple)) or not value:
             self.refuse(("clients",), "no list of clients", "clients: [trainer1, trainer2]")
             return
@@ -131,6 +133,8 @@ class _InventoryReader(Reader):
         if isinstance(value, (list, tuple)) and path == ("server",):
             self.refuse(path, "is a list; a share has one server", "name one host")
             return None
+        if value is None and path == ("server",) and self.errors:
+            return None  # as above
         if value is None:
             self.refuse(path, f"no {path[0]} is named", f"{path[0]}: NAME, or host: NAME below it")
             return None

@@ -1,0 +1,173 @@
+"""``bequeath nfs cluster``: a server and all its clients, set up and taken back over SSH."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dispatcher.cli.arguments import Json
+from dispatcher.cli.console import heading, note, print_json, say
+from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.cli.nfs_progress import Progress, print_outcomes
+from dispatcher.cli.safe_text import safe_text
+from dispatcher.errors import BequeathError, PermanentBackendError, UserError
+
+if TYPE_CHECKING:
+    from nfs_setup.cluster.conduct import Conductor
+    from nfs_setup.cluster.outcome import Outcome
+
+#: Seconds that hosts under way are awaited after Ctrl-C: a step or two, not a download.
+_PATIENCE_S = 120.0
+
+
+def cluster(
+    inventory: Annotated[
+        Path, typer.Argument(metavar="INVENTORY", help="Who is the server, who the clients (YAML).")
+    ],
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what each host would do; change nothing."),
+    ] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Take it back: on all clients, then on the server.")
+    ] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="How it stands on each host; change nothing.")
+    ] = False,
+    keep_packages: Annotated[
+        bool,
+        typer.Option("--keep-packages", help="With --undo: leave installed what was installed."),
+    ] = False,
+    at_once: Annotated[
+        int, typer.Option(metavar="N", min=1, max=200, help="Hosts worked on at the same time.")
+    ] = 10,
+    as_json: Json = False,
+) -> None:
+    """Set up a share on a server and all its clients, over SSH.
+
+    Logs in at every host first and changes nothing unless the server can be set up. Then the
+    server, then the clients, several at once; one that fails does not stop the others, and
+    is named at the end with what to do. Run it again after mending: what is set up already stays
+    as it is. Hosts need Python 3.9 or later, and root or a sudo that asks for no password;
+    nothing is left on them but the share. Their keys must be known (`bequeath hosts add HOST`).
+    """
+    if undo and status:
+        raise typer.BadParameter("take one of the two", param_hint="'--undo' / '--status'")
+    if status and dry_run:
+        raise typer.BadParameter("changes nothing anyway", param_hint="'--status'")
+    if keep_packages and not undo:
+        raise typer.BadParameter("goes with --undo", param_hint="'--keep-packages'")
+
+    from dispatcher.cli.nfs_inventory import read_inventory
+    from dispatcher.cli.nfs_login import logins
+    from nfs_setup.cluster import plan
+    from nfs_setup.cluster.conduct import Conductor
+
+    found = read_inventory(inventory)
+    connect = logins(found, inventory.expanduser().absolute().parent)
+    if status:
+        waves = plan.status(found)
+    elif undo:
+        waves = plan.take_back(found, keep_packages=keep_packages, dry_run=dry_run)
+    else:
+        waves = plan.set_up(found, dry_run=dry_run)
+    progress = Progress([(member.name, member.role) for member in found.members])
+    conductor = Conductor(
+        connect,
+        # What was set up is written where only root may look.
+        needs_root=undo or status or not dry_run,
+        at_once=at_once,
+        patience_s=_PATIENCE_S,
+        watch=progress.tell,
+    )
+    with _interruptible(conductor), progress.shown():
+        outcomes = conductor.carry_out(waves)
+    _answer(outcomes, conductor.interrupted, as_json)
+
+
+@contextlib.contextmanager
+def _interruptible(conductor: Conductor) -> Iterator[None]:
+    """Ctrl-C begins with no further host; the second awaits none."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        again = " (again: leave them to themselves)" if not conductor.interrupted else ""
+        note(f"\nawaiting the hosts that are under way{again}")
+        conductor.interrupt()
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _answer(outcomes: Sequence[Outcome], interrupted: bool, as_json: bool) -> None:
+    failed = [one for one in outcomes if one.error is not None and one.state != "left out"]
+    if as_json:
+        well = all(one.state == "done" for one in outcomes)
+        print_json({"ok": well, "interrupted": interrupted, "hosts": [o.plain() for o in outcomes]})
+    else:
+        _show(outcomes)
+    if failed and not as_json:
+        from dispatcher.cli.failure import report
+
+        code = report(_together(failed))
+    elif failed:
+        code = ExitCode(_together(failed).exit_code)
+    else:
+        code = ExitCode.OK
+    if interrupted:
+        code = ExitCode.INTERRUPTED
+    if code != ExitCode.OK:
+        raise typer.Exit(code)
+
+
+def _show(outcomes: Sequence[Outcome]) -> None:
+    from dispatcher.cli.nfs_shown import show_remarks, show_status, show_step
+
+    for outcome in outcomes:
+        report = outcome.report
+        if report is None or not (report.dry_run or report.verb == "status" or report.notes):
+            continue
+        say(heading(f"{safe_text(outcome.name)} ({outcome.order.member.role})"))
+        if report.verb == "status":
+            show_status(report.shown)
+        elif report.dry_run:
+            for line in report.steps:
+                show_step(line)
+        show_remarks(report)
+    print_outcomes(outcomes)
+    reports = [one.report for one in outcomes]
+    if all(r is not None and r.verb != "status" and not r.changed for r in reports):
+        undone = any(r is not None and r.verb == "undo" for r in reports)
+        say(f"nothing to {'undo' if undone else 'change: everything is so already'}")
+    elif any(r is not None and r.dry_run for r in reports):
+        say("nothing was changed (--dry-run)")
+
+
+def _together(failed: Sequence[Outcome]) -> BequeathError:
+    from nfs_setup.errors import RequestRefused
+
+    def ours(outcome: Outcome) -> BequeathError:
+        error = outcome.error
+        assert error is not None
+        kind = UserError if isinstance(error, RequestRefused) else PermanentBackendError
+        where = f"{outcome.name}: {error.where}" if error.where else outcome.name
+        return kind(error.message, hint=error.hint, where=where)
+
+    return HostsFailed([ours(outcome) for outcome in failed])
+
+
+class HostsFailed(BequeathError):
+    """Raised with what went wrong, host by host, in ``errors``."""
+
+    def __init__(self, errors: Sequence[BequeathError]) -> None:
+        super().__init__("\n".join(map(str, errors)))
+        self.errors = tuple(errors)
+        # The world outside, unless all of it is what was asked for.
+        self.exit_code = max(error.exit_code for error in errors)

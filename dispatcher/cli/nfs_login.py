@@ -1,0 +1,93 @@
+"""Machines of an inventory, logged in to: over SSH, or this one itself."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dispatcher.errors import BackendError, UserError
+
+if TYPE_CHECKING:
+    from dispatcher.ssh import SshConnection, SshTarget
+    from nfs_setup.cluster.members import Inventory, Login, Member
+    from nfs_setup.cluster.remote import Connect, Remote
+    from nfs_setup.host import Ran
+
+
+def logins(inventory: Inventory, folder: Path) -> Connect:
+    """How to log in at each machine of an inventory. References to secrets are resolved now,
+    so that none is missed half way; relative files count from ``folder``.
+
+    Raises:
+        UserError: if a reference leads nowhere.
+    """
+    targets = {
+        member.name: _target(member.login, folder, member.where)
+        for member in inventory.members
+        if not member.login.local
+    }
+
+    @contextlib.contextmanager
+    def log_in(member: Member) -> Iterator[Remote]:
+        from nfs_setup.cluster.remote import Unreachable
+        from nfs_setup.local_host import LocalHost
+
+        if member.login.local:
+            yield LocalHost()
+            return
+        from dispatcher.ssh import connect
+
+        try:
+            with connect(targets[member.name]) as connection:
+                yield _There(connection)
+        except BackendError as error:
+            raise Unreachable(error.message, hint=error.hint) from error
+
+    return log_in
+
+
+def _target(login: Login, folder: Path, where: str) -> SshTarget:
+    from dispatcher.ssh import SshTarget
+
+    def file(name: str) -> str | None:
+        return str(folder / Path(name).expanduser()) if name else None
+
+    return SshTarget(
+        host=login.host,
+        port=login.port,
+        user=login.user,
+        key_file=file(login.ssh_key_file),
+        passphrase=_secret(login.ssh_passphrase, where),
+        password=_secret(login.password, where),
+        known_hosts=file(login.known_hosts),
+        jump=None if login.jump is None else _target(login.jump, folder, where),
+    )
+
+
+def _secret(reference: str, where: str) -> str:
+    from dispatcher.experiment.references import resolve_reference
+
+    try:
+        return resolve_reference(reference)
+    except ValueError as error:
+        raise UserError(f"{reference!r} {error}", where=where) from error
+
+
+class _There:
+    """A connection, as those see it who set machines up."""
+
+    def __init__(self, connection: SshConnection) -> None:
+        self._connection = connection
+
+    def run(self, argv: Sequence[str], *, stdin: bytes, limit_s: float) -> Ran:
+        """Run a program there."""
+        from dispatcher.ssh import CommandTimedOut
+        from nfs_setup.host import Ran
+
+        try:
+            ran = self._connection.run(argv, stdin=stdin, limit_s=limit_s)
+        except CommandTimedOut:
+            return Ran(124, "", "")
+        return Ran(ran.code, ran.out.decode("utf-8", "replace"), ran.err.decode("utf-8", "replace"))

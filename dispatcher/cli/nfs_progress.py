@@ -1,0 +1,122 @@
+"""How a cluster's set-up goes: a table that moves on a terminal, lines in a pipe."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dispatcher.cli.console import Column, console, is_terminal, note, print_table, rich_table
+from dispatcher.cli.safe_text import safe_text
+from dispatcher.cli.words import duration
+
+if TYPE_CHECKING:
+    from nfs_setup.cluster.outcome import Outcome
+
+_COLUMNS = (
+    Column("host"),
+    Column("role"),
+    Column("state"),
+    Column("took", right=True),
+    Column("", shrink=True),
+)
+
+_STYLES = {
+    "looking": "cyan",
+    "working": "cyan",
+    "set up": "green",
+    "as it should be": "green",
+    "undone": "green",
+    "failed": "red",
+    "unknown": "red",
+    "left out": "yellow",
+}
+
+
+class Progress:
+    """What is known of each machine, as it comes in.
+
+    Args:
+        hosts: names and roles, in the order of the table.
+    """
+
+    def __init__(self, hosts: Sequence[tuple[str, str]]) -> None:
+        self._hosts = hosts
+        self._outcomes: dict[str, Outcome] = {}
+        self._since: dict[str, float] = {}
+        self._told: dict[str, str] = {}
+        self._moving = is_terminal_of_notes()
+
+    def tell(self, outcome: Outcome) -> None:
+        """Take in how it stands with a machine; in a pipe, say how it ended."""
+        self._outcomes[outcome.name] = outcome
+        self._since[outcome.name] = time.monotonic()
+        if self._moving or not outcome.over or self._told.get(outcome.name) == outcome.word:
+            return
+        self._told[outcome.name] = outcome.word
+        said = _said(outcome)
+        note(f"{outcome.name}: {outcome.word}{f': {safe_text(said)}' if said else ''}")
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show it on a terminal, until the end of the context."""
+        if not self._moving:
+            yield
+            return
+        from rich.live import Live
+
+        with Live(
+            console=console(stderr=True),
+            get_renderable=self._picture,
+            refresh_per_second=4,
+            transient=True,
+        ):
+            yield
+
+    def _picture(self) -> Any:
+        return rich_table(_COLUMNS, [self._row(name, role) for name, role in self._hosts])
+
+    def _row(self, name: str, role: str) -> list[Any]:
+        from rich.text import Text
+
+        outcome = self._outcomes.get(name)
+        if outcome is None:
+            return [safe_text(name), role, Text("waiting", "dim"), "", ""]
+        seconds = outcome.seconds
+        if not outcome.over:
+            seconds += time.monotonic() - self._since[name]
+        state = Text(outcome.word, _STYLES.get(outcome.word, "dim"))
+        return [safe_text(name), role, state, duration(seconds), safe_text(_said(outcome))]
+
+
+def is_terminal_of_notes() -> bool:
+    """Whether somebody looks at stderr, where progress goes."""
+    import sys
+
+    return is_terminal(sys.stderr)
+
+
+def print_outcomes(outcomes: Sequence[Outcome]) -> None:
+    """The table of how it ended, as the command's answer."""
+    print_table(
+        _COLUMNS,
+        [
+            (one.name, one.order.member.role, one.word, duration(one.seconds), _said(one))
+            for one in outcomes
+        ],
+    )
+
+
+def _said(outcome: Outcome) -> str:
+    """In a few words: what was done, or why it was not."""
+    if outcome.error is not None:
+        where = f"{outcome.error.where}: " if outcome.error.where else ""
+        return " ".join(f"{where}{outcome.error.message}".split())
+    if outcome.report is None or outcome.report.verb == "status":
+        return ""
+    changes = sum(line.state in ("done", "planned", "undone") for line in outcome.report.steps)
+    kept = sum(line.state == "kept" for line in outcome.report.steps)
+    words = [f"{changes} change{'s' * (changes != 1)}"] if changes else []
+    words += [f"{kept} kept"] if kept else []
+    return ", ".join(words)

@@ -1,0 +1,63 @@
+"""What the commands of ``bequeath nfs`` print of a report: steps, reasons, notes, how it stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dispatcher.cli.console import heading, note, print_facts, say
+from dispatcher.cli.safe_text import keep_lines, safe_text
+
+if TYPE_CHECKING:
+    from nfs_setup.report import Line, Report
+
+_MARKS = {"done": "✓", "already": "·", "planned": "→", "undone": "✓", "kept": "•"}
+
+
+def show_step(line: Line) -> None:
+    """One step, with its diff or command."""
+    state = f"{line.state}: " if line.state in ("already", "planned", "kept") else ""
+    say(f"{_MARKS[line.state]} {state}{safe_text(line.text)}")
+    if line.detail:
+        say("\n".join(f"    {text}" for text in keep_lines(line.detail).splitlines()))
+
+
+def show_report(report: Report) -> None:
+    """All but the steps, which are shown as they are made."""
+    if report.verb == "status":
+        show_status(report.shown)
+    show_remarks(report)
+    if report.verb == "status":
+        return
+    if not report.changed and not any(line.state == "kept" for line in report.steps):
+        undone = report.verb == "undo"
+        say(f"nothing to {'undo' if undone else 'change: everything is so already'}")
+    elif report.dry_run:
+        say("nothing was changed (--dry-run)")
+
+
+def show_remarks(report: Report) -> None:
+    """The reason of each option, and what is to be known or done."""
+    for option, why in report.shown.get("options", {}).items():
+        note(f"  {option}: {why}")
+    for one in report.notes:
+        note(f"{one.level}: {safe_text(one.text)}")
+
+
+def show_status(shown: dict[str, Any]) -> None:
+    """What a machine exports and mounts."""
+    if not shown["shares"] and not shown["mounts"]:
+        say("nothing was set up on this machine")
+    for share in shown["shares"]:
+        say(heading(f"exports {safe_text(share['path'])}"))
+        clients = ", ".join(f"{c['client']} ({c['options']})" for c in share["clients"])
+        print_facts([("exported", "yes" if share["exported"] else "no"), ("clients", clients)])
+    if "server" in shown:
+        server = shown["server"]
+        using = ", ".join(server["clients"]) or "nobody right now"
+        print_facts([("versions", ", ".join(server["versions"]) or "none"), ("used by", using)])
+    for mount in shown["mounts"]:
+        say(heading(f"mounts {safe_text(mount['point'])}"))
+        if mount["mounted"]:
+            print_facts([("from", mount["source"]), ("options", ",".join(mount["options"]))])
+        else:
+            print_facts([("mounted", "at the first look" if mount["waiting"] else "no")])

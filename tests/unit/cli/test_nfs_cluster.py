@@ -1,0 +1,177 @@
+"""``bequeath nfs cluster`` over machines that are logged in to without a network."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from dispatcher.cli.json_shapes import SHAPES
+from dispatcher.cli.nfs_inventory import read_inventory
+from nfs_setup.host import Ran
+from tests.unit.cli.conftest import Shell
+from tests.unit.nfs_setup.cluster.pretended_cluster import Cluster
+
+INVENTORY = """\
+share:
+  folder: /srv/w
+  owner: "1000"
+mount: {point: /mnt/w}
+server: nas
+clients: [one, two]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "inventory.yml"
+    path.write_text(INVENTORY)
+    return path
+
+
+@pytest.fixture
+def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    cluster = Cluster(tmp_path / "machines")
+    monkeypatch.setattr("dispatcher.cli.nfs_login.logins", lambda *_: cluster.connect)
+    return cluster
+
+
+def test_set_up_again_and_back(bequeath: Shell, machines: Cluster, file: Path) -> None:
+    plan = bequeath("nfs", "cluster", file, "--dry-run")
+    assert plan.code == 0, plan
+    assert "+/srv/w one(rw,sync" in plan.out
+    assert "planned: mount nas:/srv/w on /mnt/w" in plan.out
+    assert "hard: while the server is away" in plan.err
+    assert plan.out.endswith("nothing was changed (--dry-run)\n")
+    assert machines.host("nas").ran == []
+
+    done = bequeath("nfs", "cluster", file)
+    assert done.code == 0, done
+    rows = [line.split() for line in done.out.splitlines()]
+    assert ["nas", "server", "set", "up"] in [row[:4] for row in rows]
+    assert ["two", "client", "set", "up"] in [row[:4] for row in rows]
+    assert "one: set up: " in done.err, "told as it comes"
+    again = bequeath("nfs", "cluster", file)
+    assert again.out.endswith("nothing to change: everything is so already\n")
+
+    stands = bequeath("nfs", "cluster", file, "--status")
+    assert "exports /srv/w" in stands.out
+    assert "mounts /mnt/w" in stands.out
+    assert bequeath("nfs", "cluster", file, "--undo").code == 0
+    undone = bequeath("nfs", "cluster", file, "--undo")
+    assert undone.out.endswith("nothing to undo\n")
+
+
+def test_who_failed_is_named_at_the_end_with_what_to_do(
+    bequeath: Shell, machines: Cluster, file: Path
+) -> None:
+    machines.away = {"one"}
+    machines.host("two").fail["mount"] = Ran(32, "", "mount.nfs4: access denied by server")
+    said = bequeath("nfs", "cluster", file)
+    assert said.code == 4
+    assert "one: nothing answers at port 22\n  is it on?" in said.err
+    assert "two: " in said.err
+    assert said.err.endswith("2 errors\n")
+    document = bequeath("nfs", "cluster", file, "--json")
+    assert document.code == 4
+    machines.away = {"nas"}
+    said = bequeath("nfs", "cluster", file)
+    assert "one   client  left out" in said.out
+    assert "1 error" not in said.err, "those that were left out are no errors of their own"
+
+
+def test_a_wrong_request_is_the_users_fault(bequeath: Shell, machines: Cluster, file: Path) -> None:
+    file.write_text(INVENTORY.replace('  owner: "1000"\n', ""))
+    said = bequeath("nfs", "cluster", file)
+    assert said.code == 3
+    assert "nas: folder '/srv/w': is not there, and nobody is named to own it" in said.err
+
+
+@pytest.mark.parametrize(
+    "old, new, text",
+    [
+        ("clients", "clinets", "inventory.yml:6:1: unknown key 'clinets'; did you mean 'clients'?"),
+        ("owner", "ower", "inventory.yml:3:3: unknown key 'ower' in 'share'; did you mean 'owner'"),
+        ("one", "nas", "inventory.yml:6:11: 'nas' is the server itself"),
+        ("two", "one", "inventory.yml:6:16: 'one' is listed twice, first at"),
+        ("server: nas", "server: [nas, b]", "inventory.yml:5:9: is a list; a share has one server"),
+        ("server: nas", "server: nas\nserver: b", "inventory.yml:6:1: the key 'server' is given"),
+        ("[one", "[one,\t\n\t", "inventory.yml"),
+    ],
+)
+def test_a_wrong_inventory_is_refused_where_it_is_wrong(
+    bequeath: Shell, machines: Cluster, file: Path, old: str, new: str, text: str
+) -> None:
+    file.write_text(INVENTORY.replace(old, new, 1))
+    said = bequeath("nfs", "cluster", file)
+    assert said.code == 3, said
+    assert text in said.err
+    assert machines.order == []
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
+def test_a_file_that_cannot_be_read(bequeath: Shell, tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "other.yml"
+    if content is not None:
+        path.write_bytes(content)
+    said = bequeath("nfs", "cluster", path)
+    assert said.code == 3
+    assert str(path) in said.err
+
+
+def test_a_secret_that_is_not_there_is_missed_before_anything_begins(
+    bequeath: Shell, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_SECRET", raising=False)
+    file.write_text(INVENTORY + "ssh: {password: env:NO_SUCH_SECRET}\n")
+    said = bequeath("nfs", "cluster", file)
+    assert said.code == 3
+    assert "'NO_SUCH_SECRET', which is not set here" in said.err
+    file.write_text(INVENTORY + "ssh: {password: hunter2}\n")
+    said = bequeath("nfs", "cluster", file)
+    assert said.code == 3
+    assert "write env:NAME or file:PATH" in said.err
+    assert "hunter2" not in said.err + said.out
+
+
+@pytest.mark.parametrize(
+    "words", [("--undo", "--status"), ("--status", "--dry-run"), ("--keep-packages",)]
+)
+def test_options_that_contradict_one_another(
+    bequeath: Shell, machines: Cluster, file: Path, words: tuple[str, ...]
+) -> None:
+    assert bequeath("nfs", "cluster", file, *words).code == 2
+    assert machines.order == []
+
+
+def test_ctrl_c_is_an_end_in_order(bequeath: Shell, machines: Cluster, file: Path) -> None:
+    def before(name: str) -> None:
+        if name == "nas":
+            signal.raise_signal(signal.SIGINT)
+
+    machines.before = before
+    said = bequeath("nfs", "cluster", file, "--at-once", 1)
+    assert said.code == 130
+    assert "awaiting the hosts that are under way" in said.err
+    assert machines.order == [("nas", "server")], "what was begun is finished, nothing else begun"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_json_is_as_documented(bequeath: Shell, machines: Cluster, file: Path) -> None:
+    document = bequeath("nfs", "cluster", file, "--status", "--json").json()
+    keys = SHAPES["nfs cluster"].partition("{")[2].partition("}")[0].split(", ")
+    assert list(document) == keys
+    assert list(document["hosts"][0]) == ["host", "role", "state", "seconds", "report", "error"]
+
+
+def test_the_inventory_of_the_guide_is_one(tmp_path: Path) -> None:
+    guide = Path(__file__).parents[3] / "docs" / "nfs-admin.md"
+    (text,) = re.findall(r"```yaml\n(share:.*?)```", guide.read_text(), re.S)
+    path = tmp_path / "inventory.yml"
+    path.write_text(text)
+    found = read_inventory(path)
+    assert [client.name for client in found.clients] == ["trainer1", "trainer2", "trainer3:2222"]
+    assert found.clients[2].login.user == "root"
+    assert found.clients[0].login.user == "admin"
