@@ -174,7 +174,8 @@ class Words(Message, frozen=True, tag="W"):
 class AgentHello(Message, frozen=True, tag="H"):
     """An agent introduces itself to a head: ``life`` tells one agent process from the next,
     ``holds`` are the attempts it runs or has words of, ``first`` its oldest kept word,
-    ``orders`` the number of the newest order it heard from this head."""
+    ``orders`` the number of the newest order it heard from this head. With ``trouble`` it does
+    not join: what has to be mended on its host first; it goes on looking whether it was."""
 
     life: Name
     worker: Name
@@ -183,6 +184,7 @@ class AgentHello(Message, frozen=True, tag="H"):
     holds: list[tuple[Count, Count]]
     first: Annotated[int, Meta(ge=1, le=(1 << 53) - 1)]
     orders: Count = 0
+    trouble: Text = ""
 
 
 class Heartbeat(Message, frozen=True, tag="B"):

@@ -218,11 +218,13 @@ class WorkerJoined:
 @dataclass(frozen=True, slots=True)
 class WorkerLost:
     """An agent is gone, and with it all it ran; or it cannot be had in the first place.
-    ``hopeless``: trying again soon mends nothing."""
+    ``hopeless``: trying again soon mends nothing. ``kept_out``: it is there and may not join
+    before its host is mended, for which it looks by itself; that is no loss."""
 
     worker: WorkerId
     reason: str
     hopeless: bool = False
+    kept_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)

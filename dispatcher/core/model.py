@@ -206,6 +206,7 @@ class Worker:
     alive: bool = True
     losses: int = 0  # in a row, without a hello in between
     trouble: str = ""  # why it was lost last
+    kept_out: bool = False  # it is there, and waits for its host to be mended
     suspect_since: float | None = None  # silent, and not given up yet: since its last word
     conduct: Conduct = field(default_factory=Conduct)
     running: set[TrialId] = field(default_factory=set)

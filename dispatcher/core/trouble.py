@@ -13,6 +13,8 @@ def troubles(state: State, now: float) -> list[str]:
 def trouble_of(worker: Worker, now: float) -> str:
     """Why a worker takes no, or not all, attempts; empty if it does."""
     conduct = worker.conduct
+    if worker.kept_out:
+        return f"worker {worker.id} takes no trials: {worker.trouble}; it goes on looking"
     if not worker.alive:
         why = f" ({worker.trouble})" if worker.trouble else ""
         return f"worker {worker.id} is not there{why}; it is being started"

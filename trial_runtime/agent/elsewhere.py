@@ -19,15 +19,16 @@ class Elsewhere:
     """The two spellings of each root."""
 
     def __init__(self, config: AgentConfig) -> None:
-        self._roots = _different((config.canonical_root,), (config.weights_root,))
-        reads = _different(config.canonical_read_roots, config.read_roots)
+        there = (config.canonical_root, *config.canonical_read_roots)
+        here = (config.weights_root, *config.read_roots)
         # The deepest first: one root may lie in another one.
-        self._all = sorted((*self._roots, *reads), key=lambda pair: -len(pair[0]))
-        self._named = [
-            # Not in the middle of a longer name.
-            (re.compile(re.escape(here) + r"(?![\w.-])"), there)
-            for there, here in sorted(self._all, key=lambda pair: -len(pair[1]))
-        ]
+        self._all = sorted(_different(there, here), key=lambda pair: -len(pair[0]))
+        self._names = {here: there for there, here in self._all}
+        longest_first = sorted(self._names, key=len, reverse=True)
+        # Whole names only, and all at once: one root may be called as another one is elsewhere.
+        self._named = re.compile(
+            r"(?<![\w/.-])(" + "|".join(map(re.escape, longest_first)) + r")(?![\w-]|\.\w)"
+        )
 
     def here(self, path: str) -> str:
         """A path that the head sent: below the root as it is here. Relative ones stay."""
@@ -41,11 +42,9 @@ class Elsewhere:
 
     def told(self, text: str) -> str:
         """A text for the head, in which this host's roots are called as the head calls them."""
-        if not self._named:
+        if not self._names:
             return text
-        for here, there in self._named:
-            text = here.sub(lambda _, name=there: name, text)  # type: ignore[misc]
-        return text
+        return self._named.sub(lambda found: self._names[found[1]], text)
 
 
 def _different(there: tuple[str, ...], here: tuple[str, ...]) -> list[tuple[str, str]]:

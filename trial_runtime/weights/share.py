@@ -17,7 +17,7 @@ from typing import Final
 from trial_runtime.weights.paths import SHARE_NAME
 from trial_runtime.weights.publishing import TEMPORARY_PREFIX, sync_folder
 
-_TOKEN_NAME: Final = "share"
+_FILE: Final = "share"
 _TOKEN_BYTES: Final = 16
 #: More than any token has; what is read of a file that somebody else put there.
 _MOST_BYTES: Final = 256
@@ -34,7 +34,7 @@ def lay_token(root: str) -> str:
         OSError: it can be neither read nor written.
     """
     folder = os.path.join(root, SHARE_NAME)
-    path = os.path.join(folder, _TOKEN_NAME)
+    path = os.path.join(folder, _FILE)
     with suppress(FileNotFoundError):
         return _read(path)
     os.makedirs(folder, exist_ok=True)
@@ -82,7 +82,7 @@ def trouble_with(root: str, token: str, canonical: str = "") -> str:
     if not inside:
         return f"{called} is empty, as a place is where nothing is mounted: mount the share there"
     try:
-        found = _read(os.path.join(root, SHARE_NAME, _TOKEN_NAME))
+        found = _read(os.path.join(root, SHARE_NAME, _FILE))
     except FileNotFoundError:
         return f"{called} is not the same share as {share}: what the head wrote is not there"
     except OSError as fault:

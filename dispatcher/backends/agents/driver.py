@@ -104,6 +104,7 @@ class AgentDriver:
         self._process = process
         self._watched: int | None = None  # the process whose silence is counted
         self._life = ""  # of the agent that has joined
+        self._trouble = ""  # why the agent that is there may not join
         self._joined = False
         self._received = 0  # number of the newest word taken from this life
         self._acknowledged = 0
@@ -233,7 +234,7 @@ class AgentDriver:
         if self._process.pid is None:
             return self._process.trouble or f"the agent of {place} is not running"
         if not self._joined:
-            return f"the agent of {place} has not joined yet"
+            return self._trouble or f"the agent of {place} has not joined yet"
         if silence > self._suspect_s:
             return f"the agent of {place} has been silent for {silence:.0f} s"
         return None
@@ -295,7 +296,11 @@ class AgentDriver:
             farewell = wire.HeadFrame(self._config.epoch, [wire.Shutdown(0.0)])
             self._link.send(wire.frame(farewell))
             return
+        if hello.trouble:
+            self._keep_out(hello, events)
+            return
         self._life = hello.life
+        self._trouble = ""
         self._joined = True
         self._received = self._acknowledged = self._told = hello.first - 1
         self._orders = hello.orders
@@ -309,6 +314,15 @@ class AgentDriver:
                 tuple((TrialId(trial), attempt) for trial, attempt in sorted(held)),
             )
         )
+
+    def _keep_out(self, hello: wire.AgentHello, events: list[Event]) -> None:
+        """It is there, and says at each heartbeat why it can take nothing yet."""
+        self._life, self._orders, self._joined = hello.life, hello.orders, False
+        if hello.trouble != self._trouble:
+            self._trouble = hello.trouble
+            _log.warning("agent %s takes no trials: %s", self._worker, hello.trouble)
+            events.append(WorkerLost(self._worker, hello.trouble, kept_out=True))
+        self._send([wire.Ping()])  # or it would think that no head is there
 
     def _take(self, words: wire.Words, events: list[Event]) -> None:
         if not self._joined:
@@ -358,4 +372,5 @@ class AgentDriver:
         self._joined = False
         self._suspect = False
         self._life = ""
+        self._trouble = ""
         self._outgoing = []

@@ -17,6 +17,7 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
     worker.alive = True
     worker.losses = 0
     worker.trouble = ""
+    worker.kept_out = False
     worker.suspect_since = None
     held = set(event.holds)
     for trial_id in sorted(worker.running):
@@ -46,13 +47,18 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
         worker = state.workers[event.worker] = Worker(event.worker, 0)
     worker.alive = False
     worker.suspect_since = None
-    worker.losses += 1
+    worker.kept_out = event.kept_out
+    if not event.kept_out:
+        worker.losses += 1
     if event.hopeless:
         worker.losses = max(worker.losses, WORKER_LOSSES_IN_A_ROW)
     worker.trouble = event.reason
     for trial_id in sorted(worker.running):
         attempt_over(state, state.trials[trial_id], EndReason.LOST, out)
     if state.phase not in (Phase.RUNNING, Phase.DRAINING):
+        return
+    if event.kept_out:
+        out.append(ReportWorker(worker.id, f"worker {worker.id} takes no trials: {event.reason}"))
         return
     given_up = [each for each in state.workers.values() if is_given_up(each)]
     if len(given_up) >= state.settings.workers:
