@@ -16,10 +16,13 @@ from dispatcher.ssh.errors import (
     HostKeyUnknown,
     HostUnreachable,
     LoginRefused,
+    NoPython,
     SessionRefused,
     TransferFailed,
 )
 from dispatcher.ssh.host_key import HostKey
+from dispatcher.ssh.host_programs import unpack
+from dispatcher.ssh.patience import connect_patiently
 from dispatcher.ssh.running import Ran
 from dispatcher.ssh.target import SshTarget
 
@@ -33,10 +36,13 @@ __all__ = [
     "HostKeyUnknown",
     "HostUnreachable",
     "LoginRefused",
+    "NoPython",
     "Ran",
     "SessionRefused",
     "SshConnection",
     "SshTarget",
     "TransferFailed",
     "connect",
+    "connect_patiently",
+    "unpack",
 ]

@@ -67,6 +67,11 @@ class SshConnection:
         return f"SshConnection({self._first.label}, {state})"
 
     @property
+    def label(self) -> str:
+        """The machine, for people."""
+        return self._first.label
+
+    @property
     def _first(self) -> Link:
         return self._links[0]
 

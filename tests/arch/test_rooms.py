@@ -18,9 +18,10 @@ COMMON = {"core", "errors", "ports", "codec", "state_codec"}
 
 #: What each room may import beyond that. The command line is no room in this sense.
 MORE = {
-    "backends": {"trial_runtime", "ssh"},  # the one room that is a tool of another
+    "backends": {"trial_runtime", "ssh", "code_archive"},  # its tools
     "channel": {"trial_runtime"},
     "chaos": {"trial_runtime"},
+    "code_archive": set[str](),
     "control": {"trial_runtime"},
     "experiment": set[str](),
     "queries": set[str](),

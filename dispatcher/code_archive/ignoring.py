@@ -1,0 +1,98 @@
+"""What does not belong to the code: ``.bequeathignore`` and ``.nniignore``, as git reads its own.
+
+Patterns are those of gitignore(5), in the code folder and in any folder below, the nearest
+file first. ``.gitignore`` itself is not read: what git leaves out, such as data and built
+modules, is often just what a trial needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dispatcher.errors import UserError
+
+FILE_NAMES = (".nniignore", ".bequeathignore")  # what the later one says counts
+
+#: Left out unless a file says otherwise: history, caches, installed packages.
+BUILT_IN = (
+    ".git",
+    ".hg/",
+    ".svn/",
+    ".venv/",
+    "__pycache__/",
+    "*.pyc",
+    "node_modules/",
+    ".ipynb_checkpoints/",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    ".ruff_cache/",
+    ".hypothesis/",
+    ".tox/",
+    ".nox/",
+)
+_MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is left out in one folder: its own rules, then those of the folders above.
+
+    ``base`` is the folder's path below the code folder, ``""`` for that itself.
+    """
+
+    base: str
+    spec: Any
+    above: Rules | None
+
+    def leaves_out(self, path: str, *, is_folder: bool) -> bool:
+        """Whether ``path`` (below the code folder, with slashes) does not belong to the code.
+
+        Not asked for what lies in a folder that is left out: as with git, nothing in there
+        can be taken back in.
+        """
+        rules: Rules | None = self
+        while rules is not None:
+            below = path[len(rules.base) + 1 :] if rules.base else path
+            said = rules.spec.check_file(f"{below}/" if is_folder else below).include
+            if said is not None:
+                return bool(said)
+            rules = rules.above
+        return False
+
+
+def built_in_rules() -> Rules:
+    """The rules above all others."""
+    return _rules("", list(BUILT_IN), None, "the rules that are built in")
+
+
+def rules_in(folder: Path, base: str, above: Rules) -> Rules:
+    """The rules of a folder: ``above`` itself where it has no file of its own. Reads files.
+
+    Raises:
+        UserError: a file cannot be read as text, or a pattern in it is none.
+    """
+    lines: list[str] = []
+    for name in FILE_NAMES:
+        path = folder / name
+        try:
+            with path.open("rb") as file:
+                content = file.read(_MOST_BYTES + 1)
+            if len(content) > _MOST_BYTES:
+                raise UserError("is longer than 1 MiB", where=str(path))
+            lines += content.decode().splitlines()
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"cannot be read: {error}", where=str(path)) from error
+    return _rules(base, lines, above, str(folder)) if lines else above
+
+
+def _rules(base: str, lines: list[str], above: Rules | None, where: str) -> Rules:
+    import pathspec
+
+    try:
+        return Rules(base, pathspec.GitIgnoreSpec.from_lines(lines), above)
+    except ValueError as error:
+        raise UserError(f"{error}", hint="gitignore(5) has the rules", where=where) from error

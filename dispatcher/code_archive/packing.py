@@ -1,0 +1,122 @@
+"""A listing as a tar archive in which nothing depends on who made it, where, or when."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+from dispatcher.code_archive.listing import Entry, Listing
+from dispatcher.errors import UserError
+
+_READ_BYTES = 1 << 20
+
+
+class CodeChanged(UserError):
+    """Raised when a file of the code folder changed while it was packed."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """``digest`` is the SHA-256 of the archive, in hex: the same code has the same."""
+
+    digest: str
+    files: int
+    nbytes: int
+    archive_bytes: int
+
+
+class _Digesting:
+    """A file to write to that keeps the digest of what went through."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        self.size += len(data)
+        return self._file.write(data)
+
+
+def pack_code(listing: Listing, into: Path | BinaryIO) -> Packed:
+    """Write the archive; reads every file. A path appears whole or not at all.
+
+    No times, no owners, and of the modes only who may run it: two checkouts of the same
+    code give the same bytes.
+
+    Raises:
+        CodeChanged: a file is shorter than it was, or gone.
+        UserError: a file cannot be read.
+        OSError: ``into`` cannot be written.
+    """
+    if not isinstance(into, Path):
+        return _write(listing, into)
+    new = into.with_name(f"{into.name}.{os.getpid()}.part")
+    try:
+        with new.open("wb") as file:
+            packed = _write(listing, file)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(into)
+    finally:
+        new.unlink(missing_ok=True)
+    return packed
+
+
+def _write(listing: Listing, file: IO[bytes]) -> Packed:
+    through = _Digesting(file)
+    stream: Any = through
+    with tarfile.open(
+        fileobj=stream,
+        mode="w|",
+        format=tarfile.PAX_FORMAT,
+        encoding="utf-8",
+        errors="surrogateescape",
+    ) as tar:
+        for entry in listing.entries:
+            _add(tar, entry)
+    return Packed(through.digest.hexdigest(), listing.files, listing.nbytes, through.size)
+
+
+def _add(tar: tarfile.TarFile, entry: Entry) -> None:
+    member = tarfile.TarInfo(entry.name)
+    if entry.kind == stat.S_IFDIR:
+        member.type, member.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(member)
+        return
+    if entry.kind == stat.S_IFLNK:
+        member.type, member.mode, member.linkname = tarfile.SYMTYPE, 0o777, entry.link
+        tar.addfile(member)
+        return
+    member.size, member.mode = entry.size, 0o755 if entry.runs else 0o644
+    try:
+        # No link is followed that was put there since it was looked at.
+        source = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError as error:
+        raise CodeChanged("went away while the code was packed", where=str(entry.path)) from error
+    except OSError as error:
+        text = f"cannot be read: {error.strerror}"
+        raise UserError(text, hint="is it code?", where=str(entry.path)) from error
+    with os.fdopen(source, "rb", buffering=_READ_BYTES) as file:
+        if os.fstat(file.fileno()).st_size != entry.size:
+            raise _changed(entry)
+        try:
+            tar.addfile(member, file)
+        except OSError as error:
+            if "unexpected end of data" not in str(error):
+                raise
+            raise _changed(entry) from error
+
+
+def _changed(entry: Entry) -> CodeChanged:
+    return CodeChanged(
+        "changed while the code was packed",
+        hint="does something write there? name it in .bequeathignore",
+        where=str(entry.path),
+    )

@@ -1,0 +1,80 @@
+"""Programs of :mod:`dispatcher.ssh.on_host`, run on a machine by its own Python."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dispatcher.ssh.connection import SshConnection
+from dispatcher.ssh.errors import HostDiskFull, NoPython, TransferFailed
+
+_NO_SPACE = {"ENOSPC", "EDQUOT"}
+
+
+def run_program(
+    connection: SshConnection,
+    name: str,
+    words: Sequence[str],
+    *,
+    python: str = "python3",
+    stdin: bytes | BinaryIO = b"",
+    limit_s: float,
+) -> dict[str, Any]:
+    """Run ``on_host/<name>.py`` there; returns what it says.
+
+    Raises:
+        NoPython: there is none by that name, or it is too old.
+        ConnectionLost, CommandTimedOut, SessionRefused: see there.
+    """
+    text = importlib.resources.files("dispatcher.ssh.on_host").joinpath(f"{name}.py").read_text()
+    # -I: nothing in a working directory or a user's site takes the place of a module.
+    ran = connection.run([python, "-I", "-c", text, *words], stdin=stdin, limit_s=limit_s)
+    try:
+        answer = json.loads(ran.out.splitlines()[-1])
+    except (IndexError, ValueError):
+        answer = None
+    if ran.ok and isinstance(answer, dict):
+        return answer
+    said = ran.said().splitlines()[-1:]
+    raise NoPython(
+        f"{python} runs no program of ours: {said[0] if said else f'exit code {ran.code}'}",
+        hint="Python 3.9 or later must be there; name it (python: /opt/…/bin/python3)",
+        where=connection.label,
+    )
+
+
+def unpack(
+    connection: SshConnection,
+    archive: Path,
+    digest: str,
+    folder: str,
+    *,
+    python: str = "python3",
+    limit_s: float = 3600,
+) -> bool:
+    """Send an archive and unpack it into ``folder``, which appears whole or not at all.
+
+    Several may do the same at once. Returns False if the folder was there already; then
+    nothing is sent. ``~`` stands for the home folder there.
+
+    Raises:
+        HostDiskFull: no room there; nothing is left behind.
+        TransferFailed: the folder cannot be written, or what arrived is damaged.
+        NoPython, ConnectionLost, CommandTimedOut, SessionRefused: see there.
+    """
+    found = connection.stat(folder)
+    if found is not None and found.is_folder:
+        return False
+    with archive.open("rb") as file:
+        answer = run_program(
+            connection, "unpack", [folder, digest], python=python, stdin=file, limit_s=limit_s
+        )
+    if "error" not in answer:
+        return answer.get("state") == "unpacked"
+    place = f"{connection.label}:{folder}"
+    if answer["error"] in _NO_SPACE:
+        raise HostDiskFull("no space left there for the code", where=place)
+    raise TransferFailed(f"the code cannot be unpacked: {answer.get('text')}", where=place)
