@@ -47,6 +47,11 @@ def why_not() -> str:
     return ""
 
 
+def sftp_server() -> str:
+    """The program behind the sftp subsystem."""
+    return next(path for path in _SFTP if Path(path).exists())
+
+
 def make_key(path: Path, passphrase: str = "", kind: str = "ed25519") -> Path:
     """A new private key, its public half beside it."""
     command = ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "test", "-f", str(path)]
@@ -91,8 +96,7 @@ class Sshd:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        sftp = next(path for path in _SFTP if Path(path).exists())
-        text = self.extra + _CONFIG.format(port=self.port, folder=self.folder, sftp=sftp)
+        text = self.extra + _CONFIG.format(port=self.port, folder=self.folder, sftp=sftp_server())
         (self.folder / "config").write_text(text)
         self.process = subprocess.Popen(
             [_SERVER, "-D", "-f", str(self.folder / "config"), "-E", str(self.folder / "log")],
