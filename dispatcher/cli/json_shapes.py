@@ -75,6 +75,8 @@ SHAPES: dict[str, str] = {
     "nfs cluster": "`{ok, interrupted, hosts}`; a host holds host, role, state (`done`, `failed`, "
     "`left out`, `unknown`), seconds, report (as the verb's own), error (kind, message, hint, "
     "where); exit code as without `--json`.",
+    "nfs verify": "`{ok, findings, facts}`; a finding holds check, where, level (`passes`, `note`, "
+    "`slow`, `wrong`), seen, change; `facts` holds what was measured: machines, rereads, locks.",
     "validate": "`{valid, file, experiment}`, or with errors `{valid, file, errors}`, each of "
     "which holds where, message, hint.",
     "systemd-unit": "`{name, unit}`: what the file should be called, and its text.",

@@ -20,6 +20,7 @@ NFS: Table = {
     "client": Entry("nfs:client", "Mount a share on this machine, now and after each boot."),
     "status": Entry("nfs:status", "What was set up on this machine, and how it stands."),
     "undo": Entry("nfs:undo", "Take back what was set up, byte for byte."),
+    "verify": Entry("nfs_verify:verify", "Measure any share: what passes, what to change."),
     "cluster": Entry("nfs_cluster:cluster", "All of it on a server and its clients, over SSH."),
 }
 

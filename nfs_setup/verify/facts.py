@@ -1,0 +1,184 @@
+"""What probes have measured: plain values with a name and a unit, as they travel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from nfs_setup.errors import RequestRefused
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What the system refused. ``code`` is its name of the error (``EROFS``), or ``LOST`` if
+    the machine did not answer; ``doing`` says at what."""
+
+    doing: str
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The machine, and the share as its mount table and ``stat`` have it. ``found`` is
+    ``folder``, ``other`` or ``nothing``; ``inodes`` 0: the file system does not count them."""
+
+    host: str
+    uid: int
+    gid: int
+    found: str
+    owner: int
+    group: int
+    mode: int
+    kind: str
+    device: str
+    point: str
+    options: tuple[str, ...]
+    exports: tuple[str, ...]
+    total_bytes: int
+    free_bytes: int
+    inodes: int
+    inodes_free: int
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The folder for all that follows, and one small file in it as the file system shows it.
+    ``ahead_*_s``: between which bounds the share's clock is ahead of this machine's."""
+
+    uid: int
+    gid: int
+    parent_set_gid: bool
+    set_gid: bool
+    parent_gid: int
+    ahead_least_s: float
+    ahead_most_s: float
+    leftovers: int
+
+
+@dataclass(frozen=True)
+class Habits:
+    """Habit → ``yes``, ``no``, or the system's name of the error."""
+
+    found: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Small files of 4 KiB: write, fsync, rename; and the fsync in it. Medians and worst."""
+
+    rounds: int
+    publish_s: float
+    publish_worst_s: float
+    fsync_s: float
+    fsync_worst_s: float
+
+
+@dataclass(frozen=True)
+class BigFile:
+    """One big file written, synced, or read. ``seconds`` without making or digesting it."""
+
+    nbytes: int
+    seconds: float
+    digest: str
+
+
+@dataclass(frozen=True)
+class Laid:
+    """Nothing is known yet but that it went well, and how long it took."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Published:
+    """File below the writer's folder → digest of what it holds now; the owner as seen there."""
+
+    digests: dict[str, str]
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one reader saw of what others published, by ``writer/file``.
+
+    ``delays_s``: until the new content was there, negative if it never was. ``torn``: how
+    often a file was neither the old nor the new one. ``errors``: errors met on the way.
+    ``owners``: ``uid:gid`` by writer.
+    """
+
+    delays_s: dict[str, float]
+    torn: dict[str, int]
+    errors: dict[str, str]
+    owners: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Churned:
+    """Files replaced and read at the same time. By writer: whole reads, torn ones, times when
+    there was no file, when the handle was stale, and when an older one came back."""
+
+    wrote: int
+    reads: dict[str, int]
+    torn: dict[str, int]
+    missing: dict[str, int]
+    stale: dict[str, int]
+    backwards: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Whether a lock was had, whether somebody else had it meanwhile, and the error if any."""
+
+    had: bool
+    refused: bool
+    error: str
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Seconds since 1970 by a machine's own clock."""
+
+    now_s: float
+
+
+_KINDS: dict[str, Any] = {
+    "str": lambda v: isinstance(v, str),
+    "bool": lambda v: isinstance(v, bool),
+    "int": lambda v: type(v) is int,
+    "float": lambda v: type(v) in (int, float),
+}
+
+_F = TypeVar("_F")
+
+
+def facts_of(form: type[_F], document: Any) -> _F:
+    """Facts out of JSON that came from another machine, which is not trusted with types.
+
+    Raises:
+        RequestRefused: if it is not what ``form`` holds.
+    """
+    if not isinstance(document, Mapping):
+        raise RequestRefused("is no JSON object", where="answer")
+    names = {field.name: str(field.type) for field in fields(form)}  # type: ignore[arg-type]
+    if set(document) != set(names):
+        raise RequestRefused(f"does not hold what {form.__name__} does", where="answer")
+    return form(**{n: _checked(f"{form.__name__}.{n}", k, document[n]) for n, k in names.items()})
+
+
+def _checked(name: str, kind: str, value: Any) -> Any:
+    outer, _, inner = kind.partition("[")
+    inner = inner.rstrip("]")
+    if outer == "tuple":
+        good = isinstance(value, list) and all(map(_KINDS["str"], value))
+        value = tuple(value) if good else value
+    elif outer == "dict":
+        check = _KINDS[inner.partition(", ")[2]]
+        good = isinstance(value, dict) and all(map(check, value.values()))
+    else:
+        good = _KINDS[outer](value)
+    if not good:
+        raise RequestRefused(f"{name} is no {kind}", where="answer")
+    return value

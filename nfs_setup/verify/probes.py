@@ -1,0 +1,84 @@
+"""A request in, facts out: what runs on each machine. No state is kept between two requests."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from nfs_setup.errors import RequestRefused
+from nfs_setup.verify import probe_churn, probe_locks, probe_pace, probe_place, probe_views
+from nfs_setup.verify.facts import Failure
+from nfs_setup.verify.files import code_of, is_ours
+from nfs_setup.verify.probe_habits import habits
+
+PROBES: dict[str, Callable[..., Any]] = {
+    "look": probe_place.look,
+    "begin": probe_place.begin,
+    "join": probe_place.join,
+    "end": probe_place.end,
+    "now": probe_place.now,
+    "habits": habits,
+    "pace": probe_pace.pace,
+    "write big": probe_pace.write_big,
+    "read big": probe_pace.read_big,
+    "lay": probe_views.lay,
+    "prime": probe_views.prime,
+    "publish": probe_views.publish,
+    "watch": probe_views.watch,
+    "seed": probe_churn.seed,
+    "churn": probe_churn.churn,
+    "hold": probe_locks.hold,
+    "attempt": probe_locks.attempt,
+}
+
+#: What may name a folder that is not a verification's own.
+_ANYWHERE = {"look", "begin", "join", "end", "now"}
+
+
+def answer(document: Any) -> dict[str, Any]:
+    """``{"verb": "probe", "do": …, …}`` → ``{"facts": …}`` or ``{"failed": …}``. Blocks as
+    long as the file system does.
+
+    Raises:
+        RequestRefused: for an unknown probe, wrong values, or a path outside of a
+            verification's own folder.
+    """
+    if not isinstance(document, Mapping):
+        raise RequestRefused("is no JSON object", where="request")
+    values = {k: v for k, v in document.items() if k not in ("verb", "do")}
+    what = document.get("do")
+    if not isinstance(what, str) or what not in PROBES:
+        raise RequestRefused("has no probe of this name", where="request")
+    try:
+        inspect.signature(PROBES[what]).bind(**values)
+    except TypeError as error:
+        raise RequestRefused(f"{what}: {error}", where="request") from None
+    _stay_inside(what, values)
+    try:
+        return {"facts": asdict(PROBES[what](**values))}
+    except OSError as error:
+        return {"failed": asdict(Failure(what, code_of(error), error.strerror or str(error)))}
+
+
+def _stay_inside(what: str, values: Mapping[str, Any]) -> None:
+    if what in _ANYWHERE:
+        if "name" in values and not is_ours(str(values["name"])):
+            raise RequestRefused("is no name of a verification's folder", where="request")
+        return
+    for value in values.values():
+        for path in _paths(value):
+            parts = path.split("/")
+            if ".." in parts or not any(map(is_ours, parts)) or os.path.normpath(path) != path:
+                raise RequestRefused("leaves the verification's folder", where="request")
+
+
+def _paths(value: Any) -> list[str]:
+    """Whatever looks like a path: alone, in a list, or as the values of an object."""
+    found = value.values() if isinstance(value, dict) else value
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, (list, type({}.values()))):
+        return []
+    return [one for one in found if isinstance(one, str) and "/" in one]

@@ -1,0 +1,117 @@
+"""Ask the machines, in an order that leaves caches no excuse.
+
+First each alone: where it is, whether it can write, its habits and its pace. Then all at once
+(:mod:`~nfs_setup.verify.survey_pairs`), so that all ordered pairs take as long as one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from nfs_setup.mounts import READER_PATIENCE_S
+from nfs_setup.verify import survey_pairs
+from nfs_setup.verify.asked import Asked, Place
+from nfs_setup.verify.facts import Begun, Failure, Habits, Laid, Moment, Pace, Surroundings
+from nfs_setup.verify.files import new_name
+from nfs_setup.verify.plan import Plan
+from nfs_setup.verify.surveyed import Clock, Survey
+
+_MOST_AT_ONCE = 32
+
+
+def survey(
+    places: Sequence[Place], plan: Plan, say: Callable[[str], None] = lambda text: None
+) -> Survey:
+    """Measure a share from one or several machines, and remove what was made for it. Blocks
+    for some seconds, where caches are slow for about ``plan.watch_s``. Raises nothing for what
+    a share or a machine is like.
+
+    Args:
+        places: the first one that can write makes the folder that all others must see.
+        plan: how much.
+        say: told what is done right now.
+    """
+    name = new_name()
+    hosts = [place.host or place.peer.name for place in places]
+    machines = [
+        Asked(place, name, f"m{i}", plan.limit_s, again=hosts[i] in hosts[:i])
+        for i, place in enumerate(places)
+    ]
+    found = Survey([m.facts for m in machines], len(set(hosts)) == 1, plan.watch_s)
+    with ThreadPoolExecutor(min(len(machines), _MOST_AT_ONCE)) as pool:
+        try:
+            say("where it is, and whether it can be written")
+            for _ in pool.map(_look, machines):
+                pass
+            usable = _begin(machines, name, pool)
+            for machine in (m for m in usable if not m.facts.again):
+                say(f"habits and pace, {machine.name}")
+                _alone(machine, plan)
+            if not plan.quick:
+                survey_pairs.survey_pairs(usable, found, plan, say, pool)
+        finally:
+            found.left_behind = _remove(machines, name)
+    return found
+
+
+def _look(machine: Asked) -> None:
+    machine.facts.surroundings = machine.ask(Surroundings, "look", path=machine.path)
+    began = time.time()
+    moment = machine.ask(Moment, "now")
+    if isinstance(moment, Moment):
+        machine.facts.clock = Clock(moment.now_s - time.time(), moment.now_s - began)
+
+
+def _begin(machines: Sequence[Asked], name: str, pool: ThreadPoolExecutor) -> list[Asked]:
+    """One makes the folder, the others wait until they see it. Those that can go on."""
+
+    def begin(machine: Asked, make: bool) -> None:
+        machine.facts.begun = machine.ask(
+            Begun, "begin", path=machine.path, name=name, own=machine.own, make=make
+        )
+
+    def follow(machine: Asked) -> None:
+        limit_s = float(READER_PATIENCE_S)
+        machine.facts.joined = machine.ask(
+            Laid, "join", limit_s, path=machine.path, name=name, limit_s=limit_s
+        )
+        if isinstance(machine.facts.joined, Laid):
+            begin(machine, make=False)
+
+    waiting = [m for m in machines if _has_folder(m)]
+    while waiting:
+        maker = waiting.pop(0)
+        begin(maker, make=True)
+        if maker.facts.uses_it:
+            break
+    for _ in pool.map(follow, waiting):
+        pass
+    return [m for m in machines if m.facts.uses_it]
+
+
+def _has_folder(machine: Asked) -> bool:
+    found = machine.facts.surroundings
+    return isinstance(found, Surroundings) and found.found == "folder"
+
+
+def _alone(machine: Asked, plan: Plan) -> None:
+    mine = machine.inside(machine.own)
+    machine.facts.habits = machine.ask(Habits, "habits", folder=mine)
+    machine.facts.pace = machine.ask(
+        Pace, "pace", folder=mine, rounds=plan.rounds, limit_s=plan.limit_s / 3
+    )
+
+
+def _remove(machines: Sequence[Asked], name: str) -> Failure | None:
+    """By whoever can: what one user made another may not remove."""
+    failed = None
+    for machine in machines:
+        if not isinstance(machine.facts.begun, Failure) and not machine.facts.uses_it:
+            continue
+        ended = machine.ask(Laid, "end", path=machine.path, name=name)
+        if isinstance(ended, Laid) or ended.code == "ENOENT":
+            return None
+        failed = failed or ended
+    return failed

@@ -1,0 +1,197 @@
+"""A survey over two real processes, and over machines that are lost, lie, or see nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nfs_setup.errors import RequestRefused
+from nfs_setup.host import Ran
+from nfs_setup.verify import Level, LocalPeer, PeerLost, Place, Plan, facts, judged, survey
+from nfs_setup.verify.files import new_name
+from nfs_setup.verify.probes import answer
+from nfs_setup.verify.remote_peer import RemotePeer
+
+ROOT = Path(__file__).parents[4]
+PLAN = Plan(big_bytes=1 << 20, rounds=2, watch_s=60.0, churn_s=0.2, hold_s=0.2, limit_s=60.0)
+
+
+@pytest.fixture
+def peers() -> Iterator[list[LocalPeer]]:
+    found = [LocalPeer("here"), LocalPeer("here again")]
+    yield found
+    for peer in found:
+        peer.close()
+
+
+class Told:
+    """A machine in this process. ``instead`` replaces answers by what is asked."""
+
+    def __init__(self, name: str, **instead: Any) -> None:
+        self.name = name
+        self.instead = {key.replace("_", " "): value for key, value in instead.items()}
+        self.asked: list[str] = []
+
+    def ask(self, request: Mapping[str, Any], limit_s: float) -> Mapping[str, Any]:
+        what = request["do"]
+        self.asked.append(what)
+        if what in self.instead:
+            said = self.instead[what]
+            if isinstance(said, Exception):
+                raise said
+            return said  # type: ignore[no-any-return]
+        return json.loads(json.dumps(answer({"verb": "probe", **request})))  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def wrong(found: Any) -> list[tuple[str, str]]:
+    return [(f.check, f.where) for f in judged(found) if f.level is Level.WRONG]
+
+
+def test_two_processes_on_a_good_folder(tmp_path: Path, peers: list[LocalPeer]) -> None:
+    said: list[str] = []
+    found = survey([Place(peer, str(tmp_path), "here") for peer in peers], PLAN, said.append)
+    assert wrong(found) == [], judged(found)
+    assert os.listdir(tmp_path) == [], "nothing is left"
+    one, two = found.machines
+    assert isinstance(one.seen, facts.Seen)
+    assert set(one.seen.delays_s) == {
+        f"here again/{case}" for case in ("new", "sought", "replaced", "listed")
+    }
+    assert isinstance(two.churned, facts.Churned)
+    assert two.churned.reads["here"] > 0
+    assert two.habits is None, "one machine is asked for its habits once"
+    assert [isinstance(lock.tried, facts.Held) and lock.tried.refused for lock in found.locks] == [
+        *(True, True)
+    ]
+    assert (found.one_host, len(found.rereads), len(said) > 3) == (True, 1, True)
+    json.dumps(asdict(found))
+
+
+def test_a_process_ends_with_who_asked_it_and_removes_what_it_began(tmp_path: Path) -> None:
+    name = new_name()
+    peer = LocalPeer("here")
+    begin = {"do": "begin", "path": str(tmp_path), "name": name, "own": "m0", "make": True}
+    assert "facts" in peer.ask(begin, 60.0)
+    assert os.listdir(tmp_path) == [name]
+    peer.close()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_process_that_dies_is_lost() -> None:
+    peer = LocalPeer("here")
+    os.kill(peer._process.pid, 9)
+    with pytest.raises(PeerLost, match="died"):
+        peer.ask({"do": "now"}, 60.0)
+    peer.close()
+
+
+def test_a_process_that_hangs_is_left(tmp_path: Path) -> None:
+    peer = LocalPeer("here")
+    (tmp_path / new_name()).mkdir()
+    lock = tmp_path / os.listdir(tmp_path)[0] / "lock"
+    with pytest.raises(PeerLost, match="no answer"):
+        peer.ask({"do": "hold", "path": str(lock), "seconds": 60.0}, 0.2)
+    peer.close()
+
+
+def test_what_a_process_refuses_is_raised(peers: list[LocalPeer]) -> None:
+    with pytest.raises(RequestRefused, match="no probe"):
+        peers[0].ask({"do": "nothing"}, 60.0)
+    assert "facts" in peers[0].ask({"do": "now"}, 60.0), "and it goes on"
+
+
+@pytest.mark.parametrize(
+    "code, check", [("EROFS", "writing"), ("EACCES", "writing"), ("ENOSPC", "writing")]
+)
+def test_who_cannot_write_is_asked_nothing_more(tmp_path: Path, code: str, check: str) -> None:
+    failed = {"failed": {"doing": "begin", "code": code, "text": "no"}}
+    one, two = Told("one", begin=failed), Told("two")
+    found = survey([Place(one, str(tmp_path)), Place(two, str(tmp_path))], PLAN)
+    assert wrong(found) == [(check, "one")]
+    assert "habits" not in one.asked
+    assert "habits" in two.asked, "the other one is"
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_machine_that_is_lost_is_asked_once_and_the_rest_goes_on(tmp_path: Path) -> None:
+    one, two = Told("one", lay=PeerLost("no answer in 30 s")), Told("two")
+    found = survey([Place(one, str(tmp_path)), Place(two, str(tmp_path))], PLAN)
+    assert one.asked[-1] == "lay"
+    assert os.listdir(tmp_path) == [], "somebody else cleans up"
+    assert wrong(found) == [("publishing", "one"), ("replaced while read", "one")]
+
+
+def test_nobody_can_be_asked(tmp_path: Path) -> None:
+    one = Told("one", look=PeerLost("no answer in 30 s"))
+    found = survey([Place(one, str(tmp_path))], PLAN)
+    assert wrong(found) == [("share", "one")]
+    assert "begin" not in one.asked
+
+
+def test_another_folder_under_the_same_name_is_no_share(tmp_path: Path) -> None:
+    """The second machine's folder is its own: what the first one makes never shows there."""
+    gone = {"failed": {"doing": "join", "code": "ENOENT", "text": "No such file"}}
+    one, two = Told("one"), Told("two", join=gone)
+    found = survey([Place(one, str(tmp_path)), Place(two, str(tmp_path))], PLAN)
+    assert wrong(found) == [("the same share", "two")]
+
+
+def test_an_answer_that_is_none_is_told(tmp_path: Path) -> None:
+    one = Told("one", pace={"facts": {"rounds": "many"}}, habits={})
+    found = survey([Place(one, str(tmp_path))], PLAN)
+    assert wrong(found) == [("habits", "one"), ("small files", "one")]
+
+
+def test_a_quick_survey_is_of_each_machine_alone(tmp_path: Path) -> None:
+    one = Told("one")
+    found = survey([Place(one, str(tmp_path))], Plan(rounds=1, quick=True))
+    assert one.asked == ["look", "now", "begin", "habits", "pace", "end"]
+    assert wrong(found) == []
+
+
+def test_another_machine_needs_nothing_but_python(tmp_path: Path) -> None:
+    def run(argv: Any, stdin: bytes, limit_s: float) -> Ran:
+        argv = [sys.executable if word == "python3" else word for word in argv]
+        done = subprocess.run(argv, input=stdin, capture_output=True, timeout=limit_s, cwd="/")
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    peer = RemotePeer("far", run)
+    assert facts.facts_of(facts.Moment, peer.ask({"do": "now"}, 60.0)["facts"]).now_s > 0
+    with pytest.raises(RequestRefused, match="no probe"):
+        peer.ask({"do": "nothing"}, 60.0)
+
+
+@pytest.mark.parametrize(
+    "ran, words",
+    [
+        (Ran(124, "", ""), "no answer"),
+        (Ran(127, "", "python3: not found"), "python3: not found"),
+        (Ran(0, "Welcome!\n", ""), "Welcome!"),
+        (Ran(0, "{half", ""), "no JSON"),
+    ],
+)
+def test_machines_that_give_no_answer(ran: Ran, words: str) -> None:
+    with pytest.raises(PeerLost, match=words):
+        RemotePeer("far", lambda *_: ran).ask({"do": "now"}, 1.0)
+
+
+def test_a_line_that_is_no_request_is_answered() -> None:
+    lines = b'nonsense\n[]\n{"verb": "probe", "do": "now"}\n'
+    done = subprocess.run(
+        [sys.executable, "-m", "nfs_setup.verify"],
+        input=lines, capture_output=True, cwd=ROOT, timeout=60,
+    )  # fmt: skip
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [next(iter(one)) for one in said] == ["error", "error", "facts"]
+    assert done.stderr == b""
