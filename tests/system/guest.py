@@ -8,6 +8,7 @@ written to the disk is gone, what was synced is in the image.
 from __future__ import annotations
 
 import os
+import resource
 import shlex
 import shutil
 import signal
@@ -57,13 +58,25 @@ def why_not() -> str:
     return ""
 
 
+def make_disk(path: Path, size: int = _DISK_BYTES, content: Path | None = None) -> None:
+    """An image file with ext4 on it, which takes room only for what is written.
+
+    ``content``: a folder whose content it has from the beginning.
+    """
+    with path.open("wb") as file:
+        file.truncate(size)
+    environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
+    filled = [] if content is None else ["-d", str(content)]
+    make = ["mkfs.ext4", "-q", "-F", *filled, str(path)]
+    subprocess.run(make, check=True, env=environment, capture_output=True)
+
+
 class Guest:
     """One machine. Boot it, listen to it, cut its power, boot it again: the disk stays.
 
     Args:
         folder: on this machine, for the disk and the guest's first program.
-        disk_bytes: size of the disk, which takes room only for what is written.
-        content: a folder whose content the disk has from the beginning.
+        disk: what its disk is a copy of; None: it is empty.
         inside: a command that enters where the guest is to run, such as a network namespace.
         devices: more words for its kernel, such as a network card.
         memory: how much its kernel has; taken from this machine as it is used.
@@ -73,8 +86,7 @@ class Guest:
         self,
         folder: Path,
         *,
-        disk_bytes: int = _DISK_BYTES,
-        content: Path | None = None,
+        disk: Path | None = None,
         inside: Sequence[str] = (),
         devices: Sequence[str] = (),
         memory: str = _MEMORY,
@@ -85,12 +97,10 @@ class Guest:
         self._devices = devices
         self._memory = memory
         self._process: subprocess.Popen[str] | None = None
-        with self._disk.open("wb") as file:
-            file.truncate(disk_bytes)
-        environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
-        filled = [] if content is None else ["-d", str(content)]
-        make = ["mkfs.ext4", "-q", "-F", *filled, str(self._disk)]
-        subprocess.run(make, check=True, env=environment, capture_output=True)
+        if disk is None:
+            make_disk(self._disk)
+        else:
+            subprocess.run(["cp", "--sparse=always", str(disk), str(self._disk)], check=True)
 
     def boot(self, command: list[str], folder: Path) -> None:
         """Start the guest; it runs the command in that folder (of this machine's tree)."""
@@ -106,6 +116,8 @@ class Guest:
         self._process = subprocess.Popen(
             [
                 *("setpriv", "--pdeathsig", "KILL", "--"),  # nothing outlives a killed test
+                # Its kernel holds a descriptor for each file of this machine that it knows.
+                *("prlimit", f"--nofile={resource.getrlimit(resource.RLIMIT_NOFILE)[1]}"),
                 *self._inside,
                 *("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"),
                 *(

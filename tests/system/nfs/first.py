@@ -30,6 +30,10 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/r
 mount -t proc proc /proc
 modules=/usr/lib/uml/modules/$(uname -r) new=/mnt
 mount -t ext4 /dev/ubda $new || exit 1
+if [ "$(<$new/etc/hostname)" != {name} ]; then
+  echo {name} >$new/etc/hostname
+  printf '%s' {hosts} >$new/etc/hosts
+fi
 insmod $modules/kernel/fs/overlayfs/overlay.ko || exit 1
 for tree in usr var opt; do
   mkdir -p $new/.written/$tree/files $new/.written/$tree/work
@@ -67,17 +71,18 @@ done
 """
 
 
-def first_program(name: str, address: str, orders: Path, shared: Sequence[str]) -> str:
-    """The first program of a guest: mounts, network, and orders taken from a folder."""
+def first_program(name: str, address: str, hosts: str, orders: Path, shared: Sequence[str]) -> str:
+    """The first program of a guest: its name, mounts and network, and orders from a folder."""
+    hosts = shlex.quote(f"127.0.0.1 localhost\n{hosts}")
     shares = "".join(
         f"mkdir -p $new{shlex.quote(p)}\n"
         f"mount -t hostfs -o ro,{shlex.quote(p)} none $new{shlex.quote(p)}\n"
         for p in shared
     )
-    return _FIRST.format(orders=orders, shares=shares, name=name, address=address)
+    return _FIRST.format(orders=orders, shares=shares, name=name, address=address, hosts=hosts)
 
 
-def fill(stage: Path, name: str, hosts: str) -> None:
+def fill(stage: Path) -> None:
     """A root folder: this machine's /etc without what configures NFS or its network."""
     for folder in (*_FOLDERS, ".machine"):
         (stage / folder).mkdir(parents=True)
@@ -92,9 +97,7 @@ def fill(stage: Path, name: str, hosts: str) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    for file, text in (("hostname", f"{name}\n"), ("hosts", f"127.0.0.1 localhost\n{hosts}")):
-        (stage / "etc" / file).write_text(text)
-    for file in ("fstab", "exports", "resolv.conf"):
+    for file in ("fstab", "exports", "resolv.conf", "hostname", "hosts"):
         (stage / "etc" / file).write_text("")
     (stage / "etc/mtab").symlink_to("/proc/self/mounts")
     _add_user(stage)

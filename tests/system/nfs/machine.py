@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
+import subprocess
 import sys
 import threading
 import time
@@ -102,7 +103,8 @@ class Machine:
         name: its name.
         address: in the network of the rig.
         folder: on this machine, for its disk and for orders.
-        content: what its disk has from the beginning.
+        disk: what its disk is a copy of.
+        hosts: names of all machines, as /etc/hosts has them.
         inside: a command that enters the network of the rig.
         devices: its network card, for its kernel.
         shared: folders of this machine that it has, too, read-only.
@@ -114,7 +116,8 @@ class Machine:
         address: str,
         *,
         folder: Path,
-        content: Path,
+        disk: Path,
+        hosts: str,
         inside: Sequence[str],
         devices: Sequence[str],
         shared: Sequence[str],
@@ -122,6 +125,7 @@ class Machine:
         self.name = name
         self.address = address
         self.orders = folder / "orders0"
+        self._hosts = hosts
         self._shared = shared
         self._folder = folder
         self._boots = itertools.count(1)
@@ -129,14 +133,8 @@ class Machine:
         self._lines: deque[str] = deque(maxlen=40)
         self._is_on = self._is_ready = False
         self._listener: threading.Thread | None = None
-        self._guest = Guest(
-            folder,
-            disk_bytes=4 << 30,
-            content=content,
-            inside=inside,
-            devices=devices,
-            memory="512M",
-        )
+        folder.mkdir()
+        self._guest = Guest(folder, disk=disk, inside=inside, devices=devices, memory="512M")
 
     def boot(self, *, mount: bool = True) -> None:
         """Switch it on and wait until what is enabled runs; with ``mount`` also until the
@@ -149,7 +147,7 @@ class Machine:
         assert not self._is_on, f"{self.name} is on"
         self.orders = self._folder / f"orders{next(self._boots)}"
         self.orders.mkdir()
-        program = first_program(self.name, self.address, self.orders, self._shared)
+        program = first_program(self.name, self.address, self._hosts, self.orders, self._shared)
         self._is_on, self._is_ready = True, False
         self._guest.begin(program)
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -216,6 +214,11 @@ class Machine:
     def netem_off(self) -> None:
         """What it sends goes at once again."""
         self.run("tc", "qdisc", "del", "dev", "eth0", "root")
+
+    def copy_disk(self, path: Path) -> None:
+        """What its disk holds by now, for other machines to begin with. It must be off."""
+        assert not self._is_on, f"{self.name} is on"
+        subprocess.run(["cp", "--sparse=always", str(self._folder / "disk"), str(path)], check=True)
 
     def cut_power(self) -> None:
         """Now: no packet says so to others, and what was not synced is gone."""

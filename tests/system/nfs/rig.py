@@ -13,17 +13,19 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.system import guest
-from tests.system.guest import ENABLE
+from tests.system.guest import ENABLE, make_disk
 from tests.system.nfs.first import fill
 from tests.system.nfs.machine import ROOT, Answer, Machine, Running
 
 __all__ = ["ROOT", "SUBNET", "Answer", "Machine", "Network", "Running", "machines", "why_not"]
 
 SUBNET = "10.79.0"
+_DISK_BYTES = 4 << 30
 _RIGS = itertools.count()
 
 
@@ -74,56 +76,62 @@ class Network:
 
 
 @contextlib.contextmanager
-def machines(folder: Path, names: Sequence[str]) -> Iterator[Network]:
-    """Machines that know one another by name. Nothing of them is left afterwards."""
+def machines(folder: Path, names: Sequence[str], disk: Path | None = None) -> Iterator[Network]:
+    """Machines that know one another by name. Nothing of them is left afterwards.
+
+    Args:
+        folder: on this machine, for what they need.
+        names: their host names.
+        disk: what their disks are copies of; by default they are as this machine is.
+    """
     namespace = f"nfs{os.getpid()}-{next(_RIGS)}"
     network = Network(namespace)
     hosts = "".join(f"{SUBNET}.{n} {name}\n" for n, name in enumerate(names, 1))
-    _call("ip", "netns", "add", namespace)
-    try:
-        for words in (
-            "link set lo up",
-            "link add br0 type bridge forward_delay 0",
-            f"addr add {network.address}/24 dev br0",
-            "link set br0 up",
-        ):
-            _call("ip", "-n", namespace, *words.split())
-        for number, name in enumerate(names, 1):
-            _call("ip", "-n", namespace, "tuntap", "add", f"tap{number}", "mode", "tap")
-            _call("ip", "-n", namespace, "link", "set", f"tap{number}", "master", "br0", "up")
-            network.machines.append(
-                _machine(name, number, folder / name, hosts, network.inside(), namespace)
-            )
-        for machine in network:
-            machine.switch_on()
-        for machine in network:
-            machine.finish_boot()
-        yield network
-    finally:
-        for machine in network:
-            machine.cut_power()
-        _call("ip", "netns", "del", namespace)
-        for machine in network:
-            shutil.rmtree(folder / machine.name)
+    with tempfile.TemporaryDirectory(dir=folder) as mine:
+        if disk is None:
+            disk = Path(mine) / "disk"
+            _make_disk(disk, Path(mine) / "stage")
+        _call("ip", "netns", "add", namespace)
+        try:
+            for words in (
+                "link set lo up",
+                "link add br0 type bridge forward_delay 0",
+                f"addr add {network.address}/24 dev br0",
+                "link set br0 up",
+            ):
+                _call("ip", "-n", namespace, *words.split())
+            for number, name in enumerate(names, 1):
+                tap = f"tap{number}"
+                _call("ip", "-n", namespace, "tuntap", "add", tap, "mode", "tap")
+                _call("ip", "-n", namespace, "link", "set", tap, "master", "br0", "up")
+                mac = f"02:79:00:00:00:{number:02x}"
+                card = f"vec0:transport=tap,ifname={tap},mac={mac},depth=128,gro=1"
+                machine = Machine(
+                    name,
+                    f"{SUBNET}.{number}",
+                    folder=Path(mine) / name,
+                    disk=disk,
+                    hosts=hosts,
+                    inside=network.inside(),
+                    devices=(card, f"umid={namespace}-{name}"),
+                    shared=_shared(),
+                )
+                network.machines.append(machine)
+            for machine in network:
+                machine.switch_on()
+            for machine in network:
+                machine.finish_boot()
+            yield network
+        finally:
+            for machine in network:
+                machine.cut_power()
+            _call("ip", "netns", "del", namespace)
 
 
-def _machine(
-    name: str, number: int, folder: Path, hosts: str, inside: Sequence[str], namespace: str
-) -> Machine:
-    stage = folder / "stage"
-    fill(stage, name, hosts)
-    card = f"vec0:transport=tap,ifname=tap{number},mac=02:79:00:00:00:{number:02x},depth=128,gro=1"
-    machine = Machine(
-        name,
-        f"{SUBNET}.{number}",
-        folder=folder,
-        content=stage,
-        inside=inside,
-        devices=(card, f"umid={namespace}-{name}"),
-        shared=_shared(),
-    )
+def _make_disk(path: Path, stage: Path) -> None:
+    fill(stage)
+    make_disk(path, _DISK_BYTES, stage)
     shutil.rmtree(stage)
-    return machine
 
 
 def _shared() -> list[str]:
