@@ -46,6 +46,8 @@ def back_up(source: Path, destination: Path, *, weights: bool = False) -> Backed
         BackendError: the store cannot be read, or the destination not be written.
     """
     old = ExperimentFolder(source.resolve())
+    if weights:
+        _refuse_remote(old)
     place = destination.absolute() / old.id
     if place.exists():
         raise UserError("there is something already", hint="name another folder", where=str(place))
@@ -74,6 +76,16 @@ def back_up(source: Path, destination: Path, *, weights: bool = False) -> Backed
     return report
 
 
+def _refuse_remote(old: ExperimentFolder) -> None:
+    config = from_json(old.read_config(), str(old.config))
+    if config.weights_root is not None and config.weights_folder is None:
+        raise UserError(
+            f"weights on {config.weights_root} are not backed up",
+            hint="back up without weights: the copy goes on with the same root",
+            where=old.id,
+        )
+
+
 def _moved(
     config: ExperimentConfig, old: Path, new: Path, *, own_weights: bool
 ) -> ExperimentConfig:
@@ -81,7 +93,7 @@ def _moved(
     changed: dict[str, object] = {"experiment_working_directory": new.parent}
     if config.trial_code_directory.is_relative_to(old):
         changed["trial_code_directory"] = new / config.trial_code_directory.relative_to(old)
-    root = config.weights_root
+    root = config.weights_folder
     if root is not None and (own_weights or root.is_relative_to(old)):
         changed["weights_root"] = None
     return config.model_copy(update=changed)

@@ -14,6 +14,7 @@ from dispatcher.experiment.snapshot import to_json
 from dispatcher.folders import ExperimentFolder
 from dispatcher.known_folders import housed
 from dispatcher.ports import Entry
+from dispatcher.remote_roots import try_root
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.wiring import settings_of, weights_root
 from trial_runtime.failpoints import failpoint
@@ -23,11 +24,14 @@ def create(config: ExperimentConfig) -> Path:
     """Make the experiment's folder and the first row of its journal; return the folder.
 
     Raises:
-        BackendError: the folder cannot be made, or lies where a journal is not safe.
+        BackendError: the folder cannot be made, or lies where a journal is not safe; the
+            weights root is a store that refuses.
+        UserError: the weights root cannot be used from here.
     """
     if config.seed is None:
         config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
     config = housed(config)
+    try_root(config)
     folder = ExperimentFolder.make(config.experiment_working_directory, config.experiment_name)
     if any(service.code_snapshot for service in config.services):
         config = _with_code_snapshot(config, folder)

@@ -15,6 +15,7 @@ from dispatcher.errors import BequeathError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.notices import NoticeKind
+from dispatcher.remote_roots import shelf_of
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.weight_keeper import Policy, WeightKeeper
 from dispatcher.weight_keeper.checkpoints import sweep_checkpoints
@@ -81,14 +82,15 @@ class RetentionThread:
             return
         try:
             root = weights_root(self._config, self._folder)
+            all_is_kept = policy_of(self._config) == Policy()
             keeper = WeightKeeper(
                 self._folder.path,
-                root,
+                # Where nobody can read them all are kept, and the keeper is not asked.
+                root if all_is_kept else shelf_of(self._config, self._folder),
                 ledger,
                 policy_of(self._config),
                 maximize=self._config.optimize_mode != "minimize",
             )
-            all_is_kept = policy_of(self._config) == Policy()
             if not all_is_kept:
                 self._attempt("weights", keeper.finish_removals)
 

@@ -12,6 +12,7 @@ from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiment.services import Service
 from dispatcher.experiment.ssh_service import SshServiceConfig
 from dispatcher.folders import ExperimentFolder
+from dispatcher.remote_roots import check_references, remote_root
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.weight_keeper import Policy
 from trial_runtime.agent.config import AgentConfig, TrialSpec
@@ -62,8 +63,8 @@ def worker_count(config: ExperimentConfig) -> int:
 
 
 def weights_root(config: ExperimentConfig, folder: ExperimentFolder) -> Path:
-    """Below which folder all weights of this experiment lie."""
-    return config.weights_root or folder.weights
+    """Below which folder all weights of this experiment lie, or views of them are."""
+    return config.weights_folder or folder.weights
 
 
 def policy_of(config: ExperimentConfig) -> Policy:
@@ -129,6 +130,8 @@ def agent_config(
     # A reference that leads nowhere is said now; values are looked up at each trial's start
     # by the agent, so that no secret is written down.
     resolve_environment(config.trial_environment, os.environ)
+    check_references(config)
+    remote = remote_root(config, folder.id)
     trial = TrialSpec(
         code_directory=str(config.trial_code_directory),
         command=config.trial_command,
@@ -162,5 +165,8 @@ def agent_config(
         heartbeat_s=min(1.0, config.leases.alive),
         seed=config.seed or 0,
         experiment=folder.id,
-        stale_timeout_s=SAME_HOST_STALE_S if worker_count(config) == 1 else OTHER_HOSTS_STALE_S,
+        stale_timeout_s=SAME_HOST_STALE_S
+        if worker_count(config) == 1 or remote is not None
+        else OTHER_HOSTS_STALE_S,
+        remote=remote,
     )

@@ -60,7 +60,7 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
         from dispatcher.experiment import load_experiment
 
         config = housed(load_experiment(file))
-        experiments, weights = config.experiment_working_directory, config.weights_root
+        experiments, weights = config.experiment_working_directory, config.weights_folder
     yield from checkup.check_folder("experiments", experiments, journal=True)
     if weights is not None:
         yield from checkup.check_folder("weights", weights, journal=False)

@@ -68,7 +68,7 @@ def export(
     if one.weights_kind != "bequeath":
         raise UserError(
             f"trial {trial} wrote its weights by its own means",
-            hint=f"they lie in {_root(found) / one.save_path}",
+            hint=f"they lie in {_root(found)}/{one.save_path}",
             where=found.id,
         )
     with _keeper(found) as keeper:
@@ -77,14 +77,15 @@ def export(
     target = out or Path(f"trial-{trial}.safetensors")
     config = _config(found)
     try:
-        written = export_weights(
-            one.save_path,
-            target,
-            key=key,
-            digest=one.weights_digest,
-            root=str(_root(found)),
-            read_roots=tuple(str(path) for path in config.weights_read_roots),
-        )
+        with _readable_root(found, one.save_path, one.weights_digest) as root:
+            written = export_weights(
+                one.save_path,
+                target,
+                key=key,
+                digest=one.weights_digest,
+                root=root,
+                read_roots=tuple(str(path) for path in config.weights_read_roots),
+            )
     except TrialRuntimeError as error:
         raise _translated(error) from error
     except OSError as error:
@@ -236,6 +237,7 @@ def _policy(text: str) -> Policy:
 @contextmanager
 def _keeper(found: Found, policy: Policy | None = None) -> Iterator[WeightKeeper]:
     from dispatcher.folders import ExperimentFolder
+    from dispatcher.remote_roots import shelf_of
     from dispatcher.store import SqliteWeightsLedger
     from dispatcher.weight_keeper import Policy, WeightKeeper
 
@@ -245,7 +247,8 @@ def _keeper(found: Found, policy: Policy | None = None) -> Iterator[WeightKeeper
     ledger = SqliteWeightsLedger.open(ExperimentFolder(found.folder).journal)
     try:
         maximize = found.mode == "maximize"
-        yield WeightKeeper(found.folder, _root(found), ledger, policy, maximize=maximize)
+        shelf = shelf_of(config, ExperimentFolder(found.folder))
+        yield WeightKeeper(found.folder, shelf, ledger, policy, maximize=maximize)
     finally:
         ledger.close()
 
@@ -258,11 +261,24 @@ def _config(found: Found) -> ExperimentConfig:
     return from_json(path.read_text(encoding="utf-8"), str(path))
 
 
-def _root(found: Found) -> Path:
+def _root(found: Found) -> Path | str:
+    """For people: a folder, or a URL."""
+    return _config(found).weights_root or found.folder / "weights"
+
+
+@contextmanager
+def _readable_root(found: Found, save_path: str, digest: str) -> Iterator[str]:
+    """A folder with these weights in it; a temporary one if the root is no folder."""
     from dispatcher.folders import ExperimentFolder
+    from dispatcher.remote_roots import brought_here, remote_root
     from dispatcher.wiring import weights_root
 
-    return weights_root(_config(found), ExperimentFolder(found.folder))
+    config, folder = _config(found), ExperimentFolder(found.folder)
+    if remote_root(config, folder.id) is None:
+        yield str(weights_root(config, folder))
+    else:
+        with brought_here(config, folder, save_path, digest) as here:
+            yield here
 
 
 def _translated(error: Exception) -> UserError:

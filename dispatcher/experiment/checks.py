@@ -61,7 +61,7 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
             yield Finding(("weightsReadRoots", index), *problem)
     for key, path in (
         ("experimentWorkingDirectory", config.experiment_working_directory),
-        ("weightsRoot", config.weights_root),
+        ("weightsRoot", config.weights_folder),
     ):
         if path is not None and os.path.exists(path) and not os.path.isdir(path):
             yield Finding((key,), f"is not a folder: {path}")
@@ -105,7 +105,7 @@ def _check_folder(path: Path) -> tuple[str, str] | None:
 
 def _check_code(config: ExperimentConfig) -> Iterator[Finding]:
     folder = config.trial_code_directory
-    ours = [config.experiment_working_directory, config.weights_root]
+    ours = [config.experiment_working_directory, config.weights_folder]
     try:
         measured = measure(folder, [path for path in ours if path is not None])
     except OSError as error:

@@ -57,6 +57,7 @@ from dispatcher.experiment.sections import (
 )
 from dispatcher.experiment.service import ReuseMode
 from dispatcher.experiment.services import Service, TrainingService
+from dispatcher.experiment.weights_place import WeightsPlace
 
 __all__ = [
     "AlgorithmConfig",
@@ -139,7 +140,7 @@ def _read_without_result(value: object) -> object:
     raise ValueError(f"must be 'ignore', 'fail' or the number to take instead, not {value!r}")
 
 
-class ExperimentConfig(FailurePolicy):
+class ExperimentConfig(FailurePolicy, WeightsPlace):
     """All of an experiment's settings; see the field descriptions, which are its reference."""
 
     experiment_name: Annotated[
@@ -262,27 +263,6 @@ class ExperimentConfig(FailurePolicy):
         Field(description="Time without progress after which foreign waits are called a stall."),
     ] = 300.0
 
-    weights_root: Annotated[
-        ResolvedPath | None,
-        Field(
-            description="Folder below which all weights lie; in the experiment's own if not given."
-        ),
-    ] = None
-    weight_keys: Annotated[
-        WeightKeysConfig, Field(description="Keys of a proposal that carry paths of weights.")
-    ] = Field(default_factory=WeightKeysConfig)
-    weights_read_roots: Annotated[
-        tuple[ResolvedPath, ...],
-        Field(description="Further folders that trials may read weights from, pretrained ones."),
-    ] = ()
-    retention: Annotated[
-        RetentionConfig,
-        Field(
-            description="Which weights are kept: `all`, `{best: 5}`, `{lastGenerations: 3}` or "
-            "`ancestors-of-live`."
-        ),
-    ] = Field(default_factory=RetentionConfig)
-
     training_service: Annotated[
         TrainingService,
         Field(
@@ -346,6 +326,17 @@ class ExperimentConfig(FailurePolicy):
                 "'trainingService' names this machine twice",
                 at=("trainingService",),
                 hint="give one local service the slots of both",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _memory_is_one_agents(self) -> Self:
+        one = len(self.services) == 1 and isinstance(self.services[0], LocalServiceConfig)
+        if self.in_memory and not one:
+            raise Misfit(
+                "memory:// lies in one agent's process, and these trials run under several",
+                at=("weightsRoot",),
+                hint="name a folder or a store that all machines reach",
             )
         return self
 

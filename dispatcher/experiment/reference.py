@@ -56,7 +56,13 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "quarantine_after",
         "disk_reserve",
     ),
-    "Weights": ("weights_root", "weight_keys", "weights_read_roots", "retention"),
+    "Weights": (
+        "weights_root",
+        "weights_root_options",
+        "weight_keys",
+        "weights_read_roots",
+        "retention",
+    ),
     "Where it runs": (
         "training_service",
         "head_grace",

@@ -23,7 +23,7 @@ MORE = {
     "chaos": {"trial_runtime"},
     "code_archive": set[str](),
     "control": {"trial_runtime"},
-    "experiment": set[str](),
+    "experiment": {"trial_runtime"},  # how a weights root is spelled
     "queries": set[str](),
     "ssh": set[str](),
     "store": {"trial_runtime"},
@@ -42,6 +42,7 @@ JOINERS = {
     "head",
     "history",
     "leading",
+    "remote_roots",
     "restoring",
     "retention",
     "wiring",

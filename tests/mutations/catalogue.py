@@ -286,9 +286,9 @@ ALL: tuple[Mutation, ...] = (
         "leftovers-of-trials-stay",
         6,
         "what a trial started in the background goes on after its end",
-        "trial_runtime/agent/attempts.py",
-        "                    sweep.kill_and_reap(pid)\n",
-        "                    pass\n",
+        "trial_runtime/agent/sweep.py",
+        "                kill_and_reap(pid)\n",
+        "                pass\n",
         ("tests/integration/agent/test_endings.py",),
     ),
     # -- 7: weights ----------------------------------------------------------------------------

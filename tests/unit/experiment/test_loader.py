@@ -96,9 +96,10 @@ APPENDED = {
     ),
     "retention: {keep: best}": ("e.yml:7:19: 'retention' needs a count\n  write 'keep: {best: 5}'"),
     "retention: {best: 0}": "e.yml:7:12: 'retention.count' must be at least 1, not 0",
-    "weightsRoot: s3://bucket/w": (
-        "e.yml:7:14: 'weightsRoot' must be a folder or file of this machine's file systems, "
-        "not 's3://bucket/w'"
+    "weightsRoot: s9://bucket/w": (
+        "e.yml:7:14: 'weightsRoot' has an unknown protocol: s9:// (did you mean s3://? known are "
+        "s3, s3a, sftp, ssh, gs, gcs, az, abfs, oci, oss, tos, hdfs, webhdfs, webdav, smb, ftp, "
+        "memory, file, local)"
     ),
     "channel: {port: 70000}": "e.yml:7:17: 'channel.port' must be at most 65535, not 70000",
     "trialFunction: a:b": (

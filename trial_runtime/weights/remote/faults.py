@@ -33,7 +33,6 @@ _LASTING: Final = {
         "InvalidEndpointDiscoveryConfigurationError",
     ),
     "paramiko": ("AuthenticationException", "BadHostKeyException"),
-    "trial_runtime.weights.remote.sftp": ("HostNotKnown",),
     "ftplib": ("error_perm",),
 }
 
@@ -84,7 +83,7 @@ def _advice(error: BaseException) -> str:
         return "make the bucket or folder first, and check its name"
     if isinstance(error, PermissionError):
         return "reading, writing, listing and removing are needed there; check the credentials"
-    return getattr(error, "hint", "")
+    return ""
 
 
 def _classes(table: dict[str, tuple[str, ...]]) -> tuple[type[BaseException], ...]:

@@ -46,11 +46,11 @@ def open_filesystem(root: RemoteRoot) -> tuple[Any, str]:
 
 def _open(root: RemoteRoot, options: Mapping[str, Any]) -> tuple[Any, str]:
     if root.protocol in SFTP:
-        from trial_runtime.weights.remote.sftp import CheckedSftp
+        from trial_runtime.weights.remote.sftp import checked_sftp
 
-        told = CheckedSftp._get_kwargs_from_urls(root.url)
-        filesystem = CheckedSftp(skip_instance_cache=True, **{**told, **options})
-        return filesystem, CheckedSftp._strip_protocol(root.url)
+        sftp = checked_sftp()
+        told = {**sftp._get_kwargs_from_urls(root.url), **options}
+        return sftp(skip_instance_cache=True, **told), sftp._strip_protocol(root.url)
     import fsspec
 
     if root.protocol in ("s3", "s3a"):

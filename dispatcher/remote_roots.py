@@ -1,0 +1,132 @@
+"""Weights roots that are a URL, as an experiment uses them: composed, tried out, swept."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dispatcher.errors import BackendError, ExperimentFileError, PassingBackendError, UserError
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.weights_place import RootUrl
+from dispatcher.folders import ExperimentFolder
+from dispatcher.weight_keeper.shelf import Shelf
+from trial_runtime.errors import MissingExtra, WeightsError
+from trial_runtime.weights.remote.address import BadRoot, RemoteRoot
+
+_KEY = "weightsRoot"
+
+
+def remote_root(config: ExperimentConfig, scope: str) -> RemoteRoot | None:
+    """The remote root of an experiment; None if its weights lie in a folder.
+
+    Args:
+        config: of the experiment.
+        scope: its id.
+    """
+    if not isinstance(config.weights_root, RootUrl):
+        return None
+    return RemoteRoot(str(config.weights_root), config.weights_root_options, scope)
+
+
+def check_references(config: ExperimentConfig) -> None:
+    """Look up what the options refer to, and forget it again.
+
+    Raises:
+        ExperimentFileError: a reference leads nowhere.
+    """
+    from trial_runtime.weights.remote.credentials import resolve
+
+    try:
+        resolve(config.weights_root_options)
+    except BadRoot as error:
+        raise ExperimentFileError(
+            error.message, hint=error.hint, where="weightsRootOptions"
+        ) from error
+
+
+def try_root(config: ExperimentConfig) -> None:
+    """Write, read, list and remove a token on the remote root, if there is one. Blocks.
+
+    Raises:
+        UserError: it cannot be a weights root, or not from here.
+        BackendError: it is not to be reached, or refuses.
+    """
+    root = remote_root(config, "")
+    if root is None:
+        return
+    from trial_runtime.weights.remote.address import demand_package
+    from trial_runtime.weights.remote.probing import probe
+
+    check_references(config)
+    try:
+        demand_package(root.protocol)
+        if not root.in_memory:  # that of this process is not its agent's
+            probe(root)
+    except (BadRoot, MissingExtra) as error:
+        raise ExperimentFileError(
+            f"{root.url} {error.message}", hint=error.hint, where=_KEY
+        ) from error
+    except WeightsError as error:
+        raise BackendError(f"{root.url} {error.message}", hint=error.hint, where=_KEY) from error
+
+
+def shelf_of(config: ExperimentConfig, folder: ExperimentFolder) -> Path | Shelf:
+    """Where the weight keeper finds the weights.
+
+    Raises:
+        UserError: they lie in the memory of another process.
+    """
+    root = remote_root(config, folder.id)
+    if root is None:
+        return config.weights_folder or folder.weights
+    from trial_runtime.weights.remote.place import Place
+    from trial_runtime.weights.remote.retrying import Persistence
+    from trial_runtime.weights.remote.shelf import RemoteShelf
+
+    _refuse_memory(root)
+    # The next sweep tries again, and a person who asks does not wait for minutes.
+    return RemoteShelf(Place(root, persistence=Persistence(10.0)))
+
+
+@contextmanager
+def brought_here(
+    config: ExperimentConfig, folder: ExperimentFolder, save_path: str, digest: str
+) -> Iterator[str]:
+    """A temporary folder that looks like the weights root, with one trial's weights in it.
+
+    Raises:
+        BackendError: they cannot be had.
+    """
+    from trial_runtime.weights.cache import WeightsCache
+    from trial_runtime.weights.patience import Patience
+    from trial_runtime.weights.remote.place import Place
+    from trial_runtime.weights.remote.pulling import pull
+    from trial_runtime.weights.remote.retrying import Persistence
+
+    root = remote_root(config, folder.id)
+    assert root is not None, "asked for remote roots only"
+    _refuse_memory(root)
+    with tempfile.TemporaryDirectory(prefix="bequeath-weights-") as made:
+        here = str(Path(made).resolve())
+        place = Place(root, persistence=Persistence(10.0))
+        try:
+            none = WeightsCache(f"{here}/.cache", 0)
+            pull(
+                place, none, here, save_path, digest=digest, kind="bequeath", patience=Patience(0.0)
+            )
+        except WeightsError as error:
+            raise PassingBackendError(error.message, hint=error.hint, where=error.where) from error
+        finally:
+            place.close()
+        yield here
+
+
+def _refuse_memory(root: RemoteRoot) -> None:
+    if root.in_memory:
+        raise UserError(
+            "the weights lie in the memory of the experiment's agent: nobody else can read them",
+            hint="give the experiment a folder or a store as its weightsRoot",
+            where=root.url,
+        )
