@@ -85,6 +85,8 @@ def _canonical(
 def _lies_plainly_below(root: str, path: str) -> bool:
     """Whether a path is canonical as it is spelled: the usual case, a few system calls where
     resolving every part of the root, twice, costs ten times as many."""
+    if path.startswith("."):
+        return False  # it may be a folder of ours, which nobody may claim
     here = root
     for part in path.split("/"):
         if part in ("", ".", "..") or "\0" in part or len(part) > _SURELY_SHORT:

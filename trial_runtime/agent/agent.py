@@ -21,6 +21,7 @@ from trial_runtime.agent import sweep
 from trial_runtime.agent.attempts import Attempts
 from trial_runtime.agent.config import AgentConfig, read_config
 from trial_runtime.agent.door import Door
+from trial_runtime.agent.elsewhere import Elsewhere
 from trial_runtime.agent.environment import (
     base_environment,
     is_reference,
@@ -33,6 +34,7 @@ from trial_runtime.agent.helper import Helper
 from trial_runtime.agent.oom import OutOfMemoryWatch
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.output import Outputs
+from trial_runtime.agent.probing import RootProbe
 from trial_runtime.agent.processes import ChildWatch
 from trial_runtime.agent.remote_weights import remote_weights, secrets_of
 from trial_runtime.agent.runners import Runner
@@ -94,7 +96,8 @@ class Agent:
         )
         self._mask = Mask()
         self._mask.learn(secrets_of(config))
-        self._attempts.mask = self._mask
+        self._elsewhere = Elsewhere(config)
+        self._attempts.mask = lambda text: self._elsewhere.told(self._mask(text))
         _log.addFilter(MaskFilter(self._mask))
         self._warm: WarmRunner | None = None
         self._attempts.runner = self._make_runner()
@@ -116,6 +119,9 @@ class Agent:
         self._poller.register(self._watch.fileno(), zmq.POLLIN)
         self._listen(True)
         self._tick()
+        if self._config.root_token:
+            probe = RootProbe(self._config, self._helper, self._timers, self._head.tell_trouble)
+            probe.look()
         try:
             while not self._over():
                 self._turn()
@@ -146,7 +152,7 @@ class Agent:
         for order in orders:
             if isinstance(order, wire.Start):
                 if self._leave_at is None:
-                    self._attempts.start(order)
+                    self._attempts.start(self._elsewhere.order(order))
             elif isinstance(order, wire.Stop):
                 self._attempts.stop(order)
             elif isinstance(order, wire.Shutdown):

@@ -12,6 +12,7 @@ import re
 
 from msgspec.structs import replace
 
+from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
 
 
@@ -39,6 +40,17 @@ class Elsewhere:
             if plain == there or plain.startswith(there.rstrip("/") + "/"):
                 return os.path.normpath(here + "/" + plain[len(there) :])
         return path
+
+    def order(self, order: wire.Start) -> wire.Start:
+        """An order to start, with the paths of this host."""
+        if not self._all:
+            return order
+        save, restore = order.save_path, order.restore_path
+        return replace(
+            order,
+            save_path=self.here(save) if save is not None else None,
+            restore_path=self.here(restore) if restore is not None else None,
+        )
 
     def told(self, text: str) -> str:
         """A text for the head, in which this host's roots are called as the head calls them."""

@@ -57,6 +57,7 @@ class HeadLink:
         self.refused = Refusals()
         self._silence = Silence(_STEP_BEATS * config.heartbeat_s)
         self._greeted = False
+        self._trouble: str | None = None if config.root_token else ""  # None: not known yet
         self._orders = 0  # number of the newest order heard from this head
         self._where = where or (lambda: config.head)
         self._endpoint = config.head
@@ -153,15 +154,31 @@ class HeadLink:
         self.greet()
 
     def greet(self) -> None:
-        """Introduce ourselves; then all words are sent (again)."""
+        """Introduce ourselves; then all words are sent (again). With trouble on this host we
+        say so instead, at each heartbeat, and are not greeted back."""
+        if self._trouble is None:
+            return
         config, outbox = self._config, self._outbox
         holds = sorted(set(self._holds()) | outbox.attempts())
         hello = wire.AgentHello(
-            self.life, config.worker, config.slots, os.getpid(), holds, outbox.first, self._orders
+            self.life,
+            config.worker,
+            config.slots,
+            os.getpid(),
+            holds,
+            outbox.first,
+            self._orders,
+            self._trouble,
         )
-        self._greeted = self._send([hello])
+        self._greeted = self._send([hello]) and not self._trouble
         if self._greeted:
             outbox.rewind()
+
+    def tell_trouble(self, trouble: str) -> None:
+        """What has to be mended on this host before we may join; nothing, if it is empty."""
+        self._trouble = trouble
+        if not self._greeted:
+            self.greet()
 
     def heartbeat(self, running: int, refused: dict[str, int]) -> None:
         """Say that we live, and what was not taken from trials and older heads."""

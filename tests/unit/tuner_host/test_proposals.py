@@ -116,3 +116,15 @@ def test_links_are_seen_on_the_quick_way_too(tmp_path: Path) -> None:
     for path in ("out/x", "..", "", ".", "real/..", "a\0b"):
         with pytest.raises(Nonsense, match=r"parameters\.save_path:"):
             save(path)
+
+
+@pytest.mark.parametrize("made", [False, True])
+@pytest.mark.parametrize("name", [".checkpoints", ".bequeath"])
+def test_folders_of_ours_are_refused_on_the_quick_way_too(
+    tmp_path: Path, name: str, made: bool
+) -> None:
+    if made:
+        (tmp_path / name).mkdir()
+    with pytest.raises(Nonsense, match="choose another name"):
+        propose(0, {"save_path": f"{name}/1"}, ProposalRules(str(tmp_path)))
+    assert propose(0, {"save_path": ".1"}, ProposalRules(str(tmp_path))).save_path == ".1"

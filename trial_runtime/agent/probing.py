@@ -1,0 +1,92 @@
+"""Whether this host has the share that the head has: looked at before the agent joins.
+
+The looks are taken beside the loop, since a server that is away lets them wait for as long
+as it is. Once the agent has joined it looks no more: from then on trials meet the share.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.helper import Helper
+from trial_runtime.agent.timers import Timers
+
+#: Between a look that found trouble and the next one, in seconds.
+AGAIN_S: Final = 5.0
+#: For how long trouble may pass by itself before it is told: a folder that an NFS client has
+#: cached, a mount that is just coming.
+PATIENCE_S: Final = 5.0
+#: After which a look that has not come back is told.
+SLOW_S: Final = 20.0
+
+_log = logging.getLogger("bequeath.agent")
+
+
+class RootProbe:
+    """Looks until the weights root is as it should be. Owned by the agent's loop.
+
+    Args:
+        tell: called in the loop with what has to be mended, and with nothing in the end.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        helper: Helper,
+        timers: Timers,
+        tell: Callable[[str], None],
+        *,
+        again_s: float = AGAIN_S,
+        patience_s: float = PATIENCE_S,
+        slow_s: float = SLOW_S,
+    ) -> None:
+        self._config = config
+        self._helper = helper
+        self._timers = timers
+        self._tell = tell
+        self._again_s = again_s
+        self._patience_s = min(patience_s, config.stale_timeout_s)
+        self._slow_s = slow_s
+        self._said = ""
+
+    def look(self) -> None:
+        """Take a look; what comes of it is told, and looked at again where it is trouble."""
+        slow = self._timers.at(time.monotonic() + self._slow_s, self._is_slow)
+
+        def done(trouble: str | None, error: Exception | None) -> None:
+            slow.cancel()
+            if error is not None:
+                trouble = f"the weights root {self._config.weights_root}: {error}"
+            self._say(trouble or "")
+            if trouble:
+                self._timers.at(time.monotonic() + self._again_s, self.look)
+
+        self._helper.submit(self._trouble, done)
+
+    def _trouble(self) -> str:
+        from trial_runtime.weights.patience import Patience
+        from trial_runtime.weights.share import trouble_with
+
+        config = self._config
+        trouble = ""
+        for _ in Patience(self._patience_s).looks(config.weights_root):
+            trouble = trouble_with(config.weights_root, config.root_token, config.canonical_root)
+            if not trouble:
+                break
+        return trouble
+
+    def _is_slow(self) -> None:
+        root = self._config.weights_root
+        self._say(f"the weights root {root} does not answer on this host: its server may be away")
+
+    def _say(self, trouble: str) -> None:
+        if trouble and trouble != self._said:
+            _log.warning("not joining: %s", trouble)
+        elif self._said and not trouble:
+            _log.info("the weights root is as it should be now")
+        self._said = trouble
+        self._tell(trouble)
