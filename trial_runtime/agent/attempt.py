@@ -51,6 +51,8 @@ class Attempt:
     stop_reason: str | None = None
     started_at: float = 0.0
     exit: Exit | None = None
+    busy: bool = False  # something is being done for it on the share, which may take its time
+    has_room: bool = False  # its save path is free
     outputs: list[tuple[int, LogFile]] = field(default_factory=list)  # pipes still open
     stderr: LogFile | None = None
     timers: list[Timer] = field(default_factory=list)

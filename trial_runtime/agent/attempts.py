@@ -24,7 +24,14 @@ from trial_runtime.agent.helper import Helper
 from trial_runtime.agent.oom import OutOfMemoryWatch
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.output import Outputs
-from trial_runtime.agent.preparing import Unpreparable, make_room, session_for, session_path
+from trial_runtime.agent.preparing import (
+    Unpreparable,
+    located,
+    make_room,
+    session_for,
+    session_path,
+)
+from trial_runtime.agent.readying import Readying
 from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.agent.runners import CannotStart, Runner
 from trial_runtime.agent.timers import Timers
@@ -65,6 +72,7 @@ class Attempts:
         self._timers = timers
         self._memory = memory
         self._remote = remote
+        self._readying = Readying(config, helper, remote)
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
@@ -80,6 +88,8 @@ class Attempts:
         failpoint("agent.order.taken")
         try:
             session = session_for(self._config, order, self._door.address)
+            if not self._readying.beside:
+                session = located(self._config, order, session)
         except Unpreparable as error:
             self._refuse(order, str(error))
             return
@@ -204,40 +214,28 @@ class Attempts:
     # -- inside --------------------------------------------------------------------------------
 
     def _prepare(self, attempt: Attempt) -> None:
-        session, remote = attempt.session, self._remote
-        if remote is not None:
-            self._helper.submit(
-                lambda: remote.prepare(attempt.start),
-                lambda _made, error: self._verified(attempt, error),
-            )
-        elif session.restore_kind == "files" and session.restore_path is not None:
-            from trial_runtime.weights.plain import verify_tree
+        self._readying.begin(attempt, self._ready)
 
-            path, digest = session.restore_path, session.restore_digest or ""
-            patience_s = session.stale_timeout_s
-            self._helper.submit(
-                lambda: verify_tree(path, digest, stale_timeout_s=patience_s),
-                lambda _found, error: self._verified(attempt, error),
-            )
-        else:
-            self._launch(attempt)
-
-    def _verified(self, attempt: Attempt, error: Exception | None) -> None:
+    def _ready(self, attempt: Attempt, error: Exception | None) -> None:
         if attempt.phase is not Phase.WAITING:
             return
-        if error is not None:
-            self._end(attempt, Ending(wire.START_FAILED, f"the parent's weights: {error}"))
-        else:
+        if error is not None and attempt.stop_reason is None:
+            told = isinstance(error, Unpreparable)
+            text = str(error) if told else f"the parent's weights: {error}"
+            self._end(attempt, Ending(wire.START_FAILED, text))
+            return
+        if self._remote is not None or attempt.session.restore_kind == "files":
             failpoint("agent.parent.verified")
-            self._launch(attempt)
+        self._launch(attempt)
 
     def _launch(self, attempt: Attempt) -> None:
         if attempt.stop_reason is not None:
             self._end(attempt, Ending(attempt.stop_reason, ""))
             return
         try:
-            if attempt.session.save_path is not None:
+            if attempt.session.save_path is not None and not attempt.has_room:
                 make_room(attempt.session.save_path, attempt.number)
+            if attempt.session.save_path is not None:
                 failpoint("agent.room.made")
             self.runner.launch(attempt)
         except (Unpreparable, CannotStart, LookupError, OSError) as error:
@@ -249,6 +247,8 @@ class Attempts:
         again = attempt.stop_reason is not None
         if not again:
             attempt.stop_reason = reason
+        if attempt.busy:
+            return  # room is made for it, and nobody else may have that place before it is done
         if attempt.phase is Phase.WAITING and attempt.pid == 0 and not self._launched(attempt):
             self._end(attempt, Ending(attempt.stop_reason or reason, ""))
             return
@@ -303,7 +303,7 @@ class Attempts:
             lambda: (
                 remote.publish(attempt.start, announced)
                 if remote is not None
-                else published_digest(save_path)
+                else published_digest(save_path, root=attempt.session.weights_root)
             ),
             lambda found, error: self._digested(attempt, ending, found, error),
         )

@@ -7,6 +7,7 @@ import secrets
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
@@ -15,6 +16,7 @@ from trial_runtime.checkpoints import folder_of
 from trial_runtime.errors import PathError
 from trial_runtime.failpoints import failpoint
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
+from trial_runtime.weights.patience import bound_for, revalidate_shared
 
 _parameters: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
@@ -25,17 +27,8 @@ class Unpreparable(Exception):
 
 
 def session_for(config: AgentConfig, start: wire.Start, address: str) -> SessionFile:
-    """The session of an attempt, with absolute paths that were checked once more here.
-
-    Raises:
-        Unpreparable: a path leads out of the weights root.
-    """
-    save = restore = None
+    """The session of an attempt but for its paths, see :func:`located`. Touches no disk."""
     root = view_of(config, start.trial, start.attempt)
-    parameters = start.parameters
-    if start.save_path is not None or start.restore_path is not None:
-        save, restore = _paths(config, start, root)
-        parameters = _with_paths(config, parameters, save, restore)
     spec = config.trial
     return SessionFile(
         SESSION_VERSION,
@@ -44,10 +37,10 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         start.trial,
         start.attempt,
         f"{config.trials_folder}/{start.trial}/{start.attempt}",
-        parameters,
+        start.parameters,
         config.seed,
-        save,
-        restore,
+        None,
+        None,
         start.restore_digest,
         start.restore_kind,
         root,
@@ -56,9 +49,23 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         spec.code_directory,
         spec.max_metric_bytes,
         config.experiment,
-        config.stale_timeout_s,
+        bound_for(config.stale_timeout_s, config.weights_root),
         folder_of(config.weights_root, config.experiment, start.trial),
     )
+
+
+def located(config: AgentConfig, start: wire.Start, session: SessionFile) -> SessionFile:
+    """A session with absolute paths, which are checked once more on this host. Waits for the
+    server where the weights root is shared.
+
+    Raises:
+        Unpreparable: a path leads out of the weights root.
+    """
+    if start.save_path is None and start.restore_path is None:
+        return session
+    save, restore = _paths(config, start, session.weights_root or config.weights_root)
+    parameters = _with_paths(config, start.parameters, save, restore)
+    return replace(session, parameters=parameters, save_path=save, restore_path=restore)
 
 
 def _paths(
@@ -110,9 +117,12 @@ def make_room(save_path: str, attempt: int) -> None:
         Unpreparable: the disk or its permissions do not allow it, or a link is in the way.
     """
     from trial_runtime.weights import confined
+    from trial_runtime.weights.faults import named
 
     above, name = os.path.split(save_path)
     try:
+        if attempt > 1:
+            revalidate_shared(save_path)  # the attempt before may have run on another host
         with confined.folder(above, make=True) as at:
             if not os.path.lexists(save_path):
                 return
@@ -126,10 +136,17 @@ def make_room(save_path: str, attempt: int) -> None:
             while os.path.lexists(os.path.join(above, aside)):
                 number += 1
                 aside = f"{name}.superseded.{attempt - 1}-{number}"
-            os.rename(name, aside, src_dir_fd=at, dst_dir_fd=at)
+            try:
+                os.rename(name, aside, src_dir_fd=at, dst_dir_fd=at)
+            except FileNotFoundError:
+                # Done before, by a server that crashed before it could say so.
+                if not os.path.lexists(os.path.join(above, aside)):
+                    raise
             failpoint("agent.leftovers.set_aside")
     except OSError as error:
-        raise Unpreparable(f"cannot prepare {save_path}: {error.strerror}") from error
+        told = named(error, save_path)
+        why = f"cannot prepare {save_path}: {error.strerror}" if told is None else str(told)
+        raise Unpreparable(why) from error
     except PathError as error:
         raise Unpreparable(f"cannot prepare {save_path}: {error}") from error
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from trial_runtime.errors import WeightsNotFound
 from trial_runtime.weights import hashing
 from trial_runtime.weights.manifest import MANIFEST_NAME, TensorEntry, decode
-from trial_runtime.weights.mounted import mount_of
 from trial_runtime.weights.paths import relative_to
-from trial_runtime.weights.patience import revalidate
+from trial_runtime.weights.patience import revalidate_shared
 from trial_runtime.weights.reading import OpenedManifest, manifest_bytes
 from trial_runtime.weights.roots import Located, locate_to_read
 from trial_runtime.weights.staging import Staged
@@ -72,8 +71,7 @@ def find_ancestry(
     source = locate_to_read(parent, root)
     raw = manifest_bytes(source.path)
     if expected is not None and _digest_of(raw) != expected:
-        mount = mount_of(source.path)
-        revalidate(source.path, mount.point if mount is not None else "/")
+        revalidate_shared(source.path)
         raw = manifest_bytes(source.path)
         if _digest_of(raw) != expected:
             return None

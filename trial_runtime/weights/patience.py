@@ -91,6 +91,13 @@ def revalidate(path: str, top: str = "/") -> None:
             os.close(fd)
 
 
+def revalidate_shared(path: str) -> None:
+    """:func:`revalidate` where machines share the file system; else nothing."""
+    mount = mount_of(path)
+    if mount is not None and mount.shared:
+        revalidate(path, mount.point)
+
+
 def _ask_server(path: str) -> None:
     statx = _statx()
     if statx is not None:

@@ -14,7 +14,7 @@ from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config, re
 from trial_runtime.agent.ending import ending_of
 from trial_runtime.agent.environment import resolve_references
 from trial_runtime.agent.logs import LogFile, make_pipe
-from trial_runtime.agent.preparing import Unpreparable, make_room, session_for
+from trial_runtime.agent.preparing import Unpreparable, located, make_room, session_for
 from trial_runtime.agent.scripts import script_of
 from trial_runtime.agent.timers import Timers
 from trial_runtime.endpoint import Endpoint
@@ -291,7 +291,7 @@ def test_paths_in_parameters_are_made_absolute(config, tmp_path):
         "a/b",
         str(tmp_path / "pretrained/m"),
     )
-    session = session_for(config, start, "ipc://a")
+    session = located(config, start, session_for(config, start, "ipc://a"))
     assert session.save_path == str(tmp_path / "w/a/b")
     assert session.restore_path == str(tmp_path / "pretrained/m")
     assert session.parameters == (
@@ -304,7 +304,8 @@ def test_paths_in_parameters_are_made_absolute(config, tmp_path):
 @pytest.mark.parametrize("path", ["../x", "/etc", "."])
 def test_paths_that_lead_out_are_refused(config, path):
     with pytest.raises(Unpreparable):
-        session_for(config, wire.Start(1, 1, "{}", path), "ipc://a")
+        start = wire.Start(1, 1, "{}", path)
+        located(config, start, session_for(config, start, "ipc://a"))
 
 
 def test_room_is_made_without_deleting(tmp_path):
