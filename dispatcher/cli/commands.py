@@ -27,6 +27,9 @@ ROOT: Table = {
     "config": Entry("config:CONFIG", "Print the schema or reference of experiment files.", _SETUP),
     "doctor": Entry("doctor:doctor", "Check this machine for what bequeath needs.", _SETUP),
     "nfs": Entry("nfs:NFS", "Set up an NFS share on this machine, and take it back.", _SETUP),
+    "hosts": Entry(
+        "hosts:HOSTS", "Make machines known that are reached by SSH, and check them.", _SETUP
+    ),
     "systemd-unit": Entry(
         "systemd_unit:systemd_unit", "Print a systemd unit that leads an experiment.", _SETUP
     ),

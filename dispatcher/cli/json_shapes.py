@@ -82,4 +82,9 @@ SHAPES: dict[str, str] = {
     "systemd-unit": "`{name, unit}`: what the file should be called, and its text.",
     "doctor": "`{ok, findings}`; a finding holds topic, level (`ok`, `note`, `problem`), text, "
     "hint.",
+    "hosts add": "`{hosts}`; each holds host, name, keys (kind, fingerprint), was_known.",
+    "hosts check": "`{ok, hosts}`; a host holds name, host, ok, findings; a finding topic, verdict "
+    "(`ok`, `note`, `problem`), text, hint.",
+    "hosts list": "`{file, hosts}`; each holds name, kind, fingerprint.",
+    "hosts remove": "`{removed}`; machine → how many keys.",
 }

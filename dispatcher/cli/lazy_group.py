@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -57,7 +58,7 @@ class _Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """``FILE``, where typer writes ``{FILE}``."""
         pieces = super().collect_usage_pieces(ctx)
-        return [piece.strip("{}") if piece.startswith("{") else piece for piece in pieces]
+        return [re.sub(r"^\{(.*)\}", r"\1", piece) for piece in pieces]
 
 
 class _Lazy(TyperGroup):

@@ -72,6 +72,11 @@ class SshConnection:
         return self._first.label
 
     @property
+    def user(self) -> str:
+        """Who we are there."""
+        return self._first.user
+
+    @property
     def _first(self) -> Link:
         return self._links[0]
 

@@ -27,20 +27,15 @@ class Link:
 
     def __init__(self, way: list[Hop], dial: Dial | None = None) -> None:
         self._hop = way[-1]
-        self._below: list[Any] = []
         self.sessions = 0
         self.most_sessions = USUAL_SESSIONS
         self._asking = threading.Lock()
         self._closing = threading.Event()
-        reach = dial or direct
+        self._below = Through(way[:-1], dial)
         try:
-            for hop in way[:-1]:
-                transport = open_transport(hop, reach)
-                self._below.append(transport)
-                reach = _through(transport)
-            self.transport = open_transport(self._hop, reach)
+            self.transport = open_transport(self._hop, self._below.dial)
         except BaseException:
-            self._close_below()
+            self._below.close()
             raise
         self._heart = threading.Thread(
             target=self._beat, name=f"ssh keep-alive {self._hop.host}", daemon=True
@@ -50,6 +45,11 @@ class Link:
     def is_alive(self) -> bool:
         """Whether it stands, as far as is known by now."""
         return bool(self.transport.is_active()) and not self._closing.is_set()
+
+    @property
+    def user(self) -> str:
+        """Who we are there."""
+        return self._hop.user
 
     @property
     def label(self) -> str:
@@ -100,23 +100,47 @@ class Link:
             except (OSError, EOFError):
                 pass  # the transport's own thread sees the same, and ends
         if not self._closing.is_set():
-            self._close_below()
+            self._below.close()
 
     def close(self) -> None:
         """End it, and its threads. May be called from any thread, and twice."""
         self._closing.set()
         self.transport.close()
-        self._close_below()
+        self._below.close()
         for thread in (self.transport, self._heart):
             if thread is not threading.current_thread():
                 thread.join(5)
 
-    def _close_below(self) -> None:
-        for transport in reversed(self._below):
+
+class Through:
+    """The jump hosts of a way, logged in to; ``with`` gives what dials from the last of them."""
+
+    def __init__(self, way: list[Hop], dial: Dial | None = None) -> None:
+        self._transports: list[Any] = []
+        self.dial = dial or direct
+        try:
+            for hop in way:
+                transport = open_transport(hop, self.dial)
+                self._transports.append(transport)
+                self.dial = _dial_from(transport)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Log out of them, the farthest first."""
+        for transport in reversed(self._transports):
             transport.close()
+            transport.join(5)
+
+    def __enter__(self) -> Dial:
+        return self.dial
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-def _through(transport: Any) -> Dial:
+def _dial_from(transport: Any) -> Dial:
     """Connections that a jump host makes for us."""
     import paramiko
 

@@ -151,8 +151,8 @@ def check_key(hop: Hop, key: HostKey) -> None:
         changed = HostKeyChanged(
             f"THE KEY OF THIS MACHINE HAS CHANGED: somebody may be in between. It shows "
             f"{shown}; known is {places}. Nothing was sent to it",
-            hint=f"if it was really installed anew: compare the fingerprint on its console, then "
-            f"bequeath hosts remove {hop.target.label} && bequeath hosts add {hop.target.label}",
+            hint="if it was really installed anew: compare the fingerprint on its console, then "
+            f"{_forget(hop, trusted)} && bequeath hosts add {hop.target.label}",
             where=hop.label,
         )
         changed.key = key
@@ -165,6 +165,14 @@ def check_key(hop: Hop, key: HostKey) -> None:
     )
     unknown.key = key
     raise unknown
+
+
+def _forget(hop: Hop, lines: list[known_hosts.Line]) -> str:
+    """The command by which these lines go away."""
+    if all(line.path == known_hosts.our_file() for line in lines):
+        return f"bequeath hosts remove {hop.target.label}"
+    path = next(line.path for line in lines if line.path != known_hosts.our_file())
+    return f"ssh-keygen -f {path} -R '{hop.known_as}'"
 
 
 def _log_in(hop: Hop, transport: Any) -> None:

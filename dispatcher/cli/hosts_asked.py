@@ -1,0 +1,120 @@
+"""Which machines ``hosts check`` is asked about, and what each must have."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dispatcher.errors import PermanentBackendError, UserError
+from dispatcher.ssh import SshTarget
+from dispatcher.ssh.inspecting import Needs
+
+_HOST = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]\s]+\]|[^\s:@]+)(?::(?P<port>\d{1,5}))?")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A machine, what to call it, and what is needed there.
+
+    ``weights_here`` is our weights root, ``weights_there`` the folder there that must be the
+    same; empty where nothing is known of it.
+    """
+
+    name: str
+    target: SshTarget
+    needs: Needs
+    weights_here: Path | None = None
+    weights_there: str = ""
+
+    @contextlib.contextmanager
+    def weights_seen(self) -> Iterator[Needs]:
+        """The needs, with a file of ours in the weights root for as long as this lasts."""
+        if not self.weights_there:
+            yield self.needs
+            return
+        token = f".bequeath-seen-{secrets.token_hex(8)}"
+        path = self.weights_here / token if self.weights_here is not None else None
+        try:
+            if path is not None:
+                path.touch()
+        except OSError:
+            path = None  # `doctor` says what is wrong with it here
+        try:
+            folders = {self.weights_there: token if path is not None else ""}
+            yield replace(self.needs, folders=folders)
+        finally:
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+
+def target_named(text: str, jump: str = "") -> SshTarget:
+    """``[user@]host[:port]``, an IPv6 address in brackets.
+
+    Raises:
+        UserError: it is none.
+    """
+    _need_paramiko()
+    match = _HOST.fullmatch(text)
+    if match is None or int(match["port"] or 0) > 65535:
+        raise UserError(f"{text!r} names no machine", hint="write [USER@]HOST[:PORT]")
+    return SshTarget(
+        host=match["host"].strip("[]"),
+        port=int(match["port"] or 0),
+        user=match["user"] or "",
+        jump=target_named(jump) if jump else None,
+    )
+
+
+def _need_paramiko() -> None:
+    if importlib.util.find_spec("paramiko") is None:
+        raise PermanentBackendError(
+            "machines are reached by SSH with paramiko, which is not installed",
+            hint="pip install 'bequeath[ssh]'",
+        )
+
+
+def is_file(word: str) -> bool:
+    """Whether a word of the command line names an experiment file rather than a machine."""
+    return Path(word).is_file() or word.endswith((".yml", ".yaml")) or os.sep in word
+
+
+def asked_for(word: str, python: str, weights: str, jump: str) -> list[Asked]:
+    """The machines that a word of the command line stands for. Reads experiment files.
+
+    Raises:
+        UserError: the file is none, or names no machine.
+        PermanentBackendError: a reference to a password leads nowhere.
+    """
+    if is_file(word):
+        return _of_file(Path(word))
+    target = target_named(word, jump)
+    return [Asked(word, target, Needs(python=python), weights_there=weights)]
+
+
+def _of_file(path: Path) -> list[Asked]:
+    from dispatcher.experiment import load_experiment
+    from dispatcher.known_folders import housed
+    from dispatcher.remote_wiring import machine_of, places, target_of
+
+    config = housed(load_experiment(path))
+    root = config.weights_root
+    found = []
+    for place in places(config):
+        if place.machine is None:
+            continue
+        machine = machine_of(place.worker, place.machine)
+        needs = Needs(python=machine.python, oldest=(3, 11), work_folder=machine.work_folder)
+        here = root if isinstance(root, Path) and root.is_dir() else None
+        there = machine.weights_root or (str(root) if isinstance(root, Path) else "")
+        found.append(Asked(place.worker, target_of(place.machine), needs, here, there))
+    if not found:
+        raise UserError(
+            "names no machines", hint="see trainingService.machineList", where=str(path)
+        )
+    return found

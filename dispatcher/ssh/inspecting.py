@@ -1,0 +1,183 @@
+"""What a machine has of what trials need, as findings that people can act on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from dispatcher.errors import BackendError, UserError
+from dispatcher.ssh.connection import SshConnection, connect
+from dispatcher.ssh.errors import NoPython, SessionRefused
+from dispatcher.ssh.host_programs import run_program
+from dispatcher.ssh.login import Dial
+from dispatcher.ssh.target import SshTarget
+
+#: What the agent and the SDK import; trials may need more.
+NEEDED_MODULES = ("msgspec", "zmq", "numpy", "blake3")
+
+#: A machine may be this far from our clock (seconds) before times in logs confuse people.
+_CLOCK_S = 5.0
+_LITTLE_DISK = 1 << 30
+_LIMIT_S = 120.0
+
+
+class Verdict(StrEnum):
+    """How bad it is. ``PROBLEM``: trials cannot run there."""
+
+    OK = "ok"
+    NOTE = "note"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class HostFinding:
+    """One thing that was looked at."""
+
+    topic: str
+    verdict: Verdict
+    text: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What is asked of a machine.
+
+    ``folders`` maps a folder there to a file that must be in it already (it shows that both
+    of us mean the same folder); an empty name asks for nothing.
+    """
+
+    python: str = "python3"
+    oldest: tuple[int, int] = (3, 9)
+    modules: Sequence[str] = NEEDED_MODULES
+    useful: Sequence[str] = ()
+    work_folder: str = "~"
+    folders: Mapping[str, str] = field(default_factory=dict)
+
+
+def inspect(target: SshTarget, needs: Needs, *, dial: Dial | None = None) -> list[HostFinding]:
+    """Log in and look. Blocks for minutes at most; what cannot be looked at is a finding, too.
+
+    Makes a temporary file in each folder, and removes it.
+    """
+    started = time.monotonic()
+    try:
+        with connect(target, dial=dial) as connection:
+            took = time.monotonic() - started
+            text = f"as {connection.user} in {took:.1f} s"
+            found = [HostFinding("login", Verdict.OK, text)]
+            found += _look(connection, needs)
+            return found
+    except (BackendError, UserError) as error:
+        return [HostFinding("login", Verdict.PROBLEM, str(error.message), error.hint)]
+
+
+def _look(connection: SshConnection, needs: Needs) -> Iterator[HostFinding]:
+    folders = {needs.work_folder: "", **needs.folders}
+    modules = [*needs.modules, *needs.useful]
+    asked = json.dumps({"modules": modules, "folders": folders})
+    before = time.time()
+    try:
+        told = run_program(connection, "probe", [asked], python=needs.python, limit_s=_LIMIT_S)
+    except NoPython as error:
+        yield HostFinding("python", Verdict.PROBLEM, error.message, error.hint)
+        return
+    except (BackendError, UserError) as error:
+        yield HostFinding("commands", Verdict.PROBLEM, error.message, error.hint)
+        return
+    after = time.time()
+    yield from _python(told, needs)
+    yield from _modules(told, needs)
+    yield _clock(float(told["time"]), before, after)
+    yield from _work_folder(told["folders"][needs.work_folder])
+    for path, token in needs.folders.items():
+        yield _weights(told["folders"][path], wanted=bool(token))
+    yield _sftp(connection)
+
+
+def _python(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
+    version = ".".join(str(x) for x in told["version"])
+    text = f"{version} at {told['executable']}, {told['cores']} cores"
+    if tuple(told["version"][:2]) >= needs.oldest:
+        yield HostFinding("python", Verdict.OK, text)
+        return
+    oldest = ".".join(str(x) for x in needs.oldest)
+    hint = f"name one of {oldest} or later (python: /opt/…/bin/python3)"
+    yield HostFinding("python", Verdict.PROBLEM, f"too old: {text}", hint)
+
+
+def _modules(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
+    found = told["modules"]
+    there = [
+        f"{name} {found[name]['version']}".strip() for name in found if not _lacks(found[name])
+    ]
+    missing = [name for name in needs.modules if _lacks(found[name])]
+    if missing:
+        why = "; ".join(found[name]["trouble"] for name in missing)
+        names = " ".join({"zmq": "pyzmq"}.get(name, name) for name in missing)
+        hint = f"{told['executable']} -m pip install {names}"
+        yield HostFinding("modules", Verdict.PROBLEM, f"missing: {why}", hint)
+    else:
+        yield HostFinding("modules", Verdict.OK, ", ".join(there))
+    absent = [name for name in needs.useful if _lacks(found[name])]
+    if absent:
+        yield HostFinding("modules", Verdict.NOTE, f"not there, if trials need it: {absent[0]}")
+
+
+def _lacks(module: Mapping[str, Any]) -> bool:
+    return "trouble" in module
+
+
+def _clock(there: float, before: float, after: float) -> HostFinding:
+    """Its clock against ours, which read ``before`` and ``after`` while it looked at its own."""
+    ahead = there - (before + after) / 2
+    unsure = (after - before) / 2
+    if abs(ahead) <= unsure:
+        return HostFinding("clock", Verdict.OK, f"as ours, within {max(unsure, 0.1):.1f} s")
+    way = "ahead" if ahead > 0 else "behind"
+    text = f"{abs(ahead):.1f} s {way} of ours (± {unsure:.1f} s)"
+    if abs(ahead) - unsure <= _CLOCK_S:
+        return HostFinding("clock", Verdict.OK, text)
+    hint = "nothing here relies on it but times in logs; does NTP run there?"
+    return HostFinding("clock", Verdict.NOTE, text, hint)
+
+
+def _work_folder(found: Mapping[str, Any]) -> Iterator[HostFinding]:
+    free = int(found["free"])
+    text = f"{found['path']}, {free / 1e9:.1f} GB free"
+    if found["trouble"] or not (found["writable"] or found.get("makeable")):
+        why = found["trouble"] or "cannot be made"
+        yield HostFinding("disk", Verdict.PROBLEM, f"{found['path']}: {why}")
+    elif free < _LITTLE_DISK:
+        yield HostFinding("disk", Verdict.NOTE, f"little room: {text}")
+    else:
+        yield HostFinding("disk", Verdict.OK, text)
+
+
+def _weights(found: Mapping[str, Any], *, wanted: bool) -> HostFinding:
+    path = found["path"]
+    if not found["there"]:
+        hint = "mount the share there (bequeath nfs client), or say where it is (weightsRoot)"
+        return HostFinding("weights", Verdict.PROBLEM, f"{path} is not there", hint)
+    if not found["writable"]:
+        text = f"{path} cannot be written: {found['trouble']}"
+        return HostFinding("weights", Verdict.PROBLEM, text)
+    if wanted and not found["same"]:
+        hint = "is the share mounted there? a file that we made in our weights root is not in it"
+        return HostFinding("weights", Verdict.PROBLEM, f"{path} is another folder", hint)
+    same = ", the same folder as here" if wanted else ""
+    return HostFinding("weights", Verdict.OK, f"{path} can be written{same}")
+
+
+def _sftp(connection: SshConnection) -> HostFinding:
+    try:
+        connection.exists(".")
+    except SessionRefused as error:
+        return HostFinding("sftp", Verdict.NOTE, error.message, error.hint)
+    except BackendError as error:
+        return HostFinding("sftp", Verdict.NOTE, error.message)
+    return HostFinding("sftp", Verdict.OK, "files can be sent and fetched")

@@ -1,0 +1,63 @@
+"""Say as JSON what a machine has: ``probe {"modules": […], "folders": {PATH: TOKEN}}``.
+
+A folder is tried with a file of our own, and TOKEN names a file that must be there already,
+if it is not empty. Written for any Python 3, so that one that is too old can say so.
+"""
+
+import importlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+
+def look_at_module(name: str) -> dict:  # type: ignore[type-arg]
+    """Its version, or why it cannot be imported."""
+    try:
+        module = importlib.import_module(name)
+    except Exception as error:  # noqa: BLE001 - whatever it raises is what is wrong with it
+        return {"trouble": "%s: %s" % (type(error).__name__, error)}  # noqa: UP031
+    return {"version": str(getattr(module, "__version__", ""))}
+
+
+def look_at_folder(path: str, token: str) -> dict:  # type: ignore[type-arg]
+    """Whether it is there, may be written, and is the one that is meant."""
+    path = os.path.abspath(os.path.expanduser(path))
+    found = {"path": path, "there": os.path.isdir(path), "writable": False, "trouble": ""}
+    place = path
+    while not os.path.isdir(place):
+        place = os.path.dirname(place)
+    found["free"] = shutil.disk_usage(place).free
+    if found["there"]:
+        try:
+            with tempfile.TemporaryFile(dir=path) as file:
+                file.write(b"bequeath")
+                file.flush()
+            found["writable"] = True
+        except OSError as error:
+            found["trouble"] = error.strerror or str(error)
+        found["same"] = bool(token) and os.path.exists(os.path.join(path, token))
+    else:
+        found["makeable"] = os.access(place, os.W_OK)
+    return found
+
+
+def main() -> None:
+    """Look, and say it."""
+    asked = json.loads(sys.argv[1])
+    told = {
+        "time": time.time(),
+        "version": list(sys.version_info[:3]),
+        "executable": sys.executable,
+        "cores": os.cpu_count(),
+        "modules": dict((name, look_at_module(name)) for name in asked["modules"]),  # noqa: C402
+        "folders": dict(  # noqa: C402
+            (path, look_at_folder(path, token)) for path, token in asked["folders"].items()
+        ),
+    }
+    print(json.dumps(told))  # noqa: T201 - that is the answer
+
+
+main()
