@@ -42,6 +42,10 @@ def verify(
     not_here: Annotated[
         bool, typer.Option("--not-here", help="Ask only the machines of --from.")
     ] = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Each machine alone, in some seconds: no big file, no pairs."),
+    ] = False,
     size: Annotated[str, typer.Option(metavar="SIZE", help="Of the big file: 64M, 2G.")] = "64M",
     wait: Annotated[
         float,
@@ -68,9 +72,12 @@ def verify(
     """
     from nfs_setup.verify import Plan, judged, survey
 
-    plan = Plan(big_bytes=_bytes_of(size), watch_s=wait)
+    plan = Plan(big_bytes=_bytes_of(size), watch_s=wait, quick=quick)
     with contextlib.ExitStack() as closing:
-        places = _places(folder, others or [], not_here, python, closing)
+        hosts = others or []
+        places = _here(folder, not_here, again=not hosts and not quick, closing=closing)
+        places += _elsewhere(hosts, folder, python, closing)
+        _refuse_doubles([place.peer.name for place in places])
         found = survey(places, plan, (lambda _: None) if as_json else note)
     findings = judged(found)
     wrong = any(one.level.value == "wrong" for one in findings)
@@ -84,28 +91,36 @@ def verify(
         raise typer.Exit(ExitCode.GENERAL)
 
 
-def _places(
-    folder: str, others: Sequence[str], not_here: bool, python: str, closing: contextlib.ExitStack
+def _here(
+    folder: str, not_here: bool, *, again: bool, closing: contextlib.ExitStack
 ) -> list[Place]:
-    """The machines, logged in to. One alone is asked by two processes."""
+    """This machine. Where it is alone it is asked by two processes, as two trials would be."""
     from nfs_setup.verify import LocalPeer, Place
 
-    here = os.path.abspath(folder)
-    names = [*([] if not_here else ["here"]), *([] if others else ["here again"])]
-    if not_here and not others:
-        raise UserError("nobody is left to ask", hint="add --from HOST, or leave --not-here out")
     places = []
-    for name in names:
+    for name in [] if not_here else ["here", "here again"] if again else ["here"]:
         local = LocalPeer(name)
         closing.callback(local.close)
-        places.append(Place(local, here, "here"))
-    for text in others:
-        host, path = _host_and_path(text, here)
-        places.append(Place(_over_ssh(host, python, closing), path))
-    doubles = {p.peer.name for p in places if sum(q.peer.name == p.peer.name for q in places) > 1}
-    if doubles:
-        raise UserError("is given twice", where=f"--from {', '.join(sorted(doubles))}")
+        places.append(Place(local, os.path.abspath(folder), "here"))
     return places
+
+
+def _elsewhere(
+    others: Sequence[str], folder: str, python: str, closing: contextlib.ExitStack
+) -> list[Place]:
+    """The other machines, logged in to."""
+    from nfs_setup.verify import Place
+
+    found = [_host_and_path(text, os.path.abspath(folder)) for text in others]
+    return [Place(_over_ssh(host, python, closing), path) for host, path in found]
+
+
+def _refuse_doubles(names: Sequence[str]) -> None:
+    if not names:
+        raise UserError("nobody is left to ask", hint="add --from HOST, or leave --not-here out")
+    doubles = sorted({name for name in names if names.count(name) > 1})
+    if doubles:
+        raise UserError("is given twice", where=f"--from {', '.join(doubles)}")
 
 
 def _host_and_path(text: str, here: str) -> tuple[str, str]:

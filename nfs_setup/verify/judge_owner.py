@@ -24,13 +24,11 @@ def judge_owner(machine: MachineFacts) -> list[Finding]:
     around, begun = machine.surroundings, machine.begun
     if not isinstance(around, Surroundings) or around.found != "folder":
         return []
-    unseen = machine.joined if isinstance(machine.joined, Failure) else None
-    if begun is None and unseen is not None and unseen.code == "ENOENT":
-        text, change = failed(unseen)
+    if isinstance(begun, Failure) and begun.code == "ENOENT":
+        text, change = failed(begun)
         return [Finding("the same share", machine.name, Level.WRONG, text, change)]
     if not isinstance(begun, Begun):
-        refused = begun or unseen
-        text, change = failed(refused) if refused else ("not asked", "")
+        text, change = failed(begun) if begun else ("not asked", "")
         if begun is not None and begun.code in ("EACCES", "EPERM"):
             folder = f"uid {around.uid}, folder of {around.owner}:{around.group}"
             text = f"{text[:-1]}; {folder}, mode {around.mode:04o})"

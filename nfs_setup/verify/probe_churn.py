@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 
-from nfs_setup.verify.facts import Churned, Laid
+from nfs_setup.verify.facts import Churned
 from nfs_setup.verify.files import code_of, digest, get, replace
 
 _BODY_BYTES = 64 << 10
@@ -19,11 +19,9 @@ _NUMBER_BYTES = 8
 _MOST_ROUNDS = 2000
 
 
-def seed(folder: str) -> Laid:
+def seed(folder: str) -> None:
     """The first of one machine's files, before anybody reads."""
-    began = time.monotonic()
     replace(_file(folder), _content(0))
-    return Laid(time.monotonic() - began)
 
 
 def churn(own: str, others: dict[str, str], seconds: float) -> Churned:

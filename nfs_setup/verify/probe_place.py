@@ -57,16 +57,21 @@ def look(path: str) -> Surroundings:
     )
 
 
-def begin(path: str, name: str, own: str, make: bool) -> Begun:
-    """Make the folder of this verification, if this machine is to ``make`` it, and in it one
-    for this machine with a small file.
+def begin(path: str, name: str, own: str, make: bool, limit_s: float) -> Begun:
+    """Make the folder of this verification, or wait for ``limit_s`` until the one that another
+    machine has made shows here; and in it one for this machine with a small file.
 
     Removes what verifications that died have left behind, an hour after.
+
+    Raises:
+        FileNotFoundError: if the other machine's folder does not show.
     """
     folder = os.path.join(path, name)
     if make:
         os.mkdir(folder, 0o770)
         _open_to_group(folder)
+    else:
+        _wait_for(folder, limit_s)
     parent = os.stat(path)
     mine = os.path.join(folder, own)
     os.mkdir(mine, 0o770)
@@ -89,19 +94,6 @@ def begin(path: str, name: str, own: str, make: bool) -> Begun:
     )
 
 
-def join(path: str, name: str, limit_s: float) -> Laid:
-    """Wait until another machine's folder shows here; ``FileNotFoundError`` if it does not."""
-    began = time.monotonic()
-    while True:
-        try:
-            os.stat(os.path.join(path, name))
-            return Laid(time.monotonic() - began)
-        except FileNotFoundError:
-            if time.monotonic() - began > limit_s:
-                raise
-        time.sleep(_POLL_S)
-
-
 def end(path: str, name: str) -> Laid:
     """Remove the folder of this verification, whoever made what in it."""
     began = time.monotonic()
@@ -112,6 +104,19 @@ def end(path: str, name: str) -> Laid:
 def now() -> Moment:
     """By this machine's clock."""
     return Moment(time.time())
+
+
+def _wait_for(folder: str, limit_s: float) -> None:
+    last = time.monotonic() + limit_s
+    while True:
+        try:
+            os.stat(folder)
+        except FileNotFoundError:
+            if time.monotonic() > last:
+                raise
+        else:
+            return
+        time.sleep(_POLL_S)
 
 
 def _kind(found: Any) -> str:

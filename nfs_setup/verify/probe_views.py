@@ -12,6 +12,7 @@ import time
 
 from nfs_setup.verify.facts import Laid, Published, Seen
 from nfs_setup.verify.files import code_of, digest, get, put, replace
+from nfs_setup.verify.probe_churn import seed
 
 #: ``new``: a name nobody asked for. ``sought``: one that was looked for before it was there,
 #: which clients remember. ``replaced``: another file under an old name. ``listed``: a new name
@@ -23,13 +24,14 @@ _SOON_S, _LATER_S = 0.01, 0.2
 
 
 def lay(folder: str) -> Laid:
-    """Make one machine's cases as they are before anything changes."""
+    """Make one machine's cases as they are before anything changes, and what it will churn."""
     began = time.monotonic()
     os.mkdir(os.path.join(folder, "views"))
     for case in CASES:
         os.mkdir(os.path.join(folder, "views", case))
     put(_file(folder, "replaced"), os.urandom(_BYTES))
     put(os.path.join(folder, "views", "listed", "before"), b"")
+    seed(folder)
     return Laid(time.monotonic() - began)
 
 

@@ -17,7 +17,6 @@ from nfs_setup.verify.probe_habits import habits
 PROBES: dict[str, Callable[..., Any]] = {
     "look": probe_place.look,
     "begin": probe_place.begin,
-    "join": probe_place.join,
     "end": probe_place.end,
     "now": probe_place.now,
     "habits": habits,
@@ -28,14 +27,13 @@ PROBES: dict[str, Callable[..., Any]] = {
     "prime": probe_views.prime,
     "publish": probe_views.publish,
     "watch": probe_views.watch,
-    "seed": probe_churn.seed,
     "churn": probe_churn.churn,
     "hold": probe_locks.hold,
     "attempt": probe_locks.attempt,
 }
 
 #: What may name a folder that is not a verification's own.
-_ANYWHERE = {"look", "begin", "join", "end", "now"}
+_ANYWHERE = {"look", "begin", "end", "now"}
 
 
 def answer(document: Any) -> dict[str, Any]:

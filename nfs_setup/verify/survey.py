@@ -46,9 +46,13 @@ def survey(
             for _ in pool.map(_look, machines):
                 pass
             usable = _begin(machines, name, pool)
-            for machine in (m for m in usable if not m.facts.again):
-                say(f"habits and pace, {machine.name}")
-                _alone(machine, plan)
+            alone = [machine for machine in usable if not machine.facts.again]
+            say("habits of the file system")
+            for _ in pool.map(_habits, alone):
+                pass
+            for machine in alone:  # one after another: each has the share for itself
+                say(f"small files, {machine.name}")
+                _pace(machine, plan)
             if not plan.quick:
                 survey_pairs.survey_pairs(usable, found, plan, say, pool)
         finally:
@@ -67,18 +71,17 @@ def _look(machine: Asked) -> None:
 def _begin(machines: Sequence[Asked], name: str, pool: ThreadPoolExecutor) -> list[Asked]:
     """One makes the folder, the others wait until they see it. Those that can go on."""
 
-    def begin(machine: Asked, make: bool) -> None:
-        machine.facts.begun = machine.ask(
-            Begun, "begin", path=machine.path, name=name, own=machine.own, make=make
-        )
+    patience_s = float(READER_PATIENCE_S)
 
-    def follow(machine: Asked) -> None:
-        limit_s = float(READER_PATIENCE_S)
-        machine.facts.joined = machine.ask(
-            Laid, "join", limit_s, path=machine.path, name=name, limit_s=limit_s
+    def begin(machine: Asked, make: bool = False) -> None:
+        machine.facts.begun = machine.ask(
+            *(Begun, "begin", patience_s),
+            path=machine.path,
+            name=name,
+            own=machine.own,
+            make=make,
+            limit_s=patience_s,
         )
-        if isinstance(machine.facts.joined, Laid):
-            begin(machine, make=False)
 
     waiting = [m for m in machines if _has_folder(m)]
     while waiting:
@@ -86,7 +89,7 @@ def _begin(machines: Sequence[Asked], name: str, pool: ThreadPoolExecutor) -> li
         begin(maker, make=True)
         if maker.facts.uses_it:
             break
-    for _ in pool.map(follow, waiting):
+    for _ in pool.map(begin, waiting):
         pass
     return [m for m in machines if m.facts.uses_it]
 
@@ -96,11 +99,17 @@ def _has_folder(machine: Asked) -> bool:
     return isinstance(found, Surroundings) and found.found == "folder"
 
 
-def _alone(machine: Asked, plan: Plan) -> None:
-    mine = machine.inside(machine.own)
-    machine.facts.habits = machine.ask(Habits, "habits", folder=mine)
+def _habits(machine: Asked) -> None:
+    machine.facts.habits = machine.ask(Habits, "habits", folder=machine.inside(machine.own))
+
+
+def _pace(machine: Asked, plan: Plan) -> None:
     machine.facts.pace = machine.ask(
-        Pace, "pace", folder=mine, rounds=plan.rounds, limit_s=plan.limit_s / 3
+        Pace,
+        "pace",
+        folder=machine.inside(machine.own),
+        rounds=plan.rounds,
+        limit_s=plan.limit_s / 3,
     )
 
 

@@ -43,9 +43,9 @@ def survey_pairs(
     if len(machines) < 2:
         return
     say(f"what one makes, another sees (up to {plan.watch_s:.0f} s)")
-    _views(machines, plan.watch_s, pool)
+    laid = _views(machines, plan.watch_s, pool)
     say("files that are replaced while they are read")
-    _churn(machines, plan.churn_s, pool)
+    _churn(laid, plan.churn_s, pool)
     say("locks")
     for holder, others in ((machines[0], machines[1:]), (machines[1], machines[:1])):
         found.locks.extend(_lock(holder, others, plan.hold_s, pool))
@@ -86,7 +86,9 @@ def _room(machine: Asked) -> int:
     return found.free_bytes if isinstance(found, Surroundings) else 0
 
 
-def _views(machines: Sequence[Asked], watch_s: float, pool: ThreadPoolExecutor) -> None:
+def _views(machines: Sequence[Asked], watch_s: float, pool: ThreadPoolExecutor) -> list[Asked]:
+    """Returns those that laid their cases."""
+
     def lay(machine: Asked) -> bool:
         done = machine.ask(Laid, "lay", folder=machine.inside(machine.own))
         machine.facts.published = done if isinstance(done, Failure) else None
@@ -122,16 +124,12 @@ def _views(machines: Sequence[Asked], watch_s: float, pool: ThreadPoolExecutor) 
     for step in (prime, publish, watch):
         for _ in pool.map(step, laid):
             pass
+    return laid
 
 
-def _churn(machines: Sequence[Asked], churn_s: float, pool: ThreadPoolExecutor) -> None:
-    def seed(machine: Asked) -> bool:
-        done = machine.ask(Laid, "seed", folder=machine.inside(machine.own))
-        machine.facts.churned = done if isinstance(done, Failure) else None
-        return isinstance(done, Laid)
-
+def _churn(laid: Sequence[Asked], churn_s: float, pool: ThreadPoolExecutor) -> None:
     def churn(machine: Asked) -> None:
-        others = {m.name: machine.inside(m.own) for m in seeded if m is not machine}
+        others = {m.name: machine.inside(m.own) for m in laid if m is not machine}
         machine.facts.churned = machine.ask(
             Churned,
             "churn",
@@ -141,9 +139,7 @@ def _churn(machines: Sequence[Asked], churn_s: float, pool: ThreadPoolExecutor) 
             seconds=churn_s,
         )
 
-    well = list(pool.map(seed, machines))
-    seeded = [machine for machine, good in zip(machines, well) if good]
-    for _ in pool.map(churn, seeded):
+    for _ in pool.map(churn, laid):
         pass
 
 
@@ -151,7 +147,7 @@ def _lock(
     holder: Asked, others: Sequence[Asked], hold_s: float, pool: ThreadPoolExecutor
 ) -> list[Locked]:
     """One holds it while the others try; theirs take longer, whoever begins first."""
-    seconds = hold_s + 2 * max(map(_trip_s, (holder, *others)))
+    seconds = hold_s + max(map(_trip_s, (holder, *others)))
 
     def hold(machine: Asked) -> Held | Failure:
         what = "hold" if machine is holder else "attempt"

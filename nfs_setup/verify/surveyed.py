@@ -11,7 +11,6 @@ from nfs_setup.verify.facts import (
     Failure,
     Habits,
     Held,
-    Laid,
     Pace,
     Published,
     Seen,
@@ -36,7 +35,6 @@ class MachineFacts:
     path: str
     again: bool = False
     surroundings: Surroundings | Failure | None = None
-    joined: Laid | Failure | None = None
     begun: Begun | Failure | None = None
     clock: Clock | None = None
     habits: Habits | Failure | None = None

@@ -128,8 +128,7 @@ def test_root_that_is_root_on_the_share_is_named() -> None:
 
 def test_what_another_machine_made_and_does_not_show_is_no_fault_of_writing() -> None:
     survey = well()
-    survey.machines[1].begun = None
-    survey.machines[1].joined = facts.Failure("join", "ENOENT", "No such file")
+    survey.machines[1].begun = facts.Failure("begin", "ENOENT", "No such file")
     found = [one for one in bad(survey) if one.where == "two"]
     assert [(one.check, one.level) for one in found] == [("the same share", WRONG)]
 

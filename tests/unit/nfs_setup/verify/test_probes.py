@@ -36,7 +36,7 @@ def name() -> str:
 def begun(tmp_path: Path, name: str) -> Path:
     """A verification's folder with those of two machines."""
     for own in ("m0", "m1"):
-        ask(do="begin", path=str(tmp_path), name=name, own=own, make=own == "m0")
+        ask(do="begin", path=str(tmp_path), name=name, own=own, make=own == "m0", limit_s=0.0)
     return tmp_path / name
 
 
@@ -67,7 +67,7 @@ def test_what_was_begun_ends_without_a_trace(tmp_path: Path, name: str, begun: P
 
 def test_set_gid_and_owner_are_seen(tmp_path: Path, name: str) -> None:
     tmp_path.chmod(0o2770)
-    found = ask(do="begin", path=str(tmp_path), name=name, own="m0", make=True)
+    found = ask(do="begin", path=str(tmp_path), name=name, own="m0", make=True, limit_s=0.0)
     assert found["parent_set_gid"]
     assert found["set_gid"]
     assert (found["uid"], found["gid"]) == (os.geteuid(), tmp_path.stat().st_gid)
@@ -80,7 +80,7 @@ def test_leftovers_of_the_dead_are_removed_after_an_hour(tmp_path: Path, name: s
         (tmp_path / folder / "m0").mkdir(parents=True)
     for folder in (old, others):
         os.utime(tmp_path / folder, (0, 0))
-    found = ask(do="begin", path=str(tmp_path), name=name, own="m0", make=True)
+    found = ask(do="begin", path=str(tmp_path), name=name, own="m0", make=True, limit_s=0.0)
     assert found["leftovers"] == 1
     assert set(os.listdir(tmp_path)) == {young, others, name}
 
@@ -91,16 +91,16 @@ def test_a_link_under_a_leftovers_name_is_not_followed(tmp_path: Path, name: str
     share.mkdir()
     (share / new_name()).symlink_to(treasure)
     os.utime(share / os.listdir(share)[0], (0, 0), follow_symlinks=False)
-    ask(do="begin", path=str(share), name=name, own="m0", make=True)
+    ask(do="begin", path=str(share), name=name, own="m0", make=True, limit_s=0.0)
     assert (treasure / "kept").is_dir()
 
 
 def test_a_folder_that_does_not_show_is_waited_for(tmp_path: Path, name: str) -> None:
-    said = answer({"do": "join", "path": str(tmp_path), "name": name, "limit_s": 0.0})
-    assert said["failed"]["code"] == "ENOENT"
+    said = {"do": "begin", "path": str(tmp_path), "name": name, "own": "m1", "make": False}
+    assert answer({**said, "limit_s": 0.0})["failed"]["code"] == "ENOENT"
     maker = threading.Thread(target=(tmp_path / name).mkdir)
     maker.start()
-    ask(do="join", path=str(tmp_path), name=name, limit_s=60.0)
+    ask(**said, limit_s=60.0)
     maker.join()
 
 
@@ -163,7 +163,7 @@ def test_stale_torn_and_unreadable_views_are_told(begun: Path) -> None:
 def test_files_that_are_replaced_are_read_whole(begun: Path) -> None:
     own, other = str(begun / "m0"), str(begun / "m1")
     for folder in (own, other):
-        ask(do="seed", folder=folder)
+        ask(do="lay", folder=folder)
     found = ask(do="churn", own=own, others={"two": other}, seconds=0.05)
     assert found["wrote"] >= 1
     assert found["reads"]["two"] >= 1
@@ -172,7 +172,7 @@ def test_files_that_are_replaced_are_read_whole(begun: Path) -> None:
 
 def test_torn_and_missing_files_are_counted(begun: Path) -> None:
     own, other = str(begun / "m0"), str(begun / "m1")
-    ask(do="seed", folder=other)
+    ask(do="lay", folder=other)
     with open(f"{other}/churn", "r+b") as file:
         file.truncate(1000)
     others = {"torn": other, "none": str(begun / "m2")}
@@ -205,7 +205,7 @@ def test_a_lock_that_is_held_elsewhere_is_refused(begun: Path) -> None:
         {"do": "look"},
         {"do": "look", "path": "/", "more": 1},
         {"do": "end", "path": "/srv", "name": "weights"},
-        {"do": "begin", "path": "/srv", "name": "..", "own": "m0", "make": True},
+        {"do": "begin", "path": "/srv", "name": "..", "own": "m0", "make": True, "limit_s": 1.0},
         {"do": "lay", "folder": "/srv/weights"},
         {"do": "write big", "path": "/etc/passwd", "nbytes": 1, "limit_s": 1.0},
         {"do": "churn", "own": f"/x/{new_name()}/m0", "others": {"a": "/srv"}, "seconds": 1.0},
