@@ -50,7 +50,8 @@ class S3Server:
 
     def ask(self, method: str, path: str, data: bytes | None = None) -> int:
         """A plain request; the status."""
-        request = urllib.request.Request(f"{self.endpoint}{path}", data, method=method)
+        plain = {"Content-Type": "text/plain"}
+        request = urllib.request.Request(f"{self.endpoint}{path}", data, plain, method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return int(answer.status)
