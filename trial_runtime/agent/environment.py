@@ -50,6 +50,12 @@ def base_environment(config: AgentConfig) -> dict[str, str]:
     environment["BEQUEATH_EXPERIMENT"] = config.experiment
     if config.read_roots:
         environment["BEQUEATH_WEIGHTS_READ_ROOTS"] = os.pathsep.join(config.read_roots)
+    # This agent's experiment decides, not whoever started it.
+    environment.pop("BEQUEATH_WEIGHTS_CACHE", None)
+    if config.cache is not None and config.remote is None:
+        cache = config.cache
+        when = "always" if cache.always else "auto"
+        environment["BEQUEATH_WEIGHTS_CACHE"] = f"{when}:{cache.max_bytes}:{cache.folder}"
     return environment
 
 

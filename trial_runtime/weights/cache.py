@@ -173,8 +173,6 @@ class WeightsCache:
     @contextmanager
     def _fetching(self, digest: str) -> Iterator[None]:
         """The lock of a digest (and of one in 256 others, so that locks are few)."""
-        from filelock import Timeout
-
         lock = _lock(f"{self._locks}/{digest[:2]}")
         part = f"{self._entries}/{_PART}{digest}"
         seen, since = progress(part), time.monotonic()
@@ -182,7 +180,7 @@ class WeightsCache:
             try:
                 lock.acquire(timeout=min(1.0, self._stall_s), poll_interval=0.02)
                 break
-            except Timeout:
+            except TimeoutError:
                 now, later = progress(part), time.monotonic()
                 if now != seen:
                     seen, since = now, later
@@ -292,7 +290,14 @@ class WeightsCache:
 
 
 def _lock(path: str) -> BaseFileLock:
-    from filelock import FileLock
+    try:
+        from filelock import FileLock
+    except ImportError:
+        raise CacheUnusable(
+            "the cache of weights needs filelock, which is not installed on this host",
+            hint="pip install filelock",
+            where=path,
+        ) from None
 
     return FileLock(path, mode=0o600, thread_local=False, is_singleton=False)
 

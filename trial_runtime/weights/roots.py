@@ -11,6 +11,7 @@ from trial_runtime.weights.paths import holding_root, relative_to, resolve_in_ro
 
 ROOT_VARIABLE: Final = "BEQUEATH_WEIGHTS_ROOT"
 READ_ROOTS_VARIABLE: Final = "BEQUEATH_WEIGHTS_READ_ROOTS"  # separated as in PATH
+CACHE_VARIABLE: Final = "BEQUEATH_WEIGHTS_CACHE"  # see cache_place.py
 
 
 @dataclass(frozen=True, slots=True)

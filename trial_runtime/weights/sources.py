@@ -24,8 +24,9 @@ from trial_runtime.weights.paths import open_regular
 from trial_runtime.weights.patience import Patience
 from trial_runtime.weights.plain import verify_tree
 from trial_runtime.weights.reading import OpenedManifest, open_manifest
-from trial_runtime.weights.roots import Located
+from trial_runtime.weights.roots import CACHE_VARIABLE, Located
 from trial_runtime.weights.skeleton import flatten, is_numpy_array, rebuild, references, subtree
+from trial_runtime.weights.tensor_files import TensorFiles
 
 Framework = Literal["torch", "numpy"]
 
@@ -69,7 +70,8 @@ class PublishedSource:
         self.where = opened.folder
         self.digest = opened.digest
         self._manifest = opened.manifest
-        self._files = tensor_files(opened)
+        self._originals = tensor_files(opened)
+        self._files = _through_cache(opened, self._originals)
         self._made: dict[tuple[str, str], Any] = {}
         self._owners: dict[tuple[str, int], str] = {}
         self._first = {name: group[0] for group in self._manifest.ties for name in group}
@@ -79,6 +81,10 @@ class PublishedSource:
 
     def prepare(self, names: Iterable[str], verify: bool) -> int:
         entries = {name: self._entry(name) for name in names}
+        if not verify:
+            # A copy is as good as the digests it is compared with; not to compare them is to
+            # trust the disk that holds the original.
+            self._files = self._originals
         self._files.prepare(entries.values())
         if verify:
             self._files.verify(entries)
@@ -118,6 +124,16 @@ class PublishedSource:
                 writer=self._manifest.writer,
             )
         return entry
+
+
+def _through_cache(opened: OpenedManifest, originals: TensorFiles) -> TensorFiles:
+    if CACHE_VARIABLE not in os.environ:
+        return originals
+    from trial_runtime.weights.cache_place import cache_for
+    from trial_runtime.weights.cached_files import CachedFiles
+
+    cache = cache_for(opened.folder)
+    return originals if cache is None else CachedFiles(opened, originals, cache)
 
 
 class PickledSource:
