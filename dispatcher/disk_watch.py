@@ -74,7 +74,7 @@ class DiskWatch(threading.Thread):
     """Tells of disks that run low, and of room again.
 
     A thread of its own, since a look at a network file system whose server is gone may take
-    minutes, and the engine must not wait.
+    minutes, and the engine must not wait. Nor may the looks at other disks: each has a thread.
 
     Args:
         places: folders that are written to; those on one disk count once.
@@ -102,44 +102,76 @@ class DiskWatch(threading.Thread):
         self._every_s = every_s
         self._statvfs = statvfs
         self._over = threading.Event()
-        first: dict[int | str, Path] = {}
-        for place in places if reserve_bytes else ():
-            try:
-                first.setdefault(device_of(place), place)
-            except OSError:
-                first[str(place)] = place  # not there now, and perhaps later
-        self._marks = [Watermark(str(place), reserve_bytes) for place in first.values()]
+        self._device_of = device_of
+        self._reserve_bytes = reserve_bytes
+        self._places = list(places) if reserve_bytes else []
+        self._lock = threading.Lock()
+        self._first: dict[int | str, Path] = {}  # of each disk, the folder that stands for it
+        self._marks: dict[Path, Watermark] = {}
         self._unseen: set[str] = set()
+        self._others: list[threading.Thread] = []
 
     def look(self) -> None:
         """One look at each disk. What cannot be looked at stays what it was."""
-        for mark in self._marks:
-            try:
-                disk = self._statvfs(mark.place)
-            except OSError as error:
-                if mark.place not in self._unseen:
-                    self._unseen.add(mark.place)
-                    self._note(f"cannot see how full the disk of {mark.place} is: {error.strerror}")
-                continue
-            self._unseen.discard(mark.place)
-            event = mark.judge(disk)
-            if event is None:
-                continue
-            try:
-                self._post(event)
-            except PassingBackendError:
-                continue  # the engine is behind; the next look says it again
-            mark.note(event)
+        for place in self._places:
+            self._look_at(place)
+
+    def _look_at(self, place: Path) -> bool:
+        """One look; false if another folder stands for the disk."""
+        mark = self._marks.get(place) or self._mark_of(place)
+        if mark is None:
+            return False
+        try:
+            disk = self._statvfs(mark.place)
+        except OSError as error:
+            if mark.place not in self._unseen:
+                self._unseen.add(mark.place)
+                self._note(f"cannot see how full the disk of {mark.place} is: {error.strerror}")
+            return True
+        self._unseen.discard(mark.place)
+        event = mark.judge(disk)
+        if event is None:
+            return True
+        try:
+            self._post(event)
+        except PassingBackendError:
+            return True  # the engine is behind; the next look says it again
+        mark.note(event)
+        return True
+
+    def _mark_of(self, place: Path) -> Watermark | None:
+        device: int | str
+        try:
+            device = self._device_of(place)
+        except OSError:
+            device = str(place)  # not there now, and perhaps later
+        with self._lock:
+            if self._first.setdefault(device, place) != place:
+                return None
+            return self._marks.setdefault(place, Watermark(str(place), self._reserve_bytes))
+
+    def _watch(self, place: Path) -> None:
+        while self._look_at(place) and not self._over.wait(self._every_s):
+            pass
 
     def run(self) -> None:
         """The thread."""
-        while self._marks:
-            self.look()
-            if self._over.wait(self._every_s):
-                return
+        if not self._places:
+            return
+        first, *others = self._places
+        self._look_at(first)  # so that it stands for its disk
+        for place in others:
+            name = f"disk-watch-{len(self._others) + 1}"
+            thread = threading.Thread(target=self._watch, args=(place,), name=name, daemon=True)
+            self._others.append(thread)
+            thread.start()
+        if not self._over.wait(self._every_s):
+            self._watch(first)
 
     def close(self) -> None:
-        """End the thread, unless it hangs in a look: it is a daemon, and holds nothing."""
+        """End the threads, unless they hang in a look: they are daemons, and hold nothing."""
         self._over.set()
         if self.is_alive():
             self.join(timeout=1.0)
+        for thread in self._others:
+            thread.join(timeout=1.0)

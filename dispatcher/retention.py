@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from dispatcher.core.events import Event, RemovalAnnounced
 from dispatcher.core.ids import TrialId
-from dispatcher.errors import BequeathError
+from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.notices import NoticeKind
@@ -19,10 +20,17 @@ from dispatcher.remote_roots import shelf_of
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.weight_keeper import Policy, WeightKeeper
 from dispatcher.weight_keeper.checkpoints import sweep_checkpoints
+from dispatcher.weight_keeper.leftovers import LeftoverSweep
 from dispatcher.wiring import policy_of, weights_root
 
 #: Seconds between two looks: a sweep reads the manifests of all trials that are kept.
 PERIOD_S = 1.0
+
+#: Seconds between two looks for what crashes have left, which has to be an hour old anyway.
+LEFTOVERS_S = 600.0
+
+#: Seconds after which a sweep that failed is tried again.
+AGAIN_S = 30.0
 
 #: Seconds the engine gets to answer an announcement; without an answer nothing is deleted.
 ANSWER_S = 30.0
@@ -94,26 +102,37 @@ class RetentionThread:
             if not all_is_kept:
                 self._attempt("weights", keeper.finish_removals)
 
+            leftovers = LeftoverSweep(root, ledger)
+
             def sweep() -> int:
                 return sweep_checkpoints(root, self._folder.id, ledger.over)
 
-            self._attempt("checkpoints", sweep)
+            well = self._attempt("checkpoints", sweep)
+            look_at = time.monotonic() + LEFTOVERS_S
             while not self._over:
-                self._wanted.wait()
+                # What failed is tried again without waiting for a trial to end: a server that
+                # was away may be back before that.
+                self._wanted.wait(max(0.0, look_at - time.monotonic()) if well else AGAIN_S)
                 self._wanted.clear()
+                well = True
                 if not all_is_kept:
-                    self._attempt("weights", lambda: keeper.sweep(self._announce))
-                self._attempt("checkpoints", sweep)
+                    well = self._attempt("weights", lambda: keeper.sweep(self._announce))
+                well = self._attempt("checkpoints", sweep) and well
+                if time.monotonic() >= look_at and not self._over:
+                    well = self._attempt("leftovers", leftovers.look) and well
+                    look_at = time.monotonic() + LEFTOVERS_S
                 self._pause.wait(PERIOD_S)
             self._attempt("checkpoints", sweep)  # of those that ended meanwhile
         finally:
             ledger.close()
 
-    def _attempt(self, what: str, work: Callable[[], object]) -> None:
+    def _attempt(self, what: str, work: Callable[[], object]) -> bool:
         try:
             work()
         except BequeathError as error:
             self._notify(NoticeKind.RETENTION, f"{what} were not swept: {error}")
+            return not isinstance(error, PassingBackendError)
+        return True
 
     def _announce(self, trials: Sequence[int]) -> tuple[int, ...]:
         if self._over:

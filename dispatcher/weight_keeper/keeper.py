@@ -299,6 +299,7 @@ class WeightKeeper:
 
     def _removal(self, dropped: Iterable[int], trials: dict[int, KeptTrial]) -> Removal:
         from trial_runtime.errors import WeightsError
+        from trial_runtime.weights.faults import told
 
         # Of what went before, files may be left that only now are needed by nobody.
         drop = {path for t in dropped if (path := trials[t].save_path) is not None}
@@ -309,7 +310,8 @@ class WeightKeeper:
             if trial.save_path is not None and trial.save_path not in drop
         }
         try:
-            return self._shelf.plan_removal(drop=sorted(drop), keep=keep)
+            with told(self._shelf.where):
+                return self._shelf.plan_removal(drop=sorted(drop), keep=keep)
         except WeightsError as error:
             raise _kind_of(error)(
                 f"nothing was removed, since it is not known what is needed: {error.message}",
@@ -385,9 +387,11 @@ def _committed_manifest(trial: KeptTrial) -> str | None:
 
 
 def _kind_of(error: Exception) -> type[PassingBackendError | PermanentBackendError]:
-    """A file system that lags, or a server that is away, is asked again by the next sweep."""
-    from trial_runtime.errors import StaleWeights
+    """A file system that lags or stumbles, or a server that is away, is asked again by the next
+    sweep; one that lets us do nothing there is for people to mend."""
+    from trial_runtime.errors import StaleWeights, StorageDenied, StorageError, StorageReadOnly
     from trial_runtime.weights.remote.faults import RemoteUnavailable
 
-    passing = isinstance(error, StaleWeights | RemoteUnavailable)
+    passing = isinstance(error, StaleWeights | RemoteUnavailable | StorageError)
+    passing = passing and not isinstance(error, StorageDenied | StorageReadOnly)
     return PassingBackendError if passing else PermanentBackendError

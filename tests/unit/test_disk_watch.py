@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -134,3 +135,41 @@ def test_the_thread_looks_at_once_and_ends_when_told(every_s: float) -> None:
     disks.watch.close()
     assert not disks.watch.is_alive()
     assert len(disks.said) == 1
+
+
+def test_a_server_that_does_not_answer_hides_no_other_disk() -> None:
+    """Not even at the start: the head begins while a share is away."""
+    answers, looked = threading.Event(), threading.Event()
+    said: list[Event] = []
+
+    def hang(place: Path) -> int:
+        if str(place) == "/share":
+            looked.set()
+            answers.wait(60)
+        return hash(place)
+
+    def post(event: Event) -> None:
+        said.append(event)
+        told.set()
+
+    told = threading.Event()
+    free = {"/local": 10_000.0, "/share": 1.0}
+    watch = DiskWatch(
+        [Path("/local"), Path("/share")],
+        500 * MB,
+        post,
+        lambda text: None,
+        every_s=0.01,
+        statvfs=lambda place: disk(free[place]),
+        device_of=hang,
+    )
+    watch.start()
+    assert looked.wait(60)
+    free["/local"] = 1.0
+    assert told.wait(60), "the local disk is looked at while the share hangs"
+    assert said == [DiskLow("/local", 1 * MB, 500 * MB)]
+    told.clear()
+    answers.set()
+    assert told.wait(60)
+    watch.close()
+    assert said[1:] == [DiskLow("/share", 1 * MB, 500 * MB)]

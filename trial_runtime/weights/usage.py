@@ -19,6 +19,7 @@ from trial_runtime.errors import PathOutsideRoot, PathThroughLink, StaleWeights
 from trial_runtime.failpoints import failpoint
 from trial_runtime.weights import confined, faults, hashing
 from trial_runtime.weights.choosing import tensor_files
+from trial_runtime.weights.leftovers import is_silly
 from trial_runtime.weights.manifest import MANIFEST_NAME, Manifest, decode
 from trial_runtime.weights.paths import relative_to, resolve_in_root, resolve_reference
 from trial_runtime.weights.patience import Patience
@@ -130,6 +131,8 @@ def plan_removal(
         full = os.path.join(real_root, canonical)
         for file, size in _files_below(full):
             relative = _inside(real_root, file)
+            if is_silly(os.path.basename(file)):
+                continue  # it is removed already, and open somewhere
             if relative in users:
                 kept_for[relative] = tuple(users[relative])
             else:
@@ -154,7 +157,8 @@ def remove(root: str, removal: Removal) -> None:
 
     Files that are gone already are no error: an interrupted removal is carried out again.
     Nor is a folder in whose place a link is now: what that leads to is nobody's weights, and
-    stays.
+    stays. Nor one that is not empty since a file in it is still open on a client of NFS: it
+    goes with the next plan.
 
     Raises:
         PathOutsideRoot: the plan was not made for this root.

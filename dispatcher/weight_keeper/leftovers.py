@@ -1,0 +1,67 @@
+"""Removing what crashes left beside the weights of trials that are over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from dispatcher.errors import PassingBackendError
+from dispatcher.weight_keeper.ledger import Ledger
+
+
+class LeftoverSweep:
+    """Looks at the save paths of trials that have ended, until nothing is left there.
+
+    What a trial that has not ended may use is not looked at, nor are the weights that such a
+    trial starts from: a file that was removed while somebody reads it is theirs until then.
+
+    Args:
+        root: the weights root.
+        ledger: trials, and what open requests wait for.
+        clock: the time, in seconds since the epoch.
+    """
+
+    def __init__(
+        self, root: Path, ledger: Ledger, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._root = str(root)
+        self._ledger = ledger
+        self._clock = clock
+        self._settled: set[str] = set()
+
+    def look(self) -> int:
+        """Remove what is old enough; returns how much that was. Blocks on the disk.
+
+        A folder in which nothing is left is not looked at again. What cannot go yet (a file
+        that is still open) is left for the next look, which is no error.
+
+        Raises:
+            PassingBackendError: the file system refused; the next look tries again.
+        """
+        from trial_runtime.errors import PathError
+        from trial_runtime.weights.leftovers import sweep_leftovers
+
+        trials = self._ledger.trials()
+        live = [trial for trial in trials if trial.state != "ended"]
+        needed = {trial.id for trial in live} | self._ledger.awaited()
+        needed.update(trial.parent for trial in live if trial.parent is not None)
+        removed = 0
+        for trial in trials:
+            path = trial.save_path
+            if path is None or trial.id in needed or path in self._settled:
+                continue
+            try:
+                swept = sweep_leftovers(self._root, path, self._clock())
+            except PathError:
+                continue  # somebody has turned it into a link: what that leads to is not ours
+            except OSError as error:
+                raise PassingBackendError(
+                    f"leftovers could not be removed: {error.strerror or error}",
+                    hint="the next look tries again",
+                    where=f"{self._root}/{path}",
+                ) from error
+            removed += swept.removed
+            if not swept.waiting:
+                self._settled.add(path)
+        return removed
