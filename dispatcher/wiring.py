@@ -15,7 +15,7 @@ from dispatcher.folders import ExperimentFolder
 from dispatcher.remote_roots import check_references, remote_root
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.weight_keeper import Policy
-from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.agent.config import AgentConfig, CacheSpec, TrialSpec
 from trial_runtime.endpoint import Endpoint
 
 #: Whatever one host writes it sees itself at once, also on a network file system: what is not
@@ -169,4 +169,13 @@ def agent_config(
         if worker_count(config) == 1 or remote is not None
         else OTHER_HOSTS_STALE_S,
         remote=remote,
+        cache=cache_of(config),
     )
+
+
+def cache_of(config: ExperimentConfig) -> CacheSpec | None:
+    """Where hosts keep copies of parents' files; None if they keep none."""
+    told = config.weights_cache
+    if told.when == "off":
+        return None
+    return CacheSpec(told.size, told.directory or "", always=told.when == "always")

@@ -61,6 +61,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "weights_root_options",
         "weight_keys",
         "weights_read_roots",
+        "weights_cache",
         "retention",
     ),
     "Where it runs": (

@@ -21,6 +21,7 @@ from dispatcher.experiment.fields import ResolvedPath, Section, resolve_path
 from dispatcher.experiment.plain_json import plain
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.sections import RetentionConfig, WeightKeysConfig
+from dispatcher.experiment.weights_cache import WeightsCacheConfig
 from trial_runtime.weights.remote import credentials
 from trial_runtime.weights.remote.address import BadRoot, check_url, is_url
 
@@ -105,6 +106,13 @@ class WeightsPlace(Section):
         tuple[ResolvedPath, ...],
         Field(description="Further folders that trials may read weights from, pretrained ones."),
     ] = ()
+    weights_cache: Annotated[
+        WeightsCacheConfig,
+        Field(
+            description="Copies of parents' files on each host's own disk: `auto`, `always`, "
+            "`off`, or a section."
+        ),
+    ] = Field(default_factory=WeightsCacheConfig)
     retention: Annotated[
         RetentionConfig,
         Field(
