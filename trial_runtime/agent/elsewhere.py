@@ -84,6 +84,8 @@ def on_another_host(
         read_roots: where it has those read roots that are not at the same place.
     """
     moved = read_roots or {}
+    if config.remote is not None:  # there is no share, and what is below the root is the host's
+        return replace(config, weights_root=weights_root or config.weights_root)
     return replace(
         config,
         canonical_root=config.weights_root,

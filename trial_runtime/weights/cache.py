@@ -57,7 +57,7 @@ class WeightsCache:
     """A folder of files by digest, bounded in bytes. Making one touches nothing.
 
     Args:
-        folder: on a local disk; made with mode 0700 where it is missing.
+        folder: on a local disk, may begin with "~"; made with mode 0700 where it is missing.
         max_bytes: of all entries together; 0 switches the cache off.
         stall_s: seconds that another process may hold a fetch without progress.
         mountinfo: where the kernel lists its mounts; another file in tests.
@@ -71,7 +71,7 @@ class WeightsCache:
         stall_s: float = STALL_S,
         mountinfo: Path = MOUNTINFO,
     ) -> None:
-        self.folder = os.path.abspath(folder)
+        self.folder = os.path.abspath(os.path.expanduser(folder))
         self.max_bytes = max_bytes
         self._stall_s = stall_s
         self._mountinfo = mountinfo

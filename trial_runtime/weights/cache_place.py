@@ -35,7 +35,7 @@ def cache_for(folder: str) -> WeightsCache | None:
         mount = mount_of(folder)
         if mount is None or not mount.shared:
             return None
-    return WeightsCache(os.path.expanduser(told.folder) or default_folder(), told.max_bytes)
+    return WeightsCache(told.folder or default_folder(), told.max_bytes)
 
 
 def default_folder() -> str:

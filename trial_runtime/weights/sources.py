@@ -19,6 +19,7 @@ from trial_runtime.weights.manifest import (
     Manifest,
     TensorEntry,
 )
+from trial_runtime.weights.mapped import MappedFiles
 from trial_runtime.weights.matching import Form
 from trial_runtime.weights.paths import open_regular
 from trial_runtime.weights.patience import Patience
@@ -127,8 +128,9 @@ class PublishedSource:
 
 
 def _through_cache(opened: OpenedManifest, originals: TensorFiles) -> TensorFiles:
-    if CACHE_VARIABLE not in os.environ:
-        return originals
+    told = os.environ.get(CACHE_VARIABLE, "auto")
+    if told.startswith("auto") and isinstance(originals, MappedFiles):
+        return originals  # a disk of this machine: a trial there pays for no import either
     from trial_runtime.weights.cache_place import cache_for
     from trial_runtime.weights.cached_files import CachedFiles
 
