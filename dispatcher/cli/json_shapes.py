@@ -74,7 +74,8 @@ SHAPES: dict[str, str] = {
     "waiting, or source and options).",
     "nfs cluster": "`{ok, interrupted, hosts}`; a host holds host, role, state (`done`, `failed`, "
     "`left out`, `unknown`), seconds, report (as the verb's own), error (kind, message, hint, "
-    "where); exit code as without `--json`.",
+    "where); exit code as without `--json`. With `--verify` `{ok, unasked, findings, facts}`: the "
+    "clients that could not be asked, and what `nfs verify` prints.",
     "nfs verify": "`{ok, findings, facts}`; a finding holds check, where, level (`passes`, `note`, "
     "`slow`, `wrong`), seen, change; `facts` holds what was measured: machines, rereads, locks.",
     "validate": "`{valid, file, experiment}`, or with errors `{valid, file, errors}`, each of "

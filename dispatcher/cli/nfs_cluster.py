@@ -39,6 +39,12 @@ def cluster(
     status: Annotated[
         bool, typer.Option("--status", help="How it stands on each host; change nothing.")
     ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Measure the share from all clients; see nfs verify.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With --verify: each client alone, in some seconds.")
+    ] = False,
     keep_packages: Annotated[
         bool,
         typer.Option("--keep-packages", help="With --undo: leave installed what was installed."),
@@ -56,12 +62,14 @@ def cluster(
     as it is. Hosts need Python 3.9 or later, and root or a sudo that asks for no password;
     nothing is left on them but the share. Their keys must be known (`bequeath hosts add HOST`).
     """
-    if undo and status:
-        raise typer.BadParameter("take one of the two", param_hint="'--undo' / '--status'")
-    if status and dry_run:
-        raise typer.BadParameter("changes nothing anyway", param_hint="'--status'")
+    if undo + status + verify > 1:
+        raise typer.BadParameter("take one", param_hint="'--undo', '--status', '--verify'")
+    if dry_run and (status or verify):
+        raise typer.BadParameter("nothing is changed anyway", param_hint="'--dry-run'")
     if keep_packages and not undo:
         raise typer.BadParameter("goes with --undo", param_hint="'--keep-packages'")
+    if quick and not verify:
+        raise typer.BadParameter("goes with --verify", param_hint="'--quick'")
 
     from dispatcher.cli.nfs_inventory import read_inventory
     from dispatcher.cli.nfs_login import logins
@@ -70,6 +78,11 @@ def cluster(
 
     found = read_inventory(inventory)
     connect = logins(found, inventory.expanduser().absolute().parent)
+    if verify:
+        from dispatcher.cli.nfs_cluster_verify import verify_cluster
+
+        verify_cluster(found, connect, quick=quick, as_json=as_json)
+        return
     if status:
         waves = plan.status(found)
     elif undo:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
+    from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig
     from nfs_setup.cluster.members import Inventory
 
 
@@ -30,16 +31,61 @@ def read_inventory(file: Path) -> Inventory:
     from nfs_setup.cluster.reading import InventoryRefused, KeyPath
 
     source = read_source(_text(file), str(file))
+    values = source.value
+    if isinstance(values, dict) and isinstance(values.get("clients"), str):
+        where = source.where(("clients",))
+        values = values | {"clients": _machines(values["clients"], file, where)}
 
     def places(path: KeyPath, key: bool) -> str:
         return source.where(path, key=key)
 
     try:
-        return inventory_of(source.value, places)
+        return inventory_of(values, places)
     except InventoryRefused as refused:
         raise InventoryErrors(
             [UserError(e.message, hint=e.hint, where=e.where) for e in refused.errors]
         ) from None
+
+
+def _machines(experiment: str, file: Path, where: str) -> list[dict[str, Any]]:
+    """The machines of an experiment file, as clients of an inventory."""
+    from dispatcher.experiment import load_experiment
+    from dispatcher.experiment.ssh_service import SshServiceConfig
+
+    config = load_experiment(file.expanduser().parent / Path(experiment).expanduser())
+    found = [
+        _client(machine)
+        for service in config.services
+        if isinstance(service, SshServiceConfig)
+        for machine in service.machine_list
+    ]
+    if not found:
+        hint = "see trainingService.machineList there, or write a list of clients"
+        raise UserError(f"{experiment} names no machines", hint=hint, where=where)
+    return found
+
+
+def _client(machine: MachineConfig) -> dict[str, Any]:
+    login = _login(machine) | {"python": machine.python}
+    return login if machine.jump is None else login | {"jump": _login(machine.jump)}
+
+
+def _login(login: LoginConfig) -> dict[str, Any]:
+    said = {
+        "host": login.host,
+        "port": login.port,
+        "user": login.user,
+        "keyFile": login.key_file,
+        "passphrase": login.passphrase,
+        "password": login.password,
+        "knownHosts": login.known_hosts,
+    }
+    # Files are absolute by now.
+    return {
+        key: str(value) if isinstance(value, Path) else value
+        for key, value in said.items()
+        if value is not None
+    }
 
 
 def _text(file: Path) -> str:

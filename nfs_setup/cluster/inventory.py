@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
@@ -29,6 +30,10 @@ from nfs_setup.errors import RequestRefused
 from nfs_setup.paths import checked_path
 from nfs_setup.request import ClientRequest, ServerRequest
 
+_LOGIN = re.compile(
+    r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]]+\]|[^@:\s]+)(?::(?P<port>[0-9]{1,5}))?"
+)
+
 _KINDS: dict[str, Kind] = {"str": text, "bool": switch, "int": number}
 
 
@@ -50,8 +55,8 @@ _MOUNT: dict[str, Kind] = {"point": text, **_options(ClientRequest, ("dry_run",)
 _SSH: dict[str, Kind] = {
     "port": port,
     "user": text,
-    "sshKeyFile": text,
-    "sshPassphrase": reference,
+    "keyFile": text,
+    "passphrase": reference,
     "password": reference,
     "knownHosts": text,
 }
@@ -159,9 +164,14 @@ class _InventoryReader(Reader):
         return found
 
     def _jump(self, value: Any, path: KeyPath) -> Login | None:
-        own = self.section({"host": value} if isinstance(value, str) else value, path, _JUMP)
+        short = _LOGIN.fullmatch(value) if isinstance(value, str) else None
+        if short is not None:
+            value = {key: text for key, text in short.groupdict().items() if text is not None}
+            value["host"] = value["host"].strip("[]")
+            value |= {"port": int(value["port"])} if "port" in value else {}
+        own = self.section(value, path, _JUMP)
         if not is_host(own.get("host", "")):
-            self.refuse(path, "names no jump host", "jump: {host: gate, user: me}")
+            self.refuse(path, "names no jump host", "jump: me@gate:22")
             return None
         return _login(own)
 
@@ -246,8 +256,8 @@ def _login(host: dict[str, Any]) -> Login:
         host=host["host"],
         port=host.get("port", 0),
         user=host.get("user", ""),
-        ssh_key_file=host.get("sshKeyFile", ""),
-        ssh_passphrase=host.get("sshPassphrase", ""),
+        key_file=host.get("keyFile", ""),
+        passphrase=host.get("passphrase", ""),
         password=host.get("password", ""),
         known_hosts=host.get("knownHosts", ""),
         jump=host.get("jump"),

@@ -16,15 +16,15 @@ class Login:
     """How a machine is reached. Empty values leave it to ``~/.ssh/config`` and the defaults.
 
     Attributes:
-        password, ssh_passphrase: references (``env:NAME``, ``file:PATH``), never the secret.
+        password, passphrase: references (``env:NAME``, ``file:PATH``), never the secret.
         local: it is the machine this runs on; nothing of SSH is used.
     """
 
     host: str
     port: int = 0
     user: str = ""
-    ssh_key_file: str = ""
-    ssh_passphrase: str = ""
+    key_file: str = ""
+    passphrase: str = ""
     password: str = ""
     known_hosts: str = ""
     jump: Login | None = None

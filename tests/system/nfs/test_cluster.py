@@ -85,7 +85,7 @@ class Cluster:
         document = {
             "share": {"folder": SHARE, "owner": TRIAL.name},
             "mount": {"point": POINT},
-            "ssh": {"user": "root", "sshKeyFile": "key", "knownHosts": f"known_{name}"},
+            "ssh": {"user": "root", "keyFile": "key", "knownHosts": f"known_{name}"},
             "server": {"host": server.address, "address": server.name},
             "clients": [{"host": c.address, "address": c.name} for c in (one, two)],
         }

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import re
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dispatcher.cli.json_shapes import SHAPES
 from dispatcher.cli.nfs_inventory import read_inventory
+from nfs_setup.cluster.members import Login, Member
+from nfs_setup.cluster.remote import Remote, Unreachable
 from nfs_setup.host import Ran
+from nfs_setup.local_host import LocalHost
 from tests.unit.cli.conftest import Shell
 from tests.unit.nfs_setup.cluster.pretended_cluster import Cluster
 
@@ -137,7 +144,15 @@ def test_a_secret_that_is_not_there_is_missed_before_anything_begins(
 
 
 @pytest.mark.parametrize(
-    "words", [("--undo", "--status"), ("--status", "--dry-run"), ("--keep-packages",)]
+    "words",
+    [
+        ("--undo", "--status"),
+        ("--undo", "--verify"),
+        ("--status", "--dry-run"),
+        ("--verify", "--dry-run"),
+        ("--keep-packages",),
+        ("--quick",),
+    ],
 )
 def test_options_that_contradict_one_another(
     bequeath: Shell, machines: Cluster, file: Path, words: tuple[str, ...]
@@ -175,3 +190,66 @@ def test_the_inventory_of_the_guide_is_one(tmp_path: Path) -> None:
     assert [client.name for client in found.clients] == ["trainer1", "trainer2", "trainer3:2222"]
     assert found.clients[2].login.user == "root"
     assert found.clients[0].login.user == "admin"
+
+
+EXPERIMENT = """\
+searchSpace: {x: {_type: uniform, _value: [0, 1]}}
+trialCommand: "true"
+trialConcurrency: 1
+tuner: {name: Random}
+trainingService:
+  platform: ssh
+  machineList:
+    - {host: gpu1, user: trainer, port: 2222, password: env:SECRET, jump: me@gate:23}
+    - host: gpu2
+"""
+
+
+def test_the_machines_of_an_experiment_may_be_the_clients(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "sesame")
+    (tmp_path / "experiment.yml").write_text(EXPERIMENT)
+    file.write_text(INVENTORY.replace("[one, two]", "experiment.yml"))
+    one, two = read_inventory(file).clients
+    assert one.name == "gpu1:2222"
+    assert one.login == Login(
+        "gpu1", 2222, "trainer", password="env:SECRET", jump=Login("gate", 23, "me")
+    )
+    assert two.login == Login("gpu2")
+
+
+def test_an_experiment_without_machines_has_no_clients(
+    bequeath: Shell, tmp_path: Path, file: Path
+) -> None:
+    text = EXPERIMENT.partition("trainingService")[0]
+    (tmp_path / "experiment.yml").write_text(text)
+    file.write_text(INVENTORY.replace("[one, two]", "experiment.yml"))
+    said = bequeath("nfs", "cluster", file)
+    assert said.code == 3
+    assert "inventory.yml:6:10: experiment.yml names no machines" in said.err
+
+
+def test_the_share_is_measured_from_all_clients(
+    bequeath: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "w").mkdir()
+    file = tmp_path / "inventory.yml"
+    text = INVENTORY.replace('  owner: "1000"\n', "").replace("/mnt/w", str(tmp_path / "w"))
+    file.write_text(text)
+    monkeypatch.setattr("dispatcher.cli.nfs_login.logins", lambda *_: here_but_two_is_away)
+    said = bequeath("nfs", "cluster", file, "--verify", "--quick", "--json")
+    document = json.loads(said.out)
+    assert document["unasked"] == [{"host": "two", "message": "is away", "hint": ""}]
+    assert said.code != 0
+    assert [machine["name"] for machine in document["facts"]["machines"]] == ["one"]
+    assert document["facts"]["machines"][0]["begun"]["uid"] == os.getuid()
+    assert os.listdir(tmp_path / "w") == [], "nothing is left there"
+
+
+@contextlib.contextmanager
+def here_but_two_is_away(member: Member) -> Iterator[Remote]:
+    """Logs in at this machine, for what changes nothing."""
+    if member.name == "two":
+        raise Unreachable("is away")
+    yield LocalHost()

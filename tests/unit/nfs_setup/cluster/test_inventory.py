@@ -54,10 +54,16 @@ def test_everything_that_can_be_said() -> None:
                 "openFirewall": True,
             },
             "mount": {"point": "/mnt/w", "version": 4.1, "nconnect": 8, "last": "fstab"},
-            "ssh": {"user": "admin", "sshKeyFile": "id", "jump": {"host": "gate", "port": 2222}},
+            "ssh": {"user": "admin", "keyFile": "id", "jump": {"host": "gate", "port": 2222}},
             "server": {"host": "10.0.0.1", "address": "fd00::1", "local": True},
             "clients": [
-                {"host": "one", "port": 23, "user": "root", "password": "env:PW", "jump": "hop"},
+                {
+                    "host": "one",
+                    "port": 23,
+                    "user": "root",
+                    "password": "env:PW",
+                    "jump": "me@hop:24",
+                },
                 {"host": "two", "address": "10.0.0.3", "point": "/data/w", "python": "/opt/py"},
             ],
         },
@@ -81,9 +87,9 @@ def test_everything_that_can_be_said() -> None:
     assert two.request.point == "/data/w"
     assert one.name == "one:23"
     assert one.login == Login(
-        "one", 23, "root", ssh_key_file="id", password="env:PW", jump=Login("hop")
+        "one", 23, "root", key_file="id", password="env:PW", jump=Login("hop", 24, "me")
     )
-    assert two.login == Login("two", 0, "admin", ssh_key_file="id", jump=Login("gate", 2222))
+    assert two.login == Login("two", 0, "admin", key_file="id", jump=Login("gate", 2222))
     assert two.python == "/opt/py"
     assert found.server.login.local
     assert found.server.python.startswith("/"), "this machine's own interpreter"
@@ -179,7 +185,7 @@ def test_everything_that_can_be_said() -> None:
             "",
         ),
         ({"jump": "x"}, "jump!", "unknown key 'jump'", "keys here are share, mount, ssh"),
-        ({"ssh": {"jump": {"user": "me"}}}, "ssh", "names no jump host", "jump: {host: gate"),
+        ({"ssh": {"jump": {"user": "me"}}}, "ssh", "names no jump host", "jump: me@gate"),
         ({"mount": []}, "mount", "is no section in 'mount'", "its keys are point, last"),
     ],
 )
