@@ -98,7 +98,8 @@ class Agent:
         self._mask.learn(secrets_of(config))
         self._elsewhere = Elsewhere(config)
         self._attempts.mask = lambda text: self._elsewhere.told(self._mask(text))
-        _log.addFilter(MaskFilter(self._mask))
+        for log in (_log, logging.getLogger("bequeath.weights")):
+            log.addFilter(MaskFilter(self._mask))
         self._warm: WarmRunner | None = None
         self._attempts.runner = self._make_runner()
         self._head = HeadLink(
