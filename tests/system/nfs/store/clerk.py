@@ -10,13 +10,18 @@ import json
 import os
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dispatcher.weight_keeper import Keep, Policy, WeightKeeper
+from dispatcher.weight_keeper.leftovers import LeftoverSweep
+from tests.unit.weight_keeper.memory_ledger import LedgerRow, MemoryLedger
 from trial_runtime import weights
 from trial_runtime.errors import TrialRuntimeError
 from trial_runtime.weights.patience import revalidate
@@ -50,6 +55,8 @@ def is_state(found: Any, number: int) -> bool:
 
 class Clerk:
     """One order after another, for one connection."""
+
+    _held = -1
 
     def save(self, root: str, path: str, number: int, nbytes: int, **more: Any) -> dict[str, Any]:
         """Publish a generation; ``parent`` and ``parent_digest`` as for ``weights.save``."""
@@ -110,6 +117,30 @@ class Clerk:
         """Take one file away."""
         os.unlink(path)
 
+    def hold(self, path: str) -> None:
+        """Open a file as a reader does that takes its time."""
+        self._held = os.open(path, os.O_RDONLY)
+
+    def read_held(self) -> int:
+        """Read it, from the server and not from what this client remembers."""
+        size = os.fstat(self._held).st_size
+        os.posix_fadvise(self._held, 0, 0, os.POSIX_FADV_DONTNEED)
+        return sum(len(os.pread(self._held, 65536, at)) for at in range(0, size, 65536))
+
+    def keep(self, root: str, rows: list[dict[str, Any]], pins: list[int]) -> list[int]:
+        """A sweep of the weight keeper that keeps the best trial only; which ones went."""
+        ledger = MemoryLedger({row["id"]: LedgerRow(**row) for row in rows})
+        ledger.pinned = dict.fromkeys(pins, "")
+        folder = Path(tempfile.mkdtemp())
+        keeper = WeightKeeper(folder, Path(root), ledger, Policy(Keep.BEST, 1))
+        return [one.trial for one in keeper.sweep(lambda trials: trials).doomed]
+
+    def sweep(self, root: str, path: str, later_s: float) -> int:
+        """Remove what crashes left at a save path, as if it were so much later."""
+        rows = {1: LedgerRow(1, save_path=path)}
+        clock = time.time() + later_s
+        return LeftoverSweep(Path(root), MemoryLedger(rows), clock=lambda: clock).look()
+
     def listing(self, path: str) -> list[str]:
         """The names in a folder, as this client sees them now."""
         revalidate(path, os.path.dirname(path))
@@ -148,23 +179,22 @@ def answer(clerk: Clerk, line: str) -> dict[str, Any]:
     return {"value": value, "s": time.monotonic() - begun}
 
 
-def serve(connection: socket.socket) -> None:
+def serve(connection: socket.socket, clerk: Clerk) -> None:
     """All orders of one connection."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    clerk = Clerk()
     with connection, connection.makefile("rw", encoding="ascii") as lines:
         for line in lines:
             lines.write(json.dumps(answer(clerk, line)) + "\n")
             lines.flush()
 
 
-def main() -> None:
-    """Listen, for as long as the machine runs."""
+def main(kind: type[Clerk] = Clerk) -> None:
+    """Listen, for as long as the machine runs; each connection has a clerk of its own."""
     with socket.create_server(("", PORT), reuse_port=True) as server:
         print("listening", flush=True)
         while True:
             connection, _ = server.accept()
-            threading.Thread(target=serve, args=(connection,), daemon=True).start()
+            threading.Thread(target=serve, args=(connection, kind()), daemon=True).start()
 
 
 if __name__ == "__main__":

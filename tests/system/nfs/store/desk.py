@@ -10,11 +10,14 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tests.system.nfs.machine import ROOT, Machine, Running
 from tests.system.nfs.rig import Network
 from tests.system.nfs.store.clerk import PORT
+
+CLERK = ROOT / "tests/system/nfs/store/clerk.py"
 
 _CLONE_NEWNET = 0x40000000
 
@@ -73,10 +76,9 @@ class Desk:
         self._connection.close()
 
 
-def employ(machine: Machine) -> Running:
+def employ(machine: Machine, program: Path = CLERK) -> Running:
     """Start the clerk of a client, as the trials' user, and wait until it listens."""
-    program = str(ROOT / "tests/system/nfs/store/clerk.py")
-    clerk = machine.start(*machine.user_argv(*machine.python_argv(program)))
+    clerk = machine.start(*machine.user_argv(*machine.python_argv(str(program))))
     listens = machine.await_(lambda: "listening" in clerk.said() or not clerk.alive(), 90)
     assert listens, clerk.said()
     assert clerk.alive(), clerk.said()

@@ -224,3 +224,61 @@ def test_an_agent_beats_on_while_its_share_is_away(share: Share) -> None:
     assert beats is not None, answer
     assert int(beats[1]) >= 5, answer
     assert "then: finished, files" in answer.out, answer
+
+
+def test_nothing_is_removed_under_a_reader(share: Share, clerks: list[Desk]) -> None:
+    """On NFS a file that is removed on one client is gone for readers on all others."""
+    one, two = clerks
+    root = f"{share.point}/kept"
+    rows = [
+        {"id": 1, "save_path": "1.npy", "number": 0.1, "weights_kind": "files"},
+        {"id": 2, "save_path": "2", "parent": 1, "state": "running"},
+        {"id": 3, "save_path": "3.npy", "number": 0.2, "weights_kind": "files"},
+        {"id": 4, "save_path": "4.npy", "number": 0.9, "weights_kind": "files"},
+    ]
+    assert share.one.as_user("mkdir", root).code == 0
+    for number in (1, 3, 4):
+        one.ask("save_plain", path=f"{root}/{number}.npy", number=number, nbytes=1 << 20)
+    two.ask("hold", path=f"{root}/1.npy")
+    assert one.ask("keep", root=root, rows=rows, pins=[3]) == []
+    assert two.ask("read_held") > 1 << 20, "its child still runs"
+    assert one.ask("keep", root=root, rows=rows, pins=[]) == [3]
+    rows[1]["state"] = "ended"
+    assert one.ask("keep", root=root, rows=rows, pins=[]) == [1, 3]
+    with pytest.raises(Refused, match="Stale file handle"):
+        two.ask("read_held")  # what the keeper spares live readers
+
+
+def test_a_client_crashes_in_the_middle_of_saves(share: Share) -> None:
+    """Others see nothing of one, all of another, and what is left of both is cleaned up."""
+    one, two = share.one, share.two
+    paths = {step: f"{share.point}/torn-{step}" for step in ("data.written", "manifest.renamed")}
+    for step, path in paths.items():
+        program = f"from tests.system.nfs.store.clerk import *; Clerk().save({share.point!r}, "
+        two.start(
+            *two.user_argv(
+                *(
+                    "env",
+                    f"BEQUEATH_FAILPOINTS=weights.{step}=stop",
+                    "BEQUEATH_FAILPOINTS_STRUCK=/tmp",
+                ),
+                *two.python_argv(f"{program}{path!r}, 5, 1 << 20)"),
+            )
+        )
+    for step in paths:
+        assert two.await_(lambda: two.run("test", "-e", f"/tmp/weights.{step}").code == 0, 90)  # noqa: B023
+    with desks(share.network, two) as (desk,):
+        desk.ask("save_plain", path=f"{share.point}/torn-data.written/open", number=1, nbytes=8000)
+        desk.ask("hold", path=f"{share.point}/torn-data.written/open")
+        desk.ask("remove", path=f"{share.point}/torn-data.written/open")
+    two.cut_power()
+    with desks(share.network, one) as (desk,):
+        torn, whole = paths.values()
+        with pytest.raises(Refused, match="WeightsNotFound"):
+            desk.ask("load", root=share.point, path=torn, number=5)
+        assert desk.ask("load", root=share.point, path=whole, number=5)
+        left = desk.ask("listing", path=torn)
+        assert len([name for name in left if name.startswith(".tmp-")]) == 1, left
+        assert desk.ask("sweep", root=share.point, path="torn-data.written", later_s=0) == 0
+        assert desk.ask("sweep", root=share.point, path="torn-data.written", later_s=7200) == 2
+        assert desk.ask("listing", path=torn) == []
