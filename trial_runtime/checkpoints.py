@@ -76,7 +76,12 @@ class Checkpoints:
             published = weights.save(state, draft, root=self._own, writer="")
             self._refuse_superseded()
             path = os.path.join(self._own, f"{number:06d}-{published.digest}")
-            os.rename(draft, path)
+            try:
+                os.rename(draft, path)
+            except FileNotFoundError:
+                # Done before, by an NFS server that crashed before it could say so.
+                if not os.path.isdir(path):
+                    raise
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
