@@ -132,3 +132,18 @@ def test_no_tuner_can_claim_them(tmp_path: Path) -> None:
         with pytest.raises(PathOutsideRoot, match="checkpoints"):
             resolve_in_root(str(tmp_path), path)
     assert resolve_in_root(str(tmp_path), "a/.checkpoints") == "a/.checkpoints"
+
+
+def test_a_rename_that_a_crashed_server_had_done_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.rename
+
+    def rename(source: str, target: str, **at: int) -> None:
+        real(source, target, **at)
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(os, "rename", rename)
+    Checkpoints(str(tmp_path), 1).save(_state(4))
+    monkeypatch.undo()
+    assert _step(Checkpoints(str(tmp_path), 2)) == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -11,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsNotFound
-from trial_runtime.weights import load, save
+from trial_runtime.errors import CorruptWeights, StaleWeights, StorageStale, WeightsNotFound
+from trial_runtime.weights import faults, load, save
 from trial_runtime.weights.patience import Patience
 from trial_runtime.weights.plain import digest_tree, verify_tree
 from trial_runtime.weights.reading import open_manifest
@@ -110,3 +111,39 @@ def test_plain_files_are_waited_for_as_well(root: Path) -> None:
     assert found.nbytes == 7
     with pytest.raises(StaleWeights):
         verify_tree(str(root / "1.pt"), "cd" * 32, patience=LaggingClock().patience())
+
+
+def test_nothing_is_inherited_from_a_parent_that_is_not_the_announced_one(root: Path) -> None:
+    """A client that lags shows the folder of an attempt that was set aside by the name of its
+    successor: what a child referred to there would soon be nowhere."""
+    seen = save({"w": np.ones(100)}, root / "1")
+    child = save({"w": np.ones(100)}, root / "2", parent=root / "1", parent_digest="ab" * 32)
+    assert child.tensors_inherited == 0
+    shutil.rmtree(root / "1")
+    assert load(root / "2", digest=child.digest)["w"].sum() == 100
+    missing = save({"w": np.ones(9)}, root / "3", parent=root / "1", parent_digest=seen.digest)
+    assert missing.tensors_inherited == 0
+
+
+def test_a_stale_handle_is_waited_out_for_as_long_as_announced_weights_are(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An export that was taken back comes again after 40 s: longer than a step is repeated."""
+    published = save({"w": np.ones(3)}, root / "1")
+    clock = LaggingClock()
+    monkeypatch.setattr(faults, "_clock", lambda: clock.now_s)
+    monkeypatch.setattr(faults, "_sleep", clock.sleep)
+    real = os.open
+
+    def stale(path: str, *how: int, **at: int) -> int:
+        if path == "manifest.json" and clock.now_s < 40:
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return real(path, *how, **at)
+
+    monkeypatch.setattr(os, "open", stale)
+    opened = open_manifest(located(root / "1"), published.digest, clock.patience())
+    assert opened.digest == published.digest
+    assert 40 <= clock.now_s < 60
+    clock.now_s = -1e9
+    with pytest.raises(StorageStale):
+        open_manifest(located(root / "1"), published.digest, clock.patience())
