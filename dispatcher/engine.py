@@ -311,8 +311,9 @@ class Engine(threading.Thread):
         failpoint("engine.actions.sent")
 
     def _backend_of(self, worker: str) -> Backend:
-        """Workers are called ``<backend>`` or ``<backend>/<host>``."""
-        return self._backends[worker.partition("/")[0]]
+        """Each worker has one of its own, or is called ``<backend>/<host>``."""
+        own = self._backends.get(worker)
+        return own if own is not None else self._backends[worker.partition("/")[0]]
 
     def _send_replies(self) -> None:
         for peer, handled in self._replies:

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import zmq
 
-from dispatcher.backends.local import LocalBackend
-from dispatcher.channel import CurveKeys, Router, RouterLink
+from dispatcher.channel import Router
 from dispatcher.clock import SteadyClock
 from dispatcher.control.client import RunFile
 from dispatcher.control.desk import Desk
 from dispatcher.core import State, apply, check, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.ids import TrialId
 from dispatcher.core.model import OVER, Phase
+from dispatcher.crew import Crew, open_doors
 from dispatcher.disk_watch import DiskWatch
 from dispatcher.engine import Engine
 from dispatcher.errors import (
@@ -52,12 +52,10 @@ from dispatcher.store.leadership import Leadership
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.user_requests import UserRequests
-from dispatcher.wiring import agent_config, settings_of, tuner_host_config, weights_root
+from dispatcher.wiring import settings_of, tuner_host_config, weights_root
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.failpoints import failpoint
 from trial_runtime.masking import Mask
-
-LOCAL = WorkerId("local")
 
 #: Seconds the tuner gets for its ``_on_exit``, and the agent for the end of its trials
 #: beyond their own grace.
@@ -186,7 +184,7 @@ class Head:
         control_address = router.bind_ipc(sockets / "head")
         token = secrets.token_hex(16)
         router.admit_guests(token)
-        endpoints = self._endpoints(router, control_address)
+        doors = open_doors(self._config, self._folder, router, control_address)
 
         retention = RetentionThread(self._config, self._folder, self._board.pin, self._post)
         stack.callback(retention.close)
@@ -197,25 +195,31 @@ class Head:
             lambda text: self._board.pin(NoticeKind.DISK, text),
         )
         stack.callback(disks.close)
-        driver = self._tuner_driver(router, endpoints["tuner"], epoch)
+        driver = self._tuner_driver(router, doors.tuner, epoch)
         tuner = RestoringTuner(driver, journal, compaction, self._folder.restore, past)
-        backend = self._local_backend(router, endpoints["agent"], epoch, sockets)
+        crew = Crew(
+            self._config,
+            self._folder,
+            router,
+            doors,
+            epoch=epoch,
+            sockets=sockets,
+            known=set(state.workers),
+            leads=lambda: self._leadership.holds,
+        )
         clock = SteadyClock(state.now)
         watcher = EngineWatcher(self._board, retention, self._folder.reports)
         users = UserRequests(self._config, self._folder)
 
         def refused() -> dict[str, dict[str, int]]:
-            return {
-                "head": router.refusals() | watcher.faults.counts,
-                "agent": backend.statistics().refused,
-            }
+            return {"head": router.refusals() | watcher.faults.counts} | crew.refused()
 
         engine = Engine(
             state,
             journal,
             router,
             tuner,
-            {LOCAL: backend},
+            dict(crew.drivers),
             Desk(users.admit, users.update, clock, refused, self._step_down),
             watcher,
             row=row,
@@ -227,8 +231,7 @@ class Head:
         run_file = RunFile(os.getpid(), control_address, token, epoch, time.time(), str(sockets))
         run_file.write(self._folder.path)
         actions = outstanding(state)
-        if not state.workers:
-            actions.append(a.LaunchWorker(LOCAL))
+        actions += [a.LaunchWorker(each) for each in crew.workers if each not in state.workers]
         if self._early_stop is not None:
             engine.post(self._early_stop)
         self._board.pin(NoticeKind.STARTED, f"head {epoch} of {self._folder.id}")
@@ -241,7 +244,7 @@ class Head:
             retention.start()
             self._until_it_is_over(engine)
         finally:
-            self._wind_up(engine, tuner, backend)
+            self._wind_up(engine, tuner, crew)
             run_file.remove(self._folder.path)
         if engine.error is not None:
             raise self._explain(engine.error)
@@ -262,10 +265,10 @@ class Head:
         assert self._engine is not None
         self._engine.abandon()
 
-    def _wind_up(self, engine: Engine, tuner: TunerPort, backend: LocalBackend) -> None:
+    def _wind_up(self, engine: Engine, tuner: TunerPort, crew: Crew) -> None:
         """In this order, and why: the engine first, so that nothing new is asked for; the
-        tuner next, since nothing will be delivered; then the agent, which ends what runs
-        (or, after an error of ours, goes on for its grace: the next head will find it); the
+        tuner next, since nothing will be delivered; then the agents, which end what runs (or,
+        after an error of ours, go on for their grace: the next head will find them); the
         journal and the channel are closed by the caller's stack, the channel last, so that
         acknowledgements still leave."""
         engine.abandon()
@@ -275,58 +278,20 @@ class Head:
         # A tuner whose successor runs already must do nothing more, not even say goodbye.
         tuner.close(TUNER_EXIT_S if leads else 0.0)
         failpoint("head.tuner.closed")
-        backend.close(
+        crew.close(
             leave_running=engine.error is not None or self._stepping_down or not leads,
             deadline_s=AGENT_EXIT_S + self._config.trial_stop_grace,
         )
         failpoint("head.agent.closed")
 
-    def _endpoints(self, router: Router, ipc: str) -> dict[str, Endpoint]:
-        """Where tuner host and agent find us, without their routing ids."""
-        channel = self._config.channel
-        if channel.transport == "ipc":
-            return {"tuner": Endpoint(ipc), "agent": Endpoint(ipc)}
-        keys = {n: CurveKeys.kept(self._folder.keys / n) for n in ("head", "tuner", "agent")}
-        allowed = [keys["tuner"].public, keys["agent"].public]
-        port_file = self._folder.keys / "port"  # agents of the head before look for us there
-        port = channel.port or (int(port_file.read_text()) if port_file.exists() else 0)
-        # A head that hangs, and was taken over, keeps the port: agents read the new one.
-        any_port = not channel.port
-        address = router.bind_tcp(channel.host, port, keys["head"], allowed, or_any=any_port)
-        port_file.write_text(address.rpartition(":")[2])
-        return {
-            name: Endpoint(
-                address,
-                server_key=keys["head"].public,
-                public_key=keys[name].public,
-                secret_key=keys[name].secret,
-            )
-            for name in ("tuner", "agent")
-        }
-
     def _tuner_driver(self, router: Router, endpoint: Endpoint, epoch: int) -> TunerHostDriver:
-        link = _admit(router, "tuner", "tuner")
+        link = router.admit("tuner", f"tuner:{secrets.token_hex(16)}")
         config = tuner_host_config(self._config, self._folder, endpoint, epoch)
         return TunerHostDriver(
             link,
             config,
             self._folder.path,
             on_note=lambda text: self._board.pin(NoticeKind.TUNER_NOTE, text),
-        )
-
-    def _local_backend(
-        self, router: Router, endpoint: Endpoint, epoch: int, sockets: Path
-    ) -> LocalBackend:
-        link = _admit(router, LOCAL, "agent:local")
-        service = self._config.services[0]
-        config = agent_config(self._config, service, self._folder, endpoint, epoch, sockets)
-        leases = self._config.leases
-        return LocalBackend(
-            link,
-            config,
-            suspect_s=leases.suspect,
-            lost_s=leases.lost,
-            leads=lambda: self._leadership.holds,
         )
 
     def _post(self, event: e.Event) -> None:
@@ -352,7 +317,3 @@ class Head:
         )
         wrapped.__cause__ = error
         return wrapped
-
-
-def _admit(router: Router, owner: str, name: str) -> RouterLink:
-    return router.admit(owner, f"{name}:{secrets.token_hex(16)}")

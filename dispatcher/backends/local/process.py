@@ -8,24 +8,21 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 from dispatcher.backends.agents import Loss
-from dispatcher.backends.agents.identity import (
+from trial_runtime.agent.config import AgentConfig, encode_config
+from trial_runtime.agent.launching import start_agent
+from trial_runtime.agent.record import (
     AgentRecord,
+    config_path,
     is_running,
     read_record,
-    record_of,
+    record_path,
     write_private,
-    write_record,
 )
-from trial_runtime import wire
-from trial_runtime.agent.config import ON_RECORD, AgentConfig, encode_config
 from trial_runtime.agent.sweep import kill_sessions_below
-from trial_runtime.failpoints import failpoint
 
 #: What SIGKILL may take until a process is gone (seconds).
 KILL_S = 5.0
@@ -49,8 +46,8 @@ class LocalProcess:
         self._folder = folder
         self._worker = worker
         self._run_folder = run_folder
-        self._record_path = folder / f"agent-{worker}.json"
-        self._config_path = folder / f"agent-{worker}.config.json"
+        self._record_path = record_path(folder, worker)
+        self._config_path = config_path(folder, worker)
         self._record: AgentRecord | None = None
         self._is_our_child = False  # else a head before us started it
         self._failure: Loss | None = None
@@ -134,31 +131,8 @@ class LocalProcess:
     def _launch(self, config: AgentConfig) -> None:
         """Start one. It leads a session of its own and outlives us. Raises ``OSError``."""
         self._write_config(config)
-        logs = self._folder / "logs"
-        logs.mkdir(exist_ok=True)
-        environment = dict(os.environ)
-        root = str(Path(wire.__file__).parent.parent)
-        environment["PYTHONPATH"] = os.pathsep.join(
-            part for part in (environment.get("PYTHONPATH", ""), root) if part
-        )
-        module = ["-P", "-m", "trial_runtime.agent"]
-        with open(logs / "agent.log", "ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, *module, str(self._config_path), ON_RECORD],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                start_new_session=True,
-            )
-        # It may outlive this head, and is reaped by its number: Popen need not watch it.
-        process.returncode = 0
-        failpoint("launch.agent.spawned")
+        self._record = start_agent(self._folder, self._worker)
         self._is_our_child = True
-        self._record = record_of(process.pid)
-        write_record(self._record_path, self._record)
-        failpoint("launch.agent.recorded")
-        _let_go(process)
 
     def _wait_until_gone(self, until: float) -> bool:
         """Blocks to this moment of the monotonic clock at most; false if it is still there."""
@@ -189,13 +163,3 @@ class LocalProcess:
             os.kill(self._record.pid, number)
         except ProcessLookupError:
             pass
-
-
-def _let_go(agent: subprocess.Popen[bytes]) -> None:
-    """It is on record, so the next head will find it: it may begin."""
-    assert agent.stdin is not None
-    try:
-        agent.stdin.write(b"\n")
-        agent.stdin.close()
-    except BrokenPipeError:
-        pass  # it has ended already, and will be missed

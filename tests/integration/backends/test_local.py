@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import zmq
 
-from dispatcher.backends.agents.identity import is_running, read_record
+from trial_runtime.agent.record import is_running, read_record
 from dispatcher.backends.local import LocalBackend
 from dispatcher.channel.router import Router
 from dispatcher.core import actions as a

@@ -8,21 +8,17 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from dispatcher.backends.agents import identity
-from dispatcher.backends.agents.identity import (
-    AgentRecord,
-    agent_routing_id,
-    is_running,
-    record_of,
-)
+from dispatcher.backends.agents import agent_routing_id
+from trial_runtime.agent import record
+from trial_runtime.agent.record import AgentRecord, is_running, record_of
 
 
 def test_a_process_of_the_machines_life_before_is_not_taken_for_ours() -> None:
     """After a power cut the same number may start at the same moment of the boot."""
-    record = record_of(os.getpid())
-    assert is_running(record)
-    assert not is_running(replace(record, boot="another"))
-    assert not is_running(replace(record, started="1"))
+    found = record_of(os.getpid())
+    assert is_running(found)
+    assert not is_running(replace(found, boot="another"))
+    assert not is_running(replace(found, started="1"))
 
 
 def test_a_record_of_an_older_version_is_believed() -> None:
@@ -51,8 +47,8 @@ def test_the_name_is_on_the_disk_before_it_is_used(
         return real(path, (flags & ~os.O_WRONLY) | os.O_RDWR, mode)
 
     real = os.open
-    monkeypatch.setattr(identity.os, "open", open_for_both)
-    monkeypatch.setattr(identity.os, "fsync", note)
+    monkeypatch.setattr(record.os, "open", open_for_both)
+    monkeypatch.setattr(record.os, "fsync", note)
     assert synced == []
     name = agent_routing_id(tmp_path, "local")
     assert synced == [name.encode()]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.backends.agents.identity import record_of, write_record
+from trial_runtime.agent.record import record_of, write_record
 from dispatcher.backends.local import LocalBackend
 from dispatcher.core import actions as a
 from dispatcher.core import events as e

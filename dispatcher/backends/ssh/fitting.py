@@ -1,0 +1,127 @@
+"""Whether a machine can run trials, and bringing there what it lacks of ours."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from dispatcher.backends.ssh.archive import Archive, runtime_archive
+from dispatcher.backends.ssh.machine import Machine
+from dispatcher.errors import PermanentBackendError
+from dispatcher.ssh import SshConnection
+
+#: The oldest Python that trials run with, and what it must be able to import.
+OLDEST = (3, 11)
+MODULES = {"msgspec": "msgspec", "zmq": "pyzmq", "numpy": "numpy", "blake3": "blake3"}
+
+#: Importing numpy from a cold network file system takes long.
+PROBE_S = 120.0
+UNPACK_S = 600.0
+
+_PROBE = Path(__file__).with_name("probe_program.py")
+_UNPACK = Path(__file__).with_name("unpack_program.py")
+_MOST_SAID = 300
+
+
+class HostUnfit(PermanentBackendError):
+    """Raised when a machine lacks what trials need; its text says what, and what to do."""
+
+
+class Probed(msgspec.Struct, frozen=True):
+    """What a machine said it has."""
+
+    version: tuple[int, int, int]
+    executable: str
+    folder: str
+    folder_trouble: str
+    missing: dict[str, str]
+    code: list[str]
+    runtime: list[str]
+
+
+class Fitted(NamedTuple):
+    """Absolute paths on the machine: the work folder, our package, the trial's code."""
+
+    folder: str
+    runtime: str
+    code: str
+
+
+def fit(connection: SshConnection, machine: Machine, code: Archive) -> Fitted:
+    """Probe a machine and bring there what it does not have yet. Blocks for transfers.
+
+    Raises:
+        HostUnfit: trials cannot run there.
+        BackendError: the connection or the machine is in the way.
+    """
+    found = probe(connection, machine)
+    problem = problem_with(found, machine)
+    if problem:
+        raise HostUnfit(problem, where=machine.name)
+    runtime = runtime_archive()
+    for kind, archive, there in (("runtime", runtime, found.runtime), ("code", code, found.code)):
+        if archive.digest not in there:
+            _bring(connection, machine, archive, f"{found.folder}", kind)
+    return Fitted(
+        found.folder,
+        f"{found.folder}/runtime/{runtime.digest}",
+        f"{found.folder}/code/{code.digest}",
+    )
+
+
+def probe(connection: SshConnection, machine: Machine) -> Probed:
+    """Ask a machine what it has; makes its work folder. Raises ``HostUnfit`` without a Python."""
+    argv = machine.command("-", machine.work_folder, *MODULES)
+    ran = connection.run(argv, stdin=_PROBE.read_bytes(), limit_s=PROBE_S)
+    lines = ran.out.splitlines()
+    if ran.code == 127:
+        raise HostUnfit(f"has no {machine.python!r}", where=machine.name, hint=_OWN_PYTHON)
+    if not ran.ok or not lines:
+        said = ran.said()[-_MOST_SAID:]
+        raise HostUnfit(
+            f"{machine.python!r} does not run there (exit code {ran.code}): {said}",
+            where=machine.name,
+            hint=_OWN_PYTHON,
+        )
+    try:
+        return msgspec.json.decode(lines[-1], type=Probed)
+    except msgspec.MsgspecError as error:
+        raise HostUnfit(
+            f"{machine.python!r} does not answer as a Python: {error}", where=machine.name
+        ) from error
+
+
+def problem_with(found: Probed, machine: Machine) -> str:
+    """Why trials cannot run there, or nothing. Pure."""
+    if found.version[:2] < OLDEST:
+        has = ".".join(map(str, found.version))
+        wanted = ".".join(map(str, OLDEST))
+        return f"{machine.python!r} is Python {has}, and trials need {wanted}; {_OWN_PYTHON}"
+    if found.folder_trouble:
+        return f"cannot make the work folder {found.folder_trouble}; 'workFolder' names another"
+    lacking = [name for name, trouble in found.missing.items() if trouble]
+    if lacking:
+        packages = " ".join(MODULES.get(name, name) for name in lacking)
+        return (
+            f"{found.executable} cannot import {', '.join(lacking)} "
+            f"({found.missing[lacking[0]]}); install there: {packages}"
+        )
+    return ""
+
+
+def _bring(
+    connection: SshConnection, machine: Machine, archive: Archive, folder: str, kind: str
+) -> None:
+    incoming = f"{folder}/incoming/{archive.digest}-{secrets.token_hex(4)}.tar.gz"
+    connection.put(incoming, archive.content)
+    argv = machine.command("-", incoming, f"{folder}/{kind}/{archive.digest}")
+    ran = connection.run(argv, stdin=_UNPACK.read_bytes(), limit_s=UNPACK_S)
+    if not ran.ok:
+        said = ran.said()[-_MOST_SAID:]
+        raise HostUnfit(f"cannot unpack {kind} there: {said}", where=machine.name)
+
+
+_OWN_PYTHON = "'python' of the machine names another one"

@@ -1,0 +1,41 @@
+"""What the backend needs to know of a machine, and how commands of ours are called there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from dispatcher.ssh import SshTarget
+
+#: Runs the user's prolog, whose output must not mix with the answer, and then the command. Both
+#: are arguments: nothing is pasted into the text.
+_BEHIND_PROLOG = 'eval "$1" >&2; shift; exec "$@"'
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine that takes trials.
+
+    Attributes:
+        name: its worker's.
+        target: how to log in; asked at each login, since secrets are looked up then.
+        python: its Python, found by PATH there or absolute.
+        prolog: what bash runs before anything of ours; empty for nothing.
+        environment: variables there, references to secrets included.
+        weights_root: where it has mounted the weights root; empty for the same place as here.
+        work_folder: for code, logs and working directories; ``~`` is its user's home.
+    """
+
+    name: str
+    target: Callable[[], SshTarget]
+    python: str = "python3"
+    prolog: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    weights_root: str = ""
+    work_folder: str = "~/.bequeath"
+
+    def command(self, *words: str) -> list[str]:
+        """The arguments by which its Python is called, behind the prolog."""
+        if not self.prolog:
+            return [self.python, *words]
+        return ["bash", "-c", _BEHIND_PROLOG, "bash", self.prolog, self.python, *words]

@@ -1,0 +1,51 @@
+"""Run by another machine's Python, of whatever version, before anything of ours is there.
+
+Arguments: the work folder, then names of modules. Says as JSON what the machine has.
+"""
+
+import importlib
+import json
+import os
+import sys
+
+
+def trouble_with(name: str) -> str:
+    """Why a module cannot be imported; empty if it can."""
+    try:
+        importlib.import_module(name)
+    except Exception as error:  # noqa: BLE001 - whatever it raises is what is wrong with it
+        return "%s: %s" % (type(error).__name__, error)  # noqa: UP031 - old Pythons read this
+    return ""
+
+
+def names_in(folder: str) -> list:  # type: ignore[type-arg]
+    """What is in a folder; nothing if there is none."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def main() -> None:
+    """Look, and say it."""
+    folder = os.path.abspath(os.path.expanduser(sys.argv[1]))
+    trouble = ""
+    try:
+        for name in ("code", "runtime", "incoming", "experiments"):
+            if not os.path.isdir(os.path.join(folder, name)):
+                os.makedirs(os.path.join(folder, name), 0o700)
+    except OSError as error:
+        trouble = "%s: %s" % (folder, error.strerror)  # noqa: UP031
+    told = {
+        "version": list(sys.version_info[:3]),
+        "executable": sys.executable,
+        "folder": folder,
+        "folder_trouble": trouble,
+        "missing": {name: trouble_with(name) for name in sys.argv[2:]},
+        "code": names_in(os.path.join(folder, "code")),
+        "runtime": names_in(os.path.join(folder, "runtime")),
+    }
+    print(json.dumps(told))  # noqa: T201 - that is the answer
+
+
+main()

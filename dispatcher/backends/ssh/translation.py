@@ -1,0 +1,64 @@
+"""What an agent is told, as it must be on another machine. Pure but for secrets looked up."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from dispatcher.backends.ssh.fitting import Fitted
+from dispatcher.backends.ssh.machine import Machine
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.elsewhere import on_another_host
+from trial_runtime.agent.environment import is_reference, resolve_references
+
+#: Variables of the agent there by which secrets reach trials, without lying in any file.
+SECRET = "BEQUEATH_SECRET_"  # noqa: S105 - a beginning of names
+
+
+class Told(NamedTuple):
+    """The configuration of an agent elsewhere, and the environment it is started in."""
+
+    config: AgentConfig
+    environment: dict[str, str]
+
+
+def told_there(
+    config: AgentConfig, machine: Machine, fitted: Fitted, *, port: int, token: str
+) -> Told:
+    """The configuration with that machine's paths and its end of the tunnel.
+
+    References of the trials' environment are resolved here, where they mean something; there
+    they name variables of the agent.
+
+    Args:
+        config: as it would be on this machine.
+        machine: where it goes.
+        fitted: what was brought there.
+        port: of that machine's loopback, leading to our ROUTER.
+        token: of the share below the weights root.
+
+    Raises:
+        LookupError: a reference leads nowhere.
+    """
+    wanted = config.trial.environment
+    secrets = {f"{SECRET}{k}": value for k, value in resolve_references(wanted).items()}
+    variables = {
+        key: f"env:{SECRET}{key}" if is_reference(value) else value for key, value in wanted.items()
+    }
+    own = dict(machine.environment)
+    environment = own | resolve_references(own) | secrets
+    there = on_another_host(config, token=token, weights_root=machine.weights_root)
+    told = replace(
+        there,
+        head=replace(config.head, address=f"tcp://127.0.0.1:{port}"),
+        experiment_folder=folder_there(config, fitted),
+        run_folder="",  # known there
+        trial=replace(config.trial, code_directory=fitted.code, environment=variables),
+    )
+    return Told(told, environment)
+
+
+def folder_there(config: AgentConfig, fitted: Fitted) -> str:
+    """The experiment's folder on that machine; homes may be shared by several."""
+    return f"{fitted.folder}/experiments/{config.experiment}/{config.worker}"

@@ -1,0 +1,191 @@
+"""The agents of an experiment, on this machine and on others: had, asked and ended together."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from dispatcher.backends.agents import AgentDriver
+from dispatcher.backends.local import LocalBackend
+from dispatcher.backends.ssh import SshProcess
+from dispatcher.channel import CurveKeys, Router
+from dispatcher.core.ids import WorkerId
+from dispatcher.errors import PermanentBackendError
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.folders import ExperimentFolder
+from dispatcher.remote_wiring import LOCAL, Place, code_packer, machine_of, places
+from dispatcher.wiring import agent_config, weights_root
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.endpoint import Endpoint
+from trial_runtime.weights.share import lay_token
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Where each peer finds the head, without their routing ids; ``tcp`` is the address and port
+    of the one that tunnels lead to, None without machines elsewhere."""
+
+    tuner: Endpoint
+    workers: Mapping[str, Endpoint]
+    tcp: tuple[str, int] | None
+
+
+def open_doors(
+    config: ExperimentConfig, folder: ExperimentFolder, router: Router, ipc: str
+) -> Doors:
+    """Listen for the tuner host and all agents.
+
+    Peers of this machine use the socket file at ``ipc`` if the file says so; those of others
+    come through tunnels that end at a port of this machine's loopback.
+
+    Raises:
+        PermanentBackendError: the port is in use.
+    """
+    channel = config.channel
+    workers = [place.worker for place in places(config)]
+    peers = ("tuner", *workers)
+    over_tcp = [p for p in peers if channel.transport == "tcp" or p not in ("tuner", LOCAL)]
+    found = dict.fromkeys(peers, Endpoint(ipc))
+    if not over_tcp:
+        return Doors(found["tuner"], found, None)
+    keys = {name: CurveKeys.kept(folder.keys / _key_file(name)) for name in over_tcp}
+    server = CurveKeys.kept(folder.keys / "head")
+    allowed = [each.public for each in keys.values()]
+    port_file = folder.keys / "port"  # agents of the head before look for us there
+    port = channel.port or (int(port_file.read_text()) if port_file.exists() else 0)
+    # A head that hangs, and was taken over, keeps the port: agents read the new one.
+    host = channel.host if channel.transport == "tcp" else "127.0.0.1"
+    address = router.bind_tcp(host, port, server, allowed, or_any=not channel.port)
+    bound = int(address.rpartition(":")[2])
+    port_file.write_text(str(bound))
+    for name, own in keys.items():
+        found[name] = Endpoint(
+            address, server_key=server.public, public_key=own.public, secret_key=own.secret
+        )
+    return Doors(found["tuner"], found, (host, bound))
+
+
+def _key_file(name: str) -> str:
+    """The agent of this machine was alone once, and its file is called so."""
+    return {"tuner": "tuner", LOCAL: "agent"}.get(name, f"agent-{name}")
+
+
+class Crew:
+    """Drivers of all agents, by the names of their workers.
+
+    Args:
+        known: workers that the journal knows: agents of theirs may run, with trials.
+        leads: whether this head still leads.
+    """
+
+    def __init__(
+        self,
+        config: ExperimentConfig,
+        folder: ExperimentFolder,
+        router: Router,
+        doors: Doors,
+        *,
+        epoch: int,
+        sockets: Path,
+        known: Collection[str],
+        leads: Callable[[], bool],
+    ) -> None:
+        self._config = config
+        self._folder = folder
+        self._doors = doors
+        self._epoch = epoch
+        self._sockets = sockets
+        self._leads = leads
+        root = str(weights_root(config, folder))
+        excluded = [config.experiment_working_directory, config.weights_root]
+        self._code = code_packer(
+            config.trial_code_directory, [path for path in excluded if isinstance(path, Path)]
+        )
+        self._token = cache(lambda: _token_of(root))
+        self.drivers = {
+            place.worker: self._driver(router, place, place.worker in known)
+            for place in places(config)
+        }
+
+    @property
+    def workers(self) -> list[WorkerId]:
+        """Their names."""
+        return [WorkerId(name) for name in self.drivers]
+
+    def refused(self) -> dict[str, dict[str, int]]:
+        """What agents did not take from trials and strangers, by agent."""
+        told = {name: driver.statistics().refused for name, driver in self.drivers.items()}
+        if list(told) == [LOCAL]:
+            return {"agent": told[LOCAL]}
+        return {f"agent {name}": counts for name, counts in told.items()}
+
+    def close(self, *, leave_running: bool, deadline_s: float) -> None:
+        """End all agents and what they run, or leave them to the next head. Blocks as long as
+        the slowest, at most ``deadline_s`` and some seconds."""
+        until = time.monotonic() + deadline_s
+        for driver in self.drivers.values():
+            driver.part(leave_running=leave_running, deadline_s=deadline_s)
+
+        def close(driver: AgentDriver) -> None:
+            left_s = max(0.0, until - time.monotonic())
+            driver.close(leave_running=leave_running, deadline_s=left_s)
+
+        with ThreadPoolExecutor(len(self.drivers)) as threads:
+            list(threads.map(close, self.drivers.values()))
+
+    def _driver(self, router: Router, place: Place, known: bool) -> AgentDriver:
+        link = router.admit(place.worker, f"agent:{place.worker}:{secrets.token_hex(16)}")
+        config = self._told(place)
+        leases = self._config.leases
+        if place.machine is None:
+            return LocalBackend(
+                link, config, suspect_s=leases.suspect, lost_s=leases.lost, leads=self._leads
+            )
+        assert self._doors.tcp is not None
+        process = SshProcess(
+            machine_of(place.worker, place.machine),
+            self._doors.tcp,
+            self._code,
+            self._token,
+            known=known,
+            patience_s=leases.lost,
+            leads=self._leads,
+        )
+        return AgentDriver(
+            link,
+            config,
+            process,
+            self._folder.path,
+            suspect_s=leases.suspect,
+            lost_s=leases.lost,
+            leads=self._leads,
+        )
+
+    def _told(self, place: Place) -> AgentConfig:
+        config = agent_config(
+            self._config,
+            place.service,
+            self._folder,
+            self._doors.workers[place.worker],
+            self._epoch,
+            self._sockets,
+        )
+        return replace(config, worker=place.worker, slots=place.slots)
+
+
+def _token_of(root: str) -> str:
+    try:
+        os.makedirs(root, exist_ok=True)
+        return lay_token(root)
+    except OSError as error:
+        raise PermanentBackendError(
+            f"the weights root cannot be written to: {error.strerror}", where=root
+        ) from error

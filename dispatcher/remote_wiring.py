@@ -1,0 +1,113 @@
+"""From the experiment file to machines: plain translations, no decisions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from dispatcher.backends.ssh import Archive, Machine, pack
+from dispatcher.errors import PermanentBackendError
+from dispatcher.experiment.code_folder import walk_code
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.references import resolve_reference
+from dispatcher.experiment.services import Service
+from dispatcher.experiment.ssh_service import (
+    LoginConfig,
+    MachineConfig,
+    SshServiceConfig,
+    worker_names,
+)
+from dispatcher.ssh import SshTarget
+
+
+class Place(NamedTuple):
+    """A worker's name and what the file says of it; ``machine`` is None for this one."""
+
+    worker: str
+    service: Service
+    machine: MachineConfig | None
+    slots: int
+
+
+#: The worker of this machine.
+LOCAL = "local"
+
+
+def places(config: ExperimentConfig) -> list[Place]:
+    """Where trials run: the same file always gives the same names."""
+    found: list[Place] = []
+    for service in config.services:
+        usual = service.slots or config.trial_concurrency
+        if not isinstance(service, SshServiceConfig):
+            found.append(Place(LOCAL, service, None, usual))
+            continue
+        taken = (LOCAL, *(place.worker for place in found))
+        names = worker_names(service.machine_list, taken)
+        for name, machine in zip(names, service.machine_list, strict=True):
+            found.append(Place(name, service, machine, machine.slots or usual))
+    return found
+
+
+def machine_of(worker: str, machine: MachineConfig) -> Machine:
+    """What the backend needs to know of it."""
+    return Machine(
+        name=worker,
+        target=partial(target_of, machine),
+        python=machine.python,
+        prolog=machine.prolog or "",
+        environment=_plain(machine.environment),
+        weights_root=machine.weights_root or "",
+        work_folder=machine.work_folder,
+    )
+
+
+def target_of(login: LoginConfig) -> SshTarget:
+    """How to log in, with its secrets looked up now. Raises ``PermanentBackendError``."""
+    jump = login.jump if isinstance(login, MachineConfig) else None
+    return SshTarget(
+        host=login.host,
+        port=login.port or 0,
+        user=login.user or "",
+        key_file=login.key_file,
+        password=_secret(login.password),
+        passphrase=_secret(login.passphrase),
+        known_hosts=login.known_hosts,
+        jump=target_of(jump) if jump is not None else None,
+    )
+
+
+def code_packer(folder: Path, excluded: list[Path]) -> Callable[[], Archive]:
+    """Packs the code directory when somebody asks first. From any thread."""
+    lock = threading.Lock()
+    packed: list[Archive] = []
+
+    def ask() -> Archive:
+        with lock:
+            if not packed:
+                try:
+                    files = [Path(entry.path) for entry in walk_code(folder, excluded)]
+                    packed.append(pack(folder, files))
+                except OSError as error:
+                    raise PermanentBackendError(
+                        f"the code directory cannot be read: {error.strerror}", where=str(folder)
+                    ) from error
+            return packed[0]
+
+    return ask
+
+
+def _secret(reference: str | None) -> str:
+    if reference is None:
+        return ""
+    try:
+        return resolve_reference(reference)
+    except ValueError as error:
+        raise PermanentBackendError(f"a password {error}") from error
+
+
+def _plain(environment: Mapping[str, str]) -> dict[str, str]:
+    """References stay: they are looked up when an agent is started."""
+    return {key: value.removeprefix("literal:") for key, value in environment.items()}

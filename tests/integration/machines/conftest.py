@@ -1,0 +1,166 @@
+"""Experiments whose trials run on hosts with a real sshd each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dispatcher.core import events as e
+from dispatcher.creating import create
+from dispatcher.experiment.loader import build_experiment
+from dispatcher.ports import JournalRow
+from tests.support.checker import check_store, read_store
+from tests.support.processes import end_processes_of, wait_until
+from tests.support.ssh_hosts import SshHosts, our_python, ssh_hosts
+
+ROOT = Path(__file__).parents[3]
+CODE = Path(__file__).parent / "code"
+
+#: Where hosts have what is ``share`` here.
+POINT = "/mnt/weights"
+
+#: For anything: a machine under load takes its time.
+PATIENCE_S = 240.0
+
+
+class Lab:
+    """Hosts with two slots each, a share between them, and experiments on both."""
+
+    def __init__(self, hosts: SshHosts, share: Path, base: Path) -> None:
+        self.hosts = hosts
+        self.share = share
+        self.base = base
+        self.folders: list[Path] = []
+        self.heads: list[subprocess.Popen[bytes]] = []
+
+    def machine(self, name: str, **keys: Any) -> dict[str, Any]:
+        """The section of a host."""
+        host = self.hosts[name]
+        return {
+            "host": host.address,
+            "name": name,
+            "user": "root",
+            "keyFile": str(host.key),
+            "knownHosts": str(host.known_hosts),
+            "slots": 2,
+            "python": sys.executable,
+            "weightsRoot": f"{POINT}/{self.base.name}",
+            **keys,
+        }
+
+    def service(self, *names: str, **keys: Any) -> dict[str, Any]:
+        """The section of these hosts."""
+        return {"platform": "ssh", "machineList": [self.machine(each) for each in names], **keys}
+
+    def create(self, service: Any, **keys: Any) -> Path:
+        """An experiment in which children inherit a counter of generations."""
+        arguments = keys.pop("args", {})
+        values = {
+            "experimentName": "lab",
+            "experimentWorkingDirectory": str(self.base / "experiments"),
+            "tuner": {
+                "className": "lineage_tuner:Lineage",
+                "codeDirectory": str(CODE),
+                "classArgs": arguments,
+            },
+            "trialFunction": "lineage_trial:main",
+            "trialCodeDirectory": str(CODE),
+            "trialConcurrency": 6,
+            "maxTrialNumber": 18,
+            "weightsRoot": str(self.share / self.base.name),
+            "trialRetries": 0,
+            "debug": True,
+            "seed": 1,
+            "trainingService": service,
+            **keys,
+        }
+        folder = create(build_experiment(values))
+        self.folders.append(folder)
+        return folder
+
+    def lead(self, folder: Path, *words: str) -> subprocess.Popen[bytes]:
+        """A head that can reach the hosts, in a process of its own."""
+        with (folder / "logs" / "head.stderr").open("ab") as errors:
+            head = self.hosts.inside(
+                [sys.executable, "-P", "-m", "dispatcher.background", str(folder), *words],
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+            )
+        self.heads.append(head)
+        return head
+
+    def rows(self, folder: Path) -> list[JournalRow]:
+        """The journal so far."""
+        return read_store(folder / "journal.sqlite")
+
+    def events(self, folder: Path, kind: type[Any]) -> list[Any]:
+        """Its events of a kind."""
+        return [row.event for row in self.rows(folder) if isinstance(row.event, kind)]
+
+    def ended_on(self, folder: Path) -> dict[int, str]:
+        """Trial → worker of its last attempt."""
+        import sqlite3
+
+        with sqlite3.connect(f"file:{folder / 'journal.sqlite'}?mode=ro", uri=True) as store:
+            return dict(store.execute("SELECT trial, worker FROM attempts ORDER BY attempt"))
+
+    def said(self, folder: Path) -> str:
+        """What to look at when a test fails."""
+        texts = [p.read_text(errors="replace")[-3000:] for p in sorted(folder.glob("logs/*"))]
+        for host in self.hosts:
+            for log in host.disk.glob("root/.bequeath/experiments/*/*/logs/agent.log"):
+                texts.append(f"{host.name}: {log.read_text(errors='replace')[-2000:]}")
+        return "\n".join(texts)
+
+    def finish(self, folder: Path, head: subprocess.Popen[bytes]) -> None:
+        """Wait for the end; the checker must be content, and hosts be left clean."""
+        assert head.wait(PATIENCE_S) == 0, self.said(folder)
+        assert check_store(folder / "journal.sqlite", over=True) == []
+
+    def until(self, condition: Any, what: str, folder: Path) -> None:
+        """Wait for something; on failure with all logs."""
+        try:
+            wait_until(condition, what, PATIENCE_S)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.said(folder)}") from error
+
+    def close(self) -> None:
+        """End what a test left."""
+        for head in self.heads:
+            if head.poll() is None:
+                head.kill()
+            head.wait(60)
+        for folder in self.folders:
+            end_processes_of(folder)
+
+
+@pytest.fixture(scope="module")
+def three_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SshHosts, Path]]:
+    folder = tmp_path_factory.mktemp("rig")
+    share = folder / "share"
+    share.mkdir()
+    with ssh_hosts(folder / "hosts", 3, binds=our_python(), shares={POINT: share}) as hosts:
+        yield hosts, share
+
+
+@pytest.fixture
+def lab(three_hosts: tuple[SshHosts, Path], tmp_path: Path) -> Iterator[Lab]:
+    hosts, share = three_hosts
+    one = Lab(hosts, share, tmp_path)
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+def joined(lab: Lab, folder: Path) -> list[str]:
+    """Workers that have joined so far, in order."""
+    return [event.worker for event in lab.events(folder, e.WorkerJoined)]

@@ -1,0 +1,184 @@
+"""``python -m trial_runtime.agent.attending``: does for a head elsewhere what a head on this
+machine does itself: finds an agent or starts one, looks after its process, and ends it.
+
+One order (JSON) on stdin, one answer (JSON) on stdout; it stays no longer than that takes. What
+is secret comes by stdin, and goes into files of mode 0600 in a folder of mode 0700 or into the
+environment of the agent.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import sys
+import tempfile
+import time
+from hashlib import blake2s
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from trial_runtime.agent.config import AgentConfig, encode_config
+from trial_runtime.agent.launching import start_agent
+from trial_runtime.agent.record import (
+    AgentRecord,
+    config_path,
+    is_running,
+    read_record,
+    record_path,
+    write_private,
+)
+from trial_runtime.agent.sweep import kill_sessions_below
+from trial_runtime.weights.share import trouble_with
+
+#: What SIGKILL may take until a process is gone (seconds).
+KILL_S = 5.0
+
+#: How much of an agent's log tells why it ended (bytes).
+LAST_WORDS = 2000
+
+
+class Order(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What to do about the agent of ``worker`` in ``folder`` (the experiment's, on this host).
+
+    ``ensure``: take it up, or start one with ``config``, which lacks what only this host knows:
+    where sockets may be. ``take up``: the same, but none is started. ``look``: whether it runs.
+    ``end``: wait ``grace_s`` for its end, then end it by force, with all that it ran; with
+    ``ask`` it is told first, by SIGTERM.
+    """
+
+    verb: Literal["ensure", "take up", "look", "end"]
+    folder: str
+    worker: str
+    config: AgentConfig | None = None
+    environment: dict[str, str] = {}
+    grace_s: float = 0.0
+    ask: bool = False
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What came of it. ``pid``: 0 if there is no agent. ``trouble``: why there can be none, or
+    the end of the log of one that has ended."""
+
+    pid: int = 0
+    fresh: bool = False
+    trouble: str = ""
+
+
+def attend(order: Order) -> Answer:
+    """Carry out an order. Blocks for ``grace_s`` and some seconds at most. Raises ``OSError``."""
+    folder = Path(order.folder)
+    if order.verb in ("ensure", "take up"):
+        return _ensure(order, folder)
+    record = read_record(record_path(folder, order.worker))
+    if order.verb == "look":
+        if record is not None and is_running(record):
+            return Answer(record.pid)
+        return Answer(trouble=_last_words(folder))
+    if record is not None:
+        _end(record, order)
+    _sweep(folder)
+    for path in (record_path(folder, order.worker), config_path(folder, order.worker)):
+        path.unlink(missing_ok=True)  # keys of an experiment that is over here
+    return Answer()
+
+
+def _ensure(order: Order, folder: Path) -> Answer:
+    config = order.config
+    assert config is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    record = read_record(record_path(folder, order.worker))
+    found = record is not None and is_running(record)
+    if order.verb == "take up" and not found:
+        return Answer(trouble=_last_words(folder))
+    if config.root_token and not found:
+        trouble = trouble_with(config.weights_root, config.root_token, config.canonical_root)
+        if trouble:
+            return Answer(trouble=trouble)
+    # It reads this again when it looks for its head, which may be at another address now.
+    config = replace(config, run_folder=str(_run_folder(folder)))
+    write_private(config_path(folder, order.worker), encode_config(config))
+    if found:
+        assert record is not None
+        return Answer(record.pid)
+    if record is not None:
+        _sweep(folder)
+    return Answer(start_agent(folder, order.worker, order.environment).pid, fresh=True)
+
+
+def _end(record: AgentRecord, order: Order) -> None:
+    if order.ask and is_running(record):
+        _signal(record, signal.SIGTERM)
+    if not _wait_until_gone(record, order.grace_s):
+        _signal(record, signal.SIGKILL)
+        _wait_until_gone(record, KILL_S)
+
+
+def _wait_until_gone(record: AgentRecord, limit_s: float) -> bool:
+    give_up = time.monotonic() + limit_s
+    while is_running(record):
+        if time.monotonic() >= give_up:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _signal(record: AgentRecord, number: int) -> None:
+    try:
+        os.kill(record.pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def _sweep(folder: Path) -> None:
+    """End what an agent that is gone has left running."""
+    kill_sessions_below(str(_run_folder(folder)))
+
+
+def _run_folder(folder: Path) -> Path:
+    """Private and short, and the same each time: sockets and session files lie in it.
+
+    Not below XDG_RUNTIME_DIR: that goes away with the last login.
+    """
+    ours = Path(tempfile.gettempdir()) / f"bequeath-{os.getuid()}"
+    name = blake2s(os.fsencode(folder.resolve()), digest_size=6).hexdigest()
+    made = ours / name
+    for path in (ours, made):
+        path.mkdir(mode=0o700, exist_ok=True)
+        info = path.lstat()
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
+            raise PermissionError(13, "is not a folder of ours", str(path))
+        if info.st_mode & 0o077:
+            path.chmod(0o700)
+    return made
+
+
+def _last_words(folder: Path) -> str:
+    try:
+        with open(folder / "logs" / "agent.log", "rb") as log:
+            log.seek(0, os.SEEK_END)
+            log.seek(max(0, log.tell() - LAST_WORDS))
+            return log.read().decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def main() -> int:
+    """One order."""
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    try:
+        answer = attend(order)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        answer = Answer(trouble=f"{place}{error.strerror or error}")
+    sys.stdout.buffer.write(msgspec.json.encode(answer))
+    sys.stdout.buffer.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
