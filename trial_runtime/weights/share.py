@@ -21,7 +21,8 @@ _FILE: Final = "share"
 _TOKEN_BYTES: Final = 16
 #: More than any token has; what is read of a file that somebody else put there.
 _MOST_BYTES: Final = 256
-_NO_WRITES: Final = {errno.EACCES, errno.EPERM}
+_DENIED: Final = {errno.EACCES, errno.EPERM}
+_ADVICE: Final = "compare with its owner and mode, and with root_squash on NFS"
 
 
 def lay_token(root: str) -> str:
@@ -78,6 +79,8 @@ def trouble_with(root: str, token: str, canonical: str = "") -> str:
     except NotADirectoryError:
         return f"{called} is no folder"
     except OSError as fault:
+        if fault.errno in _DENIED:
+            return f"{called} lets {_who()} not in: {_ADVICE}"
         return f"{called} cannot be read: {fault.strerror}"
     if not inside:
         return f"{called} is empty, as a place is where nothing is mounted: mount the share there"
@@ -101,15 +104,16 @@ def _trouble_with_writing(root: str, called: str) -> str:
     except OSError as fault:
         if fault.errno == errno.EROFS:
             return f"{called} is read-only on this host: mount and export it for writing"
-        if fault.errno in _NO_WRITES:
-            return (
-                f"{called} takes no files of user {os.geteuid()} (group {os.getegid()}) from "
-                "this host: compare with its owner and mode, and with root_squash on NFS"
-            )
+        if fault.errno in _DENIED:
+            return f"{called} takes no files of {_who()}: {_ADVICE}"
         if fault.errno in (errno.ENOSPC, errno.EDQUOT):
             return ""  # the right share; that it is full is said, and waited for, elsewhere
         return f"{called} takes no files: {fault.strerror}"
     return ""
+
+
+def _who() -> str:
+    return f"user {os.geteuid()} (group {os.getegid()}) of this host"
 
 
 def _read(path: str) -> str:

@@ -69,6 +69,14 @@ def test_a_root_that_is_not_there(root: Path) -> None:
     assert "is not there: is the share mounted" in trouble_with(f"{root}/no", "t")
 
 
+def test_a_root_that_nobody_lets_us_into(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> list[str]:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    assert f"lets user {os.geteuid()}" in trouble_with(str(root), "t")
+
+
 def test_a_root_that_is_a_file(root: Path) -> None:
     (root / "file").write_text("x")
     assert "is no folder" in trouble_with(f"{root}/file", "t")
