@@ -97,6 +97,7 @@ def cluster(
         at_once=at_once,
         patience_s=_PATIENCE_S,
         watch=progress.tell,
+        heard=lambda: note("awaiting the hosts that are under way (Ctrl-C again: not any more)"),
     )
     with _interruptible(conductor), progress.shown():
         outcomes = conductor.carry_out(waves)
@@ -108,9 +109,7 @@ def _interruptible(conductor: Conductor) -> Iterator[None]:
     """Ctrl-C begins with no further host; the second awaits none."""
 
     def interrupt(number: int, frame: Any) -> None:
-        again = " (again: leave them to themselves)" if not conductor.interrupted else ""
-        note(f"\nawaiting the hosts that are under way{again}")
-        conductor.interrupt()
+        conductor.interrupt()  # and nothing is printed: a line may be half way out
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:

@@ -36,6 +36,7 @@ class Conductor:
         at_once: how many machines may be worked on at the same time.
         patience_s: how long machines under way are awaited after :meth:`interrupt`.
         watch: see :data:`Watcher`.
+        heard: told, in the caller's thread, that machines under way are awaited.
     """
 
     def __init__(
@@ -46,11 +47,12 @@ class Conductor:
         at_once: int = 10,
         patience_s: float = 120.0,
         watch: Watcher = lambda outcome: None,
+        heard: Callable[[], None] = lambda: None,
     ) -> None:
         self._connect = connect
         self._needs_root = needs_root
         self._watch = watch
-        self._crew: Crew[Outcome] = Crew(at_once, patience_s)
+        self._crew: Crew[Outcome] = Crew(at_once, patience_s, heard)
 
     @property
     def interrupted(self) -> bool:

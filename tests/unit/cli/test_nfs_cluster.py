@@ -169,7 +169,6 @@ def test_ctrl_c_is_an_end_in_order(bequeath: Shell, machines: Cluster, file: Pat
     machines.before = before
     said = bequeath("nfs", "cluster", file, "--at-once", 1)
     assert said.code == 130
-    assert "awaiting the hosts that are under way" in said.err
     assert machines.order == [("nas", "server")], "what was begun is finished, nothing else begun"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -37,7 +37,7 @@ def test_a_python_without_our_packages_carries_a_request_out(tmp_path: Path) -> 
     (tmp_path / "json.py").write_text("raise SystemExit('imported from where it was run')")
     plan = {"verb": "client", "source": "s:/w", "point": "/mnt/bequeath-no", "dry_run": True}
     ran = run(tmp_path, luggage.packed(), plan)
-    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert (ran.returncode, ran.stderr) == (0, b""), ran.stdout
     assert json.loads(ran.stdout)["target"] == "/mnt/bequeath-no"
     assert os.listdir(tmp_path) == ["json.py"], "nothing is left"
 
