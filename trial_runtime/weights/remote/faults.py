@@ -83,7 +83,7 @@ def _advice(error: BaseException) -> str:
         return "make the bucket or folder first, and check its name"
     if isinstance(error, PermissionError):
         return "reading, writing, listing and removing are needed there; check the credentials"
-    return ""
+    return "check weightsRoot and weightsRootOptions"
 
 
 def _classes(table: dict[str, tuple[str, ...]]) -> tuple[type[BaseException], ...]:
