@@ -71,8 +71,3 @@ def type_of_mount(path: str, lines: list[str]) -> str | None:
         if below and len(place) >= best_length:
             best, best_length = rest.split(" ", 1)[0], len(place)
     return best
-
-
-def unescaped(text: str) -> str:
-    """A field of the table, with the characters that it writes in octal."""
-    return _OCTAL.sub(lambda m: chr(int(m[1], 8)), text)
