@@ -17,6 +17,7 @@ from dispatcher.cli.checkup import Finding, Level
 from dispatcher.cli.console import is_terminal, print_json, say
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.safe_text import safe_text
+from dispatcher.cli.share_checkup import check_share
 
 _MARKS = {Level.OK: ("✓", "green"), Level.NOTE: ("•", "yellow"), Level.PROBLEM: ("✗", "red")}
 
@@ -36,7 +37,9 @@ def doctor(
 
     Looks at Python, packages, torch, the folders for sockets, experiments and weights with
     their file systems, limits on files and threads, shared memory, the clock, and
-    experiments that lost their head. Changes nothing. Exit code 1 if there is a problem.
+    experiments that lost their head. A weights root of FILE that lies on a network file system
+    is measured for some seconds, as `bequeath nfs verify --quick` does, in a folder of its own
+    that is removed. Changes nothing else. Exit code 1 if there is a problem.
     """
     findings = list(_findings(file, folder))
     bad = any(finding.level is Level.PROBLEM for finding in findings)
@@ -62,14 +65,23 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
         config = housed(load_experiment(file))
         experiments, weights = config.experiment_working_directory, config.weights_folder
     yield from checkup.check_folder("experiments", experiments, journal=True)
-    if weights is not None:
-        yield from checkup.check_folder("weights", weights, journal=False)
-    yield from checkup.check_mount("weights", weights or experiments)
+    yield from _of_weights(weights, weights or experiments)
     yield from checkup.check_limits()
     yield from checkup.check_shared_memory()
     yield from checkup.check_clock()
     yield from _left_behind(folder)
     yield from _left_over_processes()
+
+
+def _of_weights(weights: Path | None, below: Path) -> Iterator[Finding]:
+    """A share whose server is away is not touched by this process, which would hang."""
+    if weights is not None:
+        checked = check_share("weights", weights)
+        yield from checked.findings
+        if not checked.answers:
+            return
+        yield from checkup.check_folder("weights", weights, journal=False)
+    yield from checkup.check_mount("weights", below)
 
 
 def _left_behind(folder: Path | None) -> Iterator[Finding]:

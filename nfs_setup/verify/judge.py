@@ -32,7 +32,7 @@ def judged(survey: Survey) -> list[Finding]:
     if survey.left_behind is not None:
         text, change = failed(survey.left_behind)
         found.append(Finding("clean-up", "the share", Level.NOTE, text, change))
-    if survey.one_host and survey.machines[-1].uses_it:
+    if survey.one_host and len(survey.machines) > 1 and survey.machines[-1].uses_it:
         text = "only this machine was asked: nothing is known of what others see, and when"
         found.append(Finding("other machines", "here", Level.NOTE, text, "add --from HOST"))
     return merged(found)

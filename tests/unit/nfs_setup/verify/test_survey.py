@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
 from nfs_setup.verify import Level, LocalPeer, PeerLost, Place, Plan, facts, judged, survey
 from nfs_setup.verify.files import new_name
-from nfs_setup.verify.probes import answer
 from nfs_setup.verify.remote_peer import RemotePeer
+from tests.unit.nfs_setup.verify.told import Told
 
 ROOT = Path(__file__).parents[4]
 PLAN = Plan(big_bytes=1 << 20, rounds=2, watch_s=60.0, churn_s=0.2, hold_s=0.2, limit_s=60.0)
@@ -30,28 +30,6 @@ def peers() -> Iterator[list[LocalPeer]]:
     yield found
     for peer in found:
         peer.close()
-
-
-class Told:
-    """A machine in this process. ``instead`` replaces answers by what is asked."""
-
-    def __init__(self, name: str, **instead: Any) -> None:
-        self.name = name
-        self.instead = {key.replace("_", " "): value for key, value in instead.items()}
-        self.asked: list[str] = []
-
-    def ask(self, request: Mapping[str, Any], limit_s: float) -> Mapping[str, Any]:
-        what = request["do"]
-        self.asked.append(what)
-        if what in self.instead:
-            said = self.instead[what]
-            if isinstance(said, Exception):
-                raise said
-            return said  # type: ignore[no-any-return]
-        return json.loads(json.dumps(answer({"verb": "probe", **request})))  # type: ignore[no-any-return]
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 def wrong(found: Any) -> list[tuple[str, str]]:
@@ -149,7 +127,7 @@ def test_another_folder_under_the_same_name_is_no_share(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_none_is_told(tmp_path: Path) -> None:
-    one = Told("one", pace={"facts": {"rounds": "many"}}, habits={})
+    one = Told("one", pace={"facts": {"rounds": "many"}}, habits={"x": 1})
     found = survey([Place(one, str(tmp_path))], PLAN)
     assert wrong(found) == [("habits", "one"), ("small files", "one")]
 

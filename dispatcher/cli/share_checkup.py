@@ -1,0 +1,73 @@
+"""What ``doctor`` finds on a weights root that lies on a network file system: a quick verify."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from dispatcher.cli.checkup import Finding, Level
+
+if TYPE_CHECKING:
+    from nfs_setup.verify import Peer
+
+#: Seconds for one probe: whoever looks at a machine waits for the whole of it.
+_LIMIT_S = 10.0
+
+_ROUNDS = 5
+
+
+class ShareChecked(NamedTuple):
+    """``answers``: whether it may be touched by this process without hanging."""
+
+    answers: bool
+    findings: list[Finding]
+
+
+def check_share(topic: str, folder: Path) -> ShareChecked:
+    """Measure the folder, or the nearest one above it that is there, if it is on a network.
+
+    In a process of its own, since a share whose server is away hangs. Blocks for seconds at
+    most; nothing is found on a local disk.
+    """
+    from nfs_setup.verify import LocalPeer
+
+    peer: Peer = LocalPeer("here")
+    try:
+        return _checked(topic, os.path.abspath(folder), peer)
+    finally:
+        peer.close()
+
+
+def _checked(topic: str, path: str, peer: Peer) -> ShareChecked:
+    from nfs_setup.errors import SetupError
+    from nfs_setup.verify import Place, Plan, judged, survey
+    from nfs_setup.verify.facts import Surroundings, facts_of
+    from nfs_setup.verify.kinds import kind_of
+
+    try:
+        while True:
+            said = peer.ask({"do": "look", "path": path}, _LIMIT_S)
+            if "failed" in said:
+                return ShareChecked(True, [])  # told by those who look at the folder
+            around = facts_of(Surroundings, said["facts"])
+            if around.found != "nothing" or path == "/":
+                break
+            path = os.path.dirname(path)
+    except SetupError as error:
+        hint = "see whether its server is up and reachable; programs wait for it"
+        text = f"{path} does not answer: {error.message}"
+        return ShareChecked(False, [Finding(topic, Level.PROBLEM, text, hint)])
+    if not kind_of(around.kind).network:
+        return ShareChecked(True, [])
+    found = survey([Place(peer, path)], Plan(rounds=_ROUNDS, limit_s=_LIMIT_S, quick=True))
+    findings, passed = [], 0
+    for one in judged(found):
+        if one.level.value == "passes":
+            passed += 1
+        elif one.check != "mount options":  # which doctor names anyhow
+            level = Level.PROBLEM if one.level.value == "wrong" else Level.NOTE
+            findings.append(Finding(topic, level, f"{one.check}: {one.seen}", one.change))
+    hint = f"from several machines: bequeath nfs verify {path} --from HOST"
+    text = f"{passed} checks of the share pass"
+    return ShareChecked(True, [*findings, Finding(topic, Level.OK, text, hint)])
