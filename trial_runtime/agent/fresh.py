@@ -77,7 +77,8 @@ class FreshRunner:
         environment[SESSION_VARIABLE] = path
         if attempt.session.checkpoints is not None and self._spec.command is not None:
             # A program that does not ask us for it cannot ask us to make it either.
-            os.makedirs(attempt.session.checkpoints, exist_ok=True)
+            if not attempt.has_room:  # else it was made beside the loop
+                os.makedirs(attempt.session.checkpoints, exist_ok=True)
             environment[CHECKPOINTS_VARIABLE] = attempt.session.checkpoints
         ends = self._outputs.open(attempt)
         try:
