@@ -14,8 +14,8 @@ from dispatcher.errors import BackendError
 from dispatcher.ssh import files, running
 from dispatcher.ssh.command import LAUNCHER, Launch, launch, launch_kill
 from dispatcher.ssh.errors import CommandTimedOut, ConnectionLost, SessionRefused
-from dispatcher.ssh.forwarding import ReverseForwards
-from dispatcher.ssh.link import Link
+from dispatcher.ssh.forwarding import LocalForward, ReverseForwards
+from dispatcher.ssh.link import Link, NoMoreSessions
 from dispatcher.ssh.login import Dial
 from dispatcher.ssh.running import Ran
 from dispatcher.ssh.target import SshTarget
@@ -24,6 +24,7 @@ from dispatcher.ssh.user_config import way_to
 #: What is kept of each output of a command.
 MOST_OUTPUT_BYTES = 1 << 20
 MOST_FILE_BYTES = 64 << 20
+_FULL_KIB = 1024
 
 
 def connect(target: SshTarget, *, dial: Dial | None = None) -> SshConnection:
@@ -60,6 +61,7 @@ class SshConnection:
         self._opening = 0
         self._links = [Link(self._way, dial)]
         self._reverse = ReverseForwards(self._first)
+        self._local: list[LocalForward] = []
         self._closed = False
 
     def __repr__(self) -> str:
@@ -168,19 +170,14 @@ class SshConnection:
         """Write a file there, whole or not at all; returns its size in bytes.
 
         It takes the place of one that is there. It has its mode before it has content, and is
-        not synced to the disk. A relative path begins in the home folder.
+        not synced to the disk. A relative path, and ``~/``, begin in the home folder.
 
         Raises:
             TransferFailed, HostDiskFull, ConnectionLost, SessionRefused: see there.
         """
+        path = files.from_home(path)
         with self._sftp(path, "written", limit_s) as sftp:
-            try:
-                return files.put(sftp, path, data, mode)
-            except OSError as error:
-                # SFTP has no word for a full disk: "Failure" is all it says.
-                if error.errno is None:
-                    self._name_full_disk(path, error)
-                raise
+            return files.put(sftp, path, data, mode, self._is_full)
 
     def get(self, path: str, *, most_bytes: int = MOST_FILE_BYTES, limit_s: float = 3600) -> bytes:
         """Read a file of at most ``most_bytes``.
@@ -189,12 +186,12 @@ class SshConnection:
             TransferFailed, ConnectionLost, SessionRefused: see there.
         """
         with self._sftp(path, "read", limit_s) as sftp:
-            return files.get(sftp, path, most_bytes)
+            return files.get(sftp, files.from_home(path), most_bytes)
 
     def stat(self, path: str) -> files.Stat | None:
         """What is there, links followed; None for nothing."""
         with self._sftp(path, "looked at", 60) as sftp:
-            return files.stat(sftp, path)
+            return files.stat(sftp, files.from_home(path))
 
     def exists(self, path: str) -> bool:
         """Whether there is anything."""
@@ -214,12 +211,27 @@ class SshConnection:
         """Stop listening there; connections that stand go on."""
         self._reverse.remove(port)
 
+    def local_forward(self, there_host: str, there_port: int) -> int:
+        """Listen on our 127.0.0.1 and carry connections to an address as the machine sees it.
+
+        Returns the port here. It ends with the connection. Nobody at the other end shows as a
+        connection that is closed at once.
+        """
+        if not self.is_alive():
+            raise self._first.lost("a port was asked for")
+        forward = LocalForward(self._first, (there_host, there_port))
+        with self._pool:
+            self._local.append(forward)
+        return forward.port
+
     def close(self) -> None:
         """End it with all that runs over it, and its threads. May be called twice."""
         with self._pool:
             self._closed = True
             links = list(self._links)
             self._pool.notify_all()
+        for forward in self._local:
+            forward.close()
         for link in reversed(links):
             link.close()
 
@@ -242,12 +254,14 @@ class SshConnection:
             with files.telling(link, path, doing):
                 yield sftp
 
-    def _name_full_disk(self, path: str, error: OSError) -> None:
-        ran = self.run(["df", "-Pk", files.beside(path)], limit_s=30)
+    def _is_full(self, folder: str) -> bool:
+        try:
+            ran = self.run(["df", "-Pk", folder], limit_s=30)
+        except BackendError:
+            return False
         words = ran.out.decode(errors="replace").splitlines()[-1:]
-        free = words[0].split()[3] if words and len(words[0].split()) > 3 else ""
-        if free.isdecimal() and int(free) < 1024:
-            error.errno = files.ENOSPC
+        columns = words[0].split() if words else []
+        return len(columns) > 3 and columns[3].isdecimal() and int(columns[3]) < _FULL_KIB
 
     @contextlib.contextmanager
     def _session(self, deadline: float, name: str) -> Iterator[tuple[Link, Any]]:
@@ -259,22 +273,16 @@ class SshConnection:
             self._give_back(link)
 
     def _open_session(self, deadline: float, name: str) -> tuple[Link, Any]:
-        import paramiko
-
         while True:
             link = self._link_with_room(deadline, name)
             left = max(0.1, deadline - time.monotonic())
             try:
                 return link, link.open_session(min(self.target.connect_timeout_s, left))
-            except paramiko.ChannelException as error:
-                others = self._has_enough(link)
-                if not others:
-                    text = f"opens no session ({error.text})"
+            except NoMoreSessions as error:
+                if not self._has_enough(link):
+                    text = f"opens no session ({error})"
                     hint = "MaxSessions in its sshd_config must not be 0"
                     raise SessionRefused(text, hint=hint, where=link.label) from error
-            except (paramiko.SSHException, EOFError, OSError) as error:
-                self._give_back(link)
-                raise link.lost(f"a session for {name!r} was opened") from error
             except BaseException:
                 self._give_back(link)
                 raise

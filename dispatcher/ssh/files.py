@@ -7,7 +7,7 @@ import errno
 import posixpath
 import secrets
 import stat as stat_bits
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,7 +16,6 @@ from dispatcher.ssh.errors import HostDiskFull, SessionRefused, TransferFailed
 from dispatcher.ssh.link import Link
 
 _CHUNK = 1 << 20
-ENOSPC = errno.ENOSPC
 
 
 @dataclass(frozen=True)
@@ -85,10 +84,17 @@ def telling(link: Link, path: str, doing: str) -> Iterator[None]:
         ) from error
 
 
-def put(sftp: Any, path: str, data: bytes | BinaryIO | Path, mode: int) -> int:
+def put(
+    sftp: Any,
+    path: str,
+    data: bytes | BinaryIO | Path,
+    mode: int,
+    is_full: Callable[[str], bool],
+) -> int:
     """Write a file beside its place, with its mode before its content, then rename it.
 
-    Returns how many bytes. Raises what paramiko raises; nothing is left behind then.
+    Returns how many bytes. Raises what paramiko raises; nothing is left behind then. SFTP has
+    no word for a full disk ("Failure" is all it says), so ``is_full`` is asked about the folder.
     """
     temporary = f"{path}.{secrets.token_hex(4)}.part"
     try:
@@ -99,7 +105,9 @@ def put(sftp: Any, path: str, data: bytes | BinaryIO | Path, mode: int) -> int:
         if sftp.stat(temporary).st_size != size:
             raise OSError(f"of {size} bytes only {sftp.stat(temporary).st_size} arrived")
         sftp.posix_rename(temporary, path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.errno is None and is_full(beside(path)):
+            error.errno = errno.ENOSPC
         with contextlib.suppress(Exception):
             sftp.remove(temporary)
         raise
@@ -141,6 +149,11 @@ def stat(sftp: Any, path: str) -> Stat | None:
     except FileNotFoundError:
         return None
     return Stat(found.st_size or 0, found.st_mode or 0, float(found.st_mtime or 0))
+
+
+def from_home(path: str) -> str:
+    """``~/x`` as SFTP knows it: relative paths begin in the home folder there."""
+    return path.removeprefix("~/") if path.startswith("~/") else "." if path == "~" else path
 
 
 def beside(path: str) -> str:

@@ -83,6 +83,52 @@ class ReverseForwards:
         join(channel, near)
 
 
+class LocalForward:
+    """A port of our 127.0.0.1 that leads to an address as the machine sees it."""
+
+    def __init__(self, link: Link, there: tuple[str, int]) -> None:
+        self._link = link
+        self._there = there
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        self._thread = threading.Thread(
+            target=self._listen, name=f"ssh port {self.port} here", daemon=True
+        )
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                near, origin = self._server.accept()
+            except OSError:
+                return  # closed
+            threading.Thread(
+                target=self._serve, args=(near, origin), name="ssh port, inward", daemon=True
+            ).start()
+
+    def _serve(self, near: socket.socket, origin: tuple[str, int]) -> None:
+        import paramiko
+
+        try:
+            channel = self._link.transport.open_channel(
+                "direct-tcpip", self._there, origin, timeout=_CONNECT_S
+            )
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            _log.debug("nobody at %s there: %s", self._there, error)
+            near.close()
+            return
+        join(channel, near)
+
+    def close(self) -> None:
+        """Listen no more; connections that stand go on."""
+        try:
+            self._server.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it listens only, on some systems that is no connection
+        self._server.close()
+        self._thread.join(5)
+
+
 def join(channel: Any, near: socket.socket) -> None:
     """Carry bytes both ways until both sides have ended, or one broke. Blocks."""
     near.settimeout(None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,10 @@ from dispatcher.ssh.user_config import Hop
 #: Sessions that OpenSSH allows in one connection unless told otherwise (MaxSessions).
 USUAL_SESSIONS = 10
 _PAUSES_S = (0.02, 0.1, 0.3)
+
+
+class NoMoreSessions(Exception):
+    """A server opens no further session in this connection."""
 
 
 class Link:
@@ -30,6 +35,7 @@ class Link:
         self.sessions = 0
         self.most_sessions = USUAL_SESSIONS
         self._asking = threading.Lock()
+        self._opening = threading.Lock()
         self._closing = threading.Event()
         self._below = Through(way[:-1], dial)
         try:
@@ -44,7 +50,8 @@ class Link:
 
     def is_alive(self) -> bool:
         """Whether it stands, as far as is known by now."""
-        return bool(self.transport.is_active()) and not self._closing.is_set()
+        thread = self.transport
+        return bool(thread.is_active() and thread.is_alive()) and not self._closing.is_set()
 
     @property
     def user(self) -> str:
@@ -63,7 +70,9 @@ class Link:
 
     def lost(self, doing: str) -> ConnectionLost:
         """The error for whoever was at something when it ended."""
-        reason = str(self.transport.get_exception() or "") or "closed by the other side"
+        # paramiko hands its reason to whoever asks first, once.
+        reason = self.transport.sock.reason or str(self.transport.get_exception() or "")
+        reason = reason or "closed by the other side"
         if self._closing.is_set():
             reason = "closed here"
         return ConnectionLost(
@@ -71,19 +80,31 @@ class Link:
         )
 
     def open_session(self, timeout_s: float) -> Any:
-        """A channel for a command. Raises what paramiko raises: ChannelException for a no.
+        """A channel for a command.
 
         A no is asked again: a server counts a session that we have ended until it has cleared
         up, and may read our next request before.
+
+        Raises:
+            NoMoreSessions: the server opens no further one.
+            ConnectionLost: the connection ended, or did not answer in time.
         """
         import paramiko
 
-        for pause_s in _PAUSES_S:
-            try:
-                return self.transport.open_session(timeout=timeout_s)
-            except paramiko.ChannelException:
-                self._closing.wait(pause_s)
-        return self.transport.open_session(timeout=timeout_s)
+        refusal = ""
+        for pause_s in (*_PAUSES_S, 0.0):
+            # One at a time: paramiko keeps the reason of a refusal where others find it, too.
+            with self._opening:
+                asked = time.monotonic()
+                try:
+                    return self.transport.open_session(timeout=timeout_s)
+                except (paramiko.SSHException, EOFError, OSError) as error:
+                    late = time.monotonic() - asked >= timeout_s
+                    if late or not self.is_alive():
+                        raise self.lost("a session was opened") from error
+                    refusal = getattr(error, "text", "") or str(error)
+            self._closing.wait(pause_s)
+        raise NoMoreSessions(refusal)
 
     @contextlib.contextmanager
     def asking(self) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 import time
@@ -24,6 +25,7 @@ class WatchedSocket:
     def __init__(self, inner: Any, silent_s: float) -> None:
         self._inner = inner
         self._silent_s = silent_s
+        self.reason = ""  # why it was ended from here
         self._heard = time.monotonic()
         self._closing = threading.Lock()
         self._closed = False  # paramiko looks at it by this name
@@ -34,7 +36,9 @@ class WatchedSocket:
             data: bytes = self._inner.recv(size)
         except TimeoutError:
             if self.silence_s() > self._silent_s:
-                raise SilentPeer(f"nothing heard for {self._silent_s:.0f} s") from None
+                self.reason = f"nothing heard for {self._silent_s:.0f} s"
+                # paramiko's thread dies of socket errors that bear no number.
+                raise SilentPeer(errno.ETIMEDOUT, self.reason) from None
             raise
         self._heard = time.monotonic()
         return data

@@ -34,7 +34,6 @@ PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 LogLevel VERBOSE
-Subsystem sftp {sftp}
 """
 
 
@@ -96,7 +95,9 @@ class Sshd:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        text = self.extra + _CONFIG.format(port=self.port, folder=self.folder, sftp=sftp_server())
+        text = self.extra + _CONFIG.format(port=self.port, folder=self.folder)
+        if "Subsystem" not in text:  # twice is an error
+            text += f"Subsystem sftp {sftp_server()}\n"
         (self.folder / "config").write_text(text)
         self.process = subprocess.Popen(
             [_SERVER, "-D", "-f", str(self.folder / "config"), "-E", str(self.folder / "log")],
@@ -126,9 +127,9 @@ class Sshd:
             below = psutil.Process(self.process.pid).children(recursive=True)
         except psutil.NoSuchProcess:
             below = []
-        for process in [psutil.Process(self.process.pid), *below]:
-            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
+        for pid in [self.process.pid, *(process.pid for process in below)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.wait(60)
         self.process = None
 

@@ -1,0 +1,176 @@
+"""Files and code on a real sshd."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from dispatcher.code_archive import pack_code, scan_code
+from dispatcher.ssh import (
+    HostDiskFull,
+    NoPython,
+    SessionRefused,
+    SshConnection,
+    TransferFailed,
+    connect,
+    unpack,
+)
+from tests.support import sshd
+
+
+def test_a_file_is_put_whole_with_its_mode(connection: SshConnection, tmp_path: Path) -> None:
+    path = tmp_path / "there"
+    data = os.urandom(300_000)
+    assert connection.put(str(path), data, 0o640) == len(data)
+    assert path.read_bytes() == data
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert connection.put(str(path), io.BytesIO(b"new")) == 3
+    assert connection.get(str(path)) == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.listdir(tmp_path) == ["there"]
+
+
+def test_a_path_that_begins_at_home(connection: SshConnection) -> None:
+    home = connection.run(["sh", "-c", "echo ~"], limit_s=60).out.decode().strip()
+    name = f".bequeath-test-{os.getpid()}"
+    connection.put(f"~/{name}", b"x")
+    try:
+        assert Path(home, name).read_bytes() == b"x"
+        assert connection.exists(f"~/{name}")
+    finally:
+        Path(home, name).unlink()
+
+
+def test_a_source_that_fails_leaves_nothing(connection: SshConnection, tmp_path: Path) -> None:
+    class Broken(io.RawIOBase):
+        def read(self, size: int = -1) -> bytes:
+            raise ValueError("no more")
+
+    path = tmp_path / "folder" / "file"
+    path.parent.mkdir()
+    path.write_bytes(b"old")
+    with pytest.raises(ValueError, match="no more"):
+        connection.put(str(path), Broken())  # type: ignore[arg-type]
+    assert path.read_bytes() == b"old"
+    assert os.listdir(path.parent) == ["file"]
+
+
+def test_errors_name_machine_and_path(connection: SshConnection, tmp_path: Path) -> None:
+    with pytest.raises(TransferFailed, match=r"127\.0\.0\.1.*:/nowhere/x: .*no such file"):
+        connection.put("/nowhere/x", b"")
+    with pytest.raises(TransferFailed, match="no such file"):
+        connection.get(str(tmp_path / "nothing"))
+    (tmp_path / "long").write_bytes(b"x" * 100)
+    with pytest.raises(TransferFailed, match="100 bytes, more than"):
+        connection.get(str(tmp_path / "long"), most_bytes=99)
+    assert connection.stat(str(tmp_path / "nothing")) is None
+    assert connection.stat(str(tmp_path)).is_folder  # type: ignore[union-attr]
+
+
+def test_a_server_without_sftp(tmp_path: Path) -> None:
+    with (
+        sshd.running(tmp_path / "plain", "Subsystem sftp /nowhere/sftp-server\n") as server,
+        connect(server.target()) as made,
+    ):
+        with pytest.raises(SessionRefused, match="transfers no files"):
+            made.put(str(tmp_path / "x"), b"")
+        assert made.run(["true"], limit_s=60).ok
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    folder = tmp_path / "code"
+    (folder / "package").mkdir(parents=True)
+    (folder / "package" / "model.py").write_text("x = 1\n")
+    (folder / "train.sh").write_text("#!/bin/sh\n")
+    (folder / "train.sh").chmod(0o700)
+    (folder / "link").symlink_to("package/model.py")
+    return folder
+
+
+def test_code_is_sent_once_and_is_the_same_there(
+    connection: SshConnection, code: Path, tmp_path: Path
+) -> None:
+    packed = pack_code(scan_code(code), tmp_path / "archive")
+    there = tmp_path / "host" / packed.digest
+    send = (connection, tmp_path / "archive", packed.digest, str(there))
+    assert unpack(*send, python=sys.executable) is True
+    assert unpack(*send, python=sys.executable) is False
+    assert os.access(there / "train.sh", os.X_OK)
+    assert (there / "link").readlink() == Path("package/model.py")
+    assert pack_code(scan_code(there), tmp_path / "again").digest == packed.digest
+    assert os.listdir(there.parent) == [packed.digest]
+
+
+def test_many_send_the_same_code(connection: SshConnection, code: Path, tmp_path: Path) -> None:
+    packed = pack_code(scan_code(code), tmp_path / "archive")
+    there = tmp_path / "host" / "code"
+
+    def send(_: int) -> bool:
+        archive = tmp_path / "archive"
+        return unpack(connection, archive, packed.digest, str(there), python=sys.executable)
+
+    with ThreadPoolExecutor(4) as pool:
+        sent = list(pool.map(send, range(4)))
+    assert sent.count(True) == 1
+    assert os.listdir(there.parent) == ["code"]
+
+
+def test_damaged_code_never_appears(connection: SshConnection, code: Path, tmp_path: Path) -> None:
+    pack_code(scan_code(code), tmp_path / "archive")
+    with pytest.raises(TransferFailed, match="damaged"):
+        unpack(
+            connection,
+            tmp_path / "archive",
+            "0" * 64,
+            str(tmp_path / "host" / "code"),
+            python=sys.executable,
+        )
+    assert os.listdir(tmp_path / "host") == []
+
+
+def test_no_python_there(connection: SshConnection, code: Path, tmp_path: Path) -> None:
+    packed = pack_code(scan_code(code), tmp_path / "archive")
+    with pytest.raises(NoPython, match=r"python9\.9.*not found"):
+        unpack(
+            connection, tmp_path / "archive", packed.digest, str(tmp_path / "x"), python="python9.9"
+        )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
+def test_a_full_disk_there_is_named_and_left_as_it_was(
+    connection: SshConnection, tmp_path: Path
+) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(small)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"may not mount: {mounted.stderr.decode().strip()}")
+    try:
+        with pytest.raises(HostDiskFull, match="no space left"):
+            connection.put(str(small / "big"), b"x" * (5 << 20))
+        assert os.listdir(small) == []
+        (tmp_path / "code").mkdir()
+        (tmp_path / "code" / "big").write_bytes(b"x" * (5 << 20))
+        packed = pack_code(scan_code(tmp_path / "code"), tmp_path / "archive")
+        with pytest.raises(HostDiskFull, match="no space left"):
+            unpack(
+                connection,
+                tmp_path / "archive",
+                packed.digest,
+                str(small / "code"),
+                python=sys.executable,
+            )
+        assert os.listdir(small) == []
+        connection.put(str(small / "little"), b"x")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)

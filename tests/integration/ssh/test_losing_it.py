@@ -1,0 +1,247 @@
+"""Servers that die, refuse sessions, or are not there yet; ports that are carried."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from dispatcher.ssh import (
+    ConnectionLost,
+    ForwardRefused,
+    HostUnreachable,
+    SessionRefused,
+    SshConnection,
+    connect,
+    connect_patiently,
+)
+from tests.support import sshd
+from tests.support.processes import wait_until
+
+
+def test_a_server_killed_in_mid_command(own: sshd.Sshd, tmp_path: Path) -> None:
+    with connect(own.target()) as made, ThreadPoolExecutor(1) as pool:
+        begun = tmp_path / "begun"
+        running = pool.submit(made.run, ["sh", "-c", f"touch {begun}; sleep 600"], limit_s=300)
+        wait_until(begun.exists, "the command begins")
+        own.kill()
+        with pytest.raises(ConnectionLost, match="'sh' ran"):
+            running.result(60)
+        assert made.wait_until_lost(60)
+        assert not made.is_alive()
+        with pytest.raises(ConnectionLost):
+            made.run(["true"], limit_s=60)
+        with pytest.raises(ConnectionLost):
+            made.put("/tmp/never", b"")
+        with pytest.raises(ConnectionLost):
+            made.reverse_forward("127.0.0.1", 1)
+
+
+def test_a_server_killed_in_mid_transfer(own: sshd.Sshd, tmp_path: Path) -> None:
+    class Endless:
+        sent = 0
+
+        def read(self, size: int) -> bytes:
+            self.sent += size
+            if self.sent > 8 << 20:
+                own.kill()
+            return bytes(size)
+
+    with connect(own.target()) as made, pytest.raises(ConnectionLost):
+        made.put(str(tmp_path / "file"), Endless())  # type: ignore[arg-type]
+    assert not (tmp_path / "file").exists()
+
+
+def test_closed_here_in_mid_command(server: sshd.Sshd, tmp_path: Path) -> None:
+    made = connect(server.target())
+    begun = tmp_path / "begun"
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(made.run, ["sh", "-c", f"touch {begun}; sleep 600"], limit_s=300)
+        wait_until(begun.exists, "the command begins")
+        made.close()
+        with pytest.raises(ConnectionLost, match="closed here"):
+            running.result(60)
+
+
+def test_a_silent_peer_is_noticed(server: sshd.Sshd) -> None:
+    """A relay stops carrying, without an end: what a cut link looks like."""
+    with _relay(server.port) as (port, cut):
+        target = server.target(keepalive_s=0.2, silent_s=2.0)
+
+        def dial(_: tuple[str, int], timeout_s: float) -> socket.socket:
+            return socket.create_connection(("127.0.0.1", port), timeout_s)
+
+        with connect(target, dial=dial) as made:
+            # Longer than silent_s with nothing to say: it is asked, and answers.
+            assert not made.wait_until_lost(5)
+            cut.set()
+            with pytest.raises(ConnectionLost, match="nothing heard"):
+                made.run(["true"], limit_s=120)
+            assert not made.is_alive()
+
+
+@contextlib.contextmanager
+def _relay(port: int) -> Iterator[tuple[int, threading.Event]]:
+    cut = threading.Event()
+    sockets: list[socket.socket] = []
+
+    def carry(source: socket.socket, to: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if not cut.is_set():
+                    to.sendall(data)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            near, _ = listening.accept()
+            far = socket.create_connection(("127.0.0.1", port))
+            sockets.extend([near, far])
+            for pair in ((near, far), (far, near)):
+                threads.append(threading.Thread(target=carry, args=pair))
+                threads[-1].start()
+
+        threads = [threading.Thread(target=serve)]
+        threads[0].start()
+        try:
+            yield listening.getsockname()[1], cut
+        finally:
+            for one in sockets:
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+                one.close()
+            for thread in threads:
+                thread.join(60)
+
+
+def test_one_session_in_each_connection(tmp_path: Path) -> None:
+    with (
+        sshd.running(tmp_path / "narrow", "MaxSessions 1\n") as server,
+        connect(server.target(most_connections=3)) as made,
+    ):
+        for n in range(3):
+            assert made.run(["echo", str(n)], limit_s=120).ok
+            made.put(str(tmp_path / "file"), b"x")
+        gate = tmp_path / "gate"
+        with ThreadPoolExecutor(6) as pool:
+            wait = f"touch {tmp_path}/began-$1; while [ ! -e {gate} ]; do sleep 0.05; done"
+            runs = [
+                pool.submit(made.run, ["sh", "-c", wait, "sh", str(n)], limit_s=200)
+                for n in range(6)
+            ]
+            # Three at once over three connections, and no fourth.
+            wait_until(lambda: len(list(tmp_path.glob("began-*"))) == 3, "three run")
+            gate.touch()
+            assert all(run.result(200).ok for run in runs)
+        assert server.log().count("Accepted publickey") == 3
+
+
+def test_a_server_that_opens_no_session(tmp_path: Path) -> None:
+    with (
+        sshd.running(tmp_path / "none", "MaxSessions 0\n") as server,
+        connect(server.target()) as made,
+        pytest.raises(SessionRefused, match="opens no session"),
+    ):
+        made.run(["true"], limit_s=60)
+
+
+def _echo(listening: socket.socket) -> None:
+    while True:
+        try:
+            near, _ = listening.accept()
+        except OSError:
+            return
+        with near:
+            while data := near.recv(65536):
+                near.sendall(data)
+
+
+@pytest.fixture
+def echo() -> Iterator[int]:
+    """A port of ours that says what it hears."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=_echo, args=(listening,))
+        thread.start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join(60)
+
+
+def _says(port: int, data: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), 60) as there:
+        there.sendall(data)
+        there.shutdown(socket.SHUT_WR)
+        found = b""
+        while more := there.recv(65536):
+            found += more
+        return found
+
+
+def test_ports_are_carried_both_ways(connection: SshConnection, echo: int) -> None:
+    back = connection.reverse_forward("127.0.0.1", echo)
+    forth = connection.local_forward("127.0.0.1", echo)
+    data = bytes(range(256)) * 4096
+    assert _says(back, data) == data
+    assert _says(forth, data) == data
+    connection.end_reverse_forward(back)
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", back), 5).close()
+
+
+def test_several_ports_lead_to_their_own_ends(connection: SshConnection, echo: int) -> None:
+    nobody = connection.reverse_forward("127.0.0.1", sshd.free_port())
+    somebody = connection.reverse_forward("127.0.0.1", echo)
+    assert _says(somebody, b"hello") == b"hello"
+    with contextlib.suppress(ConnectionError):
+        assert _says(nobody, b"hello") == b""
+
+
+def test_ports_end_with_the_connection(own: sshd.Sshd, echo: int) -> None:
+    with connect(own.target()) as made:
+        back = made.reverse_forward("127.0.0.1", echo)
+        with socket.create_connection(("127.0.0.1", back), 60) as there:
+            there.sendall(b"x")
+            assert there.recv(1) == b"x"
+            made.close()
+            assert there.recv(1) == b""
+
+
+def test_a_server_that_forwards_nothing(tmp_path: Path) -> None:
+    with (
+        sshd.running(tmp_path / "none", "AllowTcpForwarding no\n") as server,
+        connect(server.target()) as made,
+        pytest.raises(ForwardRefused, match="forwards no port"),
+    ):
+        made.reverse_forward("127.0.0.1", 1)
+
+
+def test_a_server_that_comes_back_is_waited_for(own: sshd.Sshd) -> None:
+    own.kill()
+    failures: list[str] = []
+
+    def failed(error: Exception, _: float) -> None:
+        failures.append(str(error))
+        if len(failures) == 2:
+            own.start()
+
+    with connect_patiently(own.target(), limit_s=300, failed=failed) as made:
+        assert made.run(["true"], limit_s=60).ok
+    assert len(failures) >= 2
+    assert "refused the connection" in failures[0]
+
+
+def test_patience_ends_when_it_is_told_to(own: sshd.Sshd) -> None:
+    own.kill()
+    stop = threading.Event()
+    began = time.monotonic()
+    with pytest.raises(HostUnreachable):
+        connect_patiently(own.target(), limit_s=3000, giving_up=stop, failed=lambda *_: stop.set())
+    assert time.monotonic() - began < 300
+    with pytest.raises(HostUnreachable):
+        connect_patiently(own.target(), limit_s=0)
