@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.integration.agent import fake_head
 
 #: How long heartbeats are counted for, and how often they come, in seconds.
-COUNTED_S = 8.0
+COUNTED_S = 5.0
 HEARTBEAT_S = 0.2
 
 _TRIAL = """

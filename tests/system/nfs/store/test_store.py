@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ pytestmark = [
 ]
 
 HAND_OVERS = 500
-LATE_HAND_OVERS = 24
+LATE_HAND_OVERS = 16
 #: How long a client is cut off, in seconds: a lease of this server.
 AWAY_S = 10.0
 
@@ -169,12 +170,24 @@ def test_a_full_export(share: Share, clerks: list[Desk]) -> None:
             one.ask("save", root=point, path=f"{point}/2", number=2, nbytes=32 << 20)
         assert "weights gc" in refused.value.text
         assert one.ask("listing", path=f"{point}/2") == [], "nothing half-written is left"
-        saved = one.ask("save", root=point, path=f"{point}/3", number=3, nbytes=4 << 20)
+        saved = _when_there_is_room(one, point)
         for number, done in ((1, first), (3, saved)):
             assert two.ask(
                 *("load",), root=point, path=f"{point}/{number}", number=number,
                 digest=done["digest"],
             )  # fmt: skip
+
+
+def _when_there_is_room(desk: Desk, point: str) -> dict[str, Any]:
+    """Save; a server may keep a file that was removed for some moments, and its room."""
+    for _ in range(90):
+        try:
+            path = f"{point}/3"
+            return dict(desk.ask("save", root=point, path=path, number=3, nbytes=4 << 20))
+        except Refused as error:
+            assert error.name == "DiskFull", error  # noqa: PT017
+            time.sleep(1.0)
+    raise AssertionError("the room of what was not saved never came back")
 
 
 def test_an_export_that_is_turned_read_only(share: Share, clerks: list[Desk]) -> None:
@@ -183,7 +196,7 @@ def test_an_export_that_is_turned_read_only(share: Share, clerks: list[Desk]) ->
     with small_export(share, "turned", "20M", point) as folder:
         before = one.ask("save", root=point, path=f"{point}/1", number=1, nbytes=8000)
         export(share, folder, "ro")
-        with pytest.raises(Refused, match=r"StorageReadOnly.*read-only"):
+        with pytest.raises(Refused, match=r"StorageReadOnly.*Read-only"):
             one.ask("save", root=point, path=f"{point}/2", number=2, nbytes=8000)
         assert two.ask("load", root=point, path=f"{point}/1", number=1, digest=before["digest"])
         export(share, folder, "rw")
@@ -230,11 +243,12 @@ def test_nothing_is_removed_under_a_reader(share: Share, clerks: list[Desk]) -> 
     """On NFS a file that is removed on one client is gone for readers on all others."""
     one, two = clerks
     root = f"{share.point}/kept"
+    plain = {"weights_kind": "files", "weights_digest": "of files"}
     rows = [
-        {"id": 1, "save_path": "1.npy", "number": 0.1, "weights_kind": "files"},
+        {"id": 1, "save_path": "1.npy", "number": 0.1, **plain},
         {"id": 2, "save_path": "2", "parent": 1, "state": "running"},
-        {"id": 3, "save_path": "3.npy", "number": 0.2, "weights_kind": "files"},
-        {"id": 4, "save_path": "4.npy", "number": 0.9, "weights_kind": "files"},
+        {"id": 3, "save_path": "3.npy", "number": 0.2, **plain},
+        {"id": 4, "save_path": "4.npy", "number": 0.9, **plain},
     ]
     assert share.one.as_user("mkdir", root).code == 0
     for number in (1, 3, 4):
@@ -244,7 +258,7 @@ def test_nothing_is_removed_under_a_reader(share: Share, clerks: list[Desk]) -> 
     assert two.ask("read_held") > 1 << 20, "its child still runs"
     assert one.ask("keep", root=root, rows=rows, pins=[]) == [3]
     rows[1]["state"] = "ended"
-    assert one.ask("keep", root=root, rows=rows, pins=[]) == [1, 3]
+    assert one.ask("keep", root=root, rows=rows, pins=[]) == [1, 2, 3]
     with pytest.raises(Refused, match="Stale file handle"):
         two.ask("read_held")  # what the keeper spares live readers
 
@@ -268,9 +282,11 @@ def test_a_client_crashes_in_the_middle_of_saves(share: Share) -> None:
     for step in paths:
         assert two.await_(lambda: two.run("test", "-e", f"/tmp/weights.{step}").code == 0, 90)  # noqa: B023
     with desks(share.network, two) as (desk,):
-        desk.ask("save_plain", path=f"{share.point}/torn-data.written/open", number=1, nbytes=8000)
-        desk.ask("hold", path=f"{share.point}/torn-data.written/open")
-        desk.ask("remove", path=f"{share.point}/torn-data.written/open")
+        desk.ask(
+            "save_plain", path=f"{share.point}/torn-data.written/open.npy", number=1, nbytes=8000
+        )
+        desk.ask("hold", path=f"{share.point}/torn-data.written/open.npy")
+        desk.ask("remove", path=f"{share.point}/torn-data.written/open.npy")
     two.cut_power()
     with desks(share.network, one) as (desk,):
         torn, whole = paths.values()
