@@ -21,7 +21,7 @@ from dispatcher.core.ids import WorkerId
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
-from dispatcher.remote_wiring import LOCAL, Place, code_packer, machine_of, places
+from dispatcher.remote_wiring import LOCAL, Place, machine_of, packer, places
 from dispatcher.wiring import agent_config, weights_root
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.endpoint import Endpoint
@@ -105,10 +105,7 @@ class Crew:
         self._sockets = sockets
         self._leads = leads
         root = str(weights_root(config, folder))
-        excluded = [config.experiment_working_directory, config.weights_root]
-        self._code = code_packer(
-            config.trial_code_directory, [path for path in excluded if isinstance(path, Path)]
-        )
+        self._archives = packer(config, folder)
         self._token = cache(lambda: _token_of(root))
         self.drivers = {
             place.worker: self._driver(router, place, place.worker in known)
@@ -153,7 +150,7 @@ class Crew:
         process = SshProcess(
             machine_of(place.worker, place.machine),
             self._doors.tcp,
-            self._code,
+            self._archives,
             self._token,
             known=known,
             patience_s=leases.lost,

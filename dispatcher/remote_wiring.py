@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from dispatcher.backends.ssh import Archive, Machine, pack
+from dispatcher.backends.ssh import Archives, Machine, pack_all
 from dispatcher.errors import PermanentBackendError
-from dispatcher.experiment.code_folder import walk_code
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import resolve_reference
 from dispatcher.experiment.services import Service
@@ -20,6 +19,7 @@ from dispatcher.experiment.ssh_service import (
     SshServiceConfig,
     worker_names,
 )
+from dispatcher.folders import ExperimentFolder
 from dispatcher.ssh import SshTarget
 
 
@@ -79,21 +79,29 @@ def target_of(login: LoginConfig) -> SshTarget:
     )
 
 
-def code_packer(folder: Path, excluded: list[Path]) -> Callable[[], Archive]:
-    """Packs the code directory when somebody asks first. From any thread."""
+def packer(config: ExperimentConfig, folder: ExperimentFolder) -> Callable[[], Archives]:
+    """Packs what machines need when somebody asks first. From any thread."""
     lock = threading.Lock()
-    packed: list[Archive] = []
+    packed: list[Archives] = []
+    ours = (config.experiment_working_directory, config.weights_root)
+    limits = config.limits
 
-    def ask() -> Archive:
+    def ask() -> Archives:
         with lock:
             if not packed:
                 try:
-                    files = [Path(entry.path) for entry in walk_code(folder, excluded)]
-                    packed.append(pack(folder, files))
+                    archives = pack_all(
+                        config.trial_code_directory,
+                        folder.path / "archives",
+                        excluded=[path for path in ours if isinstance(path, Path)],
+                        most_files=limits.max_code_files,
+                        most_bytes=limits.max_code_size,
+                    )
                 except OSError as error:
                     raise PermanentBackendError(
-                        f"the code directory cannot be read: {error.strerror}", where=str(folder)
+                        f"the code cannot be packed: {error.strerror}", where=str(folder.path)
                     ) from error
+                packed.append(archives)
             return packed[0]
 
     return ask

@@ -1,61 +1,45 @@
-"""Folders as archives that are called by their content: the same files give the same bytes."""
+"""What is brought to machines, as archives that are called by their content."""
 
 from __future__ import annotations
 
-import gzip
-import io
-import tarfile
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import lru_cache
-from hashlib import blake2b
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import trial_runtime
-
-_DIGEST_BYTES = 16
+from dispatcher.code_archive import pack_code, scan_code
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A gzipped tar file; ``digest`` is of the files in it, and not of how they are packed."""
+    """A tar file on this machine's disk, and the digest under which machines keep its content."""
 
     digest: str
-    content: bytes | Path = field(repr=False)
+    path: Path
 
 
-def pack(folder: Path, files: Iterable[Path], *, below: str = "") -> Archive:
-    """Pack files of a folder, in the order of their names, without owners and times.
+@dataclass(frozen=True)
+class Archives:
+    """``runtime`` is ``trial_runtime``, all of ours that a machine needs; ``code`` the trials'."""
 
-    Args:
-        folder: that the names in the archive count from.
-        files: below it; links stay links.
-        below: a folder of the archive that all go into.
+    runtime: Archive
+    code: Archive
+
+
+def pack_all(
+    code: Path, into: Path, *, excluded: Sequence[Path], most_files: int, most_bytes: int
+) -> Archives:
+    """Pack the runtime and a code directory into the folder ``into``. Reads every file.
 
     Raises:
-        OSError: one cannot be read.
+        UserError: the code is too much, or cannot be read as code.
+        OSError: ``into`` cannot be written.
     """
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path in sorted(files):
-            name = str(Path(below) / path.relative_to(folder))
-            info = archive.gettarinfo(str(path), name)
-            info.uid = info.gid = 0
-            info.uname = info.gname = ""
-            info.mtime = 0
-            info.mode = 0o755 if info.isdir() or info.mode & 0o100 else 0o644
-            if info.isreg():
-                with path.open("rb") as file:
-                    archive.addfile(info, file)
-            else:
-                archive.addfile(info)
-    raw = buffer.getvalue()
-    digest = blake2b(raw, digest_size=_DIGEST_BYTES).hexdigest()
-    return Archive(digest, gzip.compress(raw, compresslevel=6, mtime=0))
-
-
-@lru_cache(maxsize=1)
-def runtime_archive() -> Archive:
-    """``trial_runtime``, which is all of ours that a machine needs."""
-    package = Path(trial_runtime.__file__).parent
-    return pack(package.parent, package.rglob("*.py"))
+    into.mkdir(exist_ok=True)
+    listing = scan_code(code, excluded=excluded, most_files=most_files, most_bytes=most_bytes)
+    packed = pack_code(listing, into / "code.tar")
+    ours = pack_code(scan_code(Path(trial_runtime.__file__).parent), into / "runtime.tar")
+    return Archives(
+        runtime=Archive(ours.digest, into / "runtime.tar"),
+        code=Archive(packed.digest, into / "code.tar"),
+    )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from dispatcher.backends.ssh.archive import Archive, runtime_archive
+from dispatcher.backends.ssh.archive import Archives
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.errors import PermanentBackendError
-from dispatcher.ssh import SshConnection
+from dispatcher.ssh import SshConnection, unpack
 
 #: The oldest Python that trials run with, and what it must be able to import.
 OLDEST = (3, 11)
@@ -19,10 +18,9 @@ MODULES = {"msgspec": "msgspec", "zmq": "pyzmq", "numpy": "numpy", "blake3": "bl
 
 #: Importing numpy from a cold network file system takes long.
 PROBE_S = 120.0
-UNPACK_S = 600.0
+UNPACK_S = 3600.0
 
 _PROBE = Path(__file__).with_name("probe_program.py")
-_UNPACK = Path(__file__).with_name("unpack_program.py")
 _MOST_SAID = 300
 
 
@@ -50,7 +48,7 @@ class Fitted(NamedTuple):
     code: str
 
 
-def fit(connection: SshConnection, machine: Machine, code: Archive) -> Fitted:
+def fit(connection: SshConnection, machine: Machine, archives: Archives) -> Fitted:
     """Probe a machine and bring there what it does not have yet. Blocks for transfers.
 
     Raises:
@@ -61,15 +59,19 @@ def fit(connection: SshConnection, machine: Machine, code: Archive) -> Fitted:
     problem = problem_with(found, machine)
     if problem:
         raise HostUnfit(problem, where=machine.name)
-    runtime = runtime_archive()
-    for kind, archive, there in (("runtime", runtime, found.runtime), ("code", code, found.code)):
-        if archive.digest not in there:
-            _bring(connection, machine, archive, f"{found.folder}", kind)
-    return Fitted(
+    runtime, code = archives.runtime, archives.code
+    fitted = Fitted(
         found.folder,
         f"{found.folder}/runtime/{runtime.digest}",
         f"{found.folder}/code/{code.digest}",
     )
+    python = machine.plain_python
+    if runtime.digest not in found.runtime:
+        below = f"{fitted.runtime}/trial_runtime"
+        unpack(connection, runtime.path, runtime.digest, below, python=python, limit_s=UNPACK_S)
+    if code.digest not in found.code:
+        unpack(connection, code.path, code.digest, fitted.code, python=python, limit_s=UNPACK_S)
+    return fitted
 
 
 def probe(connection: SshConnection, machine: Machine) -> Probed:
@@ -110,18 +112,6 @@ def problem_with(found: Probed, machine: Machine) -> str:
             f"({found.missing[lacking[0]]}); install there: {packages}"
         )
     return ""
-
-
-def _bring(
-    connection: SshConnection, machine: Machine, archive: Archive, folder: str, kind: str
-) -> None:
-    incoming = f"{folder}/incoming/{archive.digest}-{secrets.token_hex(4)}.tar.gz"
-    connection.put(incoming, archive.content)
-    argv = machine.command("-", incoming, f"{folder}/{kind}/{archive.digest}")
-    ran = connection.run(argv, stdin=_UNPACK.read_bytes(), limit_s=UNPACK_S)
-    if not ran.ok:
-        said = ran.said()[-_MOST_SAID:]
-        raise HostUnfit(f"cannot unpack {kind} there: {said}", where=machine.name)
 
 
 _OWN_PYTHON = "'python' of the machine names another one"

@@ -34,6 +34,11 @@ class Machine:
     weights_root: str = ""
     work_folder: str = "~/.bequeath"
 
+    @property
+    def plain_python(self) -> str:
+        """A Python for what needs no more than the standard library, without the prolog."""
+        return "python3" if self.prolog else self.python
+
     def command(self, *words: str) -> list[str]:
         """The arguments by which its Python is called, behind the prolog."""
         if not self.prolog:

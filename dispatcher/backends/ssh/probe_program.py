@@ -8,6 +8,8 @@ import json
 import os
 import sys
 
+FOLDERS = ("code", "runtime", "experiments")
+
 
 def trouble_with(name: str) -> str:
     """Why a module cannot be imported; empty if it can."""
@@ -31,9 +33,9 @@ def main() -> None:
     folder = os.path.abspath(os.path.expanduser(sys.argv[1]))
     trouble = ""
     try:
-        for name in ("code", "runtime", "incoming", "experiments"):
-            if not os.path.isdir(os.path.join(folder, name)):
-                os.makedirs(os.path.join(folder, name), 0o700)
+        for made in [folder] + [os.path.join(folder, x) for x in FOLDERS]:
+            if not os.path.isdir(made):
+                os.makedirs(made, 0o700)
     except OSError as error:
         trouble = "%s: %s" % (folder, error.strerror)  # noqa: UP031
     told = {

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from dispatcher.backends.agents import Loss
-from dispatcher.backends.ssh.archive import Archive
+from dispatcher.backends.ssh.archive import Archives
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.visit import AgentEnded, HeadGone, Visit
 from dispatcher.errors import BackendError, BequeathError, PassingBackendError
@@ -46,7 +46,7 @@ class SshProcess:
     Args:
         machine: where.
         head: address and port of our ROUTER on this machine.
-        code: what trials run.
+        archives: what is brought there; asked in the thread.
         token: of the share below the weights root; asked once, in the thread.
         known: whether an agent of this experiment may run there already, with trials.
         patience_s: for how long such a one is looked for before it is called lost.
@@ -58,7 +58,7 @@ class SshProcess:
         self,
         machine: Machine,
         head: tuple[str, int],
-        code: Callable[[], Archive],
+        archives: Callable[[], Archives],
         token: Callable[[], str],
         *,
         known: bool,
@@ -72,7 +72,7 @@ class SshProcess:
         self._known = known
         self._patience_s = patience_s
         self._leads = leads
-        self._visit: Callable[[], Visit] = lambda: visit(machine, head, code, token)
+        self._visit: Callable[[], Visit] = lambda: visit(machine, head, archives, token)
         self._lock = threading.Condition()
         # Shared with the thread, under the lock:
         self._wanted: AgentConfig | None = None

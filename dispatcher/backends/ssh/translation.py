@@ -48,7 +48,10 @@ def told_there(
     }
     own = dict(machine.environment)
     environment = own | resolve_references(own) | secrets
-    there = on_another_host(config, token=token, weights_root=machine.weights_root)
+    root = machine.weights_root
+    if config.remote is not None:  # views of a store lie on the machine's own disk
+        root = root or f"{folder_there(config, fitted)}/weights"
+    there = on_another_host(config, token=token, weights_root=root)
     told = replace(
         there,
         head=replace(config.head, address=f"tcp://127.0.0.1:{port}"),

@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 import msgspec
 
-from dispatcher.backends.ssh.archive import Archive
+from dispatcher.backends.ssh.archive import Archives
 from dispatcher.backends.ssh.fitting import HostUnfit, fit
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.translation import folder_there, told_there
@@ -50,18 +50,18 @@ class Visit:
         self,
         machine: Machine,
         head: tuple[str, int],
-        code: Callable[[], Archive],
+        archives: Callable[[], Archives],
         token: Callable[[], str],
     ) -> None:
         self._machine = machine
         self._head = head
-        self._code = code
+        self._archives = archives
         self._token = token
 
     def __enter__(self) -> Self:
         self._connection = connect(self._machine.target())
         try:
-            self._fitted = fit(self._connection, self._machine, self._code())
+            self._fitted = fit(self._connection, self._machine, self._archives())
             self._port = self._forward()
         except BaseException:
             self._connection.close()

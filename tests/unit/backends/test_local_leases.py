@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from trial_runtime.agent.record import record_of, write_record
 from dispatcher.backends.local import LocalBackend
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
@@ -16,6 +15,7 @@ from dispatcher.core.ids import WorkerId
 from dispatcher.errors import ProtocolError, Superseded
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.agent.record import record_of, write_record
 from trial_runtime.endpoint import Endpoint
 
 LOCAL = WorkerId("local")

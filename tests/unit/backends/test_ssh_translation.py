@@ -1,0 +1,116 @@
+"""What an agent elsewhere is told, and which machines are refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from dispatcher.backends.ssh import Machine
+from dispatcher.backends.ssh import fitting as fitting_module
+from dispatcher.backends.ssh.fitting import MODULES, Fitted, Probed, problem_with
+from dispatcher.backends.ssh.translation import told_there
+from dispatcher.ssh import SshTarget
+from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.endpoint import Endpoint
+
+FITTED = Fitted(
+    "/home/dev/.bequeath", "/home/dev/.bequeath/runtime/r", "/home/dev/.bequeath/code/c"
+)
+CONFIG = AgentConfig(
+    worker="h1",
+    slots=2,
+    head=Endpoint("tcp://127.0.0.1:5000", "agent:h1:secret", "server", "public", "private"),
+    epoch=1,
+    run_folder="/tmp/here",
+    experiment_folder="/home/me/experiments/lab",
+    experiment="lab",
+    trial=TrialSpec("/home/me/code", command="true", environment={"A": "1", "KEY": "env:LAB_KEY"}),
+    weights_root="/srv/weights",
+)
+
+
+def machine(**keys: object) -> Machine:
+    return Machine("h1", lambda: SshTarget("h1"), **keys)  # type: ignore[arg-type]
+
+
+def test_paths_and_the_way_to_the_head_are_that_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_KEY", "geheim")
+    there = machine(weights_root="/mnt/w", environment={"B": "2", "C": "env:LAB_KEY"})
+    told = told_there(CONFIG, there, FITTED, port=7000, token="t")
+    config = told.config
+    assert config.head == replace(CONFIG.head, address="tcp://127.0.0.1:7000")
+    assert config.experiment_folder == "/home/dev/.bequeath/experiments/lab/h1"
+    assert config.trial.code_directory == FITTED.code
+    assert (config.weights_root, config.canonical_root) == ("/mnt/w", "/srv/weights")
+    assert config.root_token == "t"
+    assert b"geheim" not in msgspec.json.encode(config), "it is written to that machine's disk"
+    assert config.trial.environment == {"A": "1", "KEY": "env:BEQUEATH_SECRET_KEY"}
+    assert told.environment == {"B": "2", "C": "geheim", "BEQUEATH_SECRET_KEY": "geheim"}
+
+
+def test_a_reference_that_leads_nowhere_is_named() -> None:
+    with pytest.raises(LookupError, match="LAB_KEY"):
+        told_there(CONFIG, machine(), FITTED, port=1, token="")
+
+
+def probed(**keys: object) -> Probed:
+    good = {
+        "version": (3, 11, 2),
+        "executable": "/usr/bin/python3",
+        "folder": "/home/dev/.bequeath",
+        "folder_trouble": "",
+        "missing": dict.fromkeys(MODULES, ""),
+        "code": [],
+        "runtime": [],
+    }
+    return Probed(**(good | keys))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "keys, words",
+    [
+        ({}, ""),
+        ({"version": (3, 9, 2)}, "is Python 3.9.2, and trials need 3.11"),
+        ({"folder_trouble": "/home/dev/.bequeath: Permission denied"}, "'workFolder'"),
+        (
+            {"missing": {"msgspec": "", "zmq": "ModuleNotFoundError: No module named 'zmq'"}},
+            "cannot import zmq (ModuleNotFoundError: No module named 'zmq'); install there: pyzmq",
+        ),
+    ],
+)
+def test_what_a_machine_lacks_is_said(keys: dict[str, object], words: str) -> None:
+    said = problem_with(probed(**keys), machine())
+    assert words in said
+    assert bool(said) == bool(words)
+
+
+def test_the_probe_tells_what_is_there_and_makes_the_work_folder(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    ran = subprocess.run(
+        [sys.executable, "-", str(work), "json", "no_such_module"],
+        input=fitting_module._PROBE.read_bytes(),
+        capture_output=True,
+        check=True,
+    )
+    told = msgspec.json.decode(ran.stdout.splitlines()[-1], type=Probed)
+    assert told.version == sys.version_info[:3]
+    assert (told.folder, told.code) == (str(work), [])
+    assert told.missing["json"] == ""
+    assert "no_such_module" in told.missing["no_such_module"]
+    assert work.stat().st_mode & 0o077 == 0
+
+
+def test_a_prolog_prepares_the_command_and_cannot_mix_with_its_answer() -> None:
+    prolog = 'echo loaded "$0"; export FOUND="it is"; X=\'$(date)\''
+    words = machine(python=sys.executable, prolog=prolog).command(
+        "-c", "import os, sys; print(os.environ['FOUND'], sys.argv[1])", "$(id) ; \"'"
+    )
+    ran = subprocess.run(words, capture_output=True, text=True, check=True, env=dict(os.environ))
+    assert ran.stdout == "it is $(id) ; \"'\n"
+    assert ran.stderr == "loaded bash\n"

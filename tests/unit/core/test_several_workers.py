@@ -1,0 +1,75 @@
+"""Workers that cannot be kept, where there are others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dispatcher.core import actions as a
+from dispatcher.core import events as e
+from dispatcher.core.ids import WorkerId
+from dispatcher.core.model import Phase
+from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
+from dispatcher.core.why import Cause, why
+from tests.support.scene import Scene
+
+A, B = WorkerId("a"), WorkerId("b")
+
+
+def scene(workers: int | None = None) -> Scene:
+    """None: as journals of older heads have it."""
+    one = Scene(begin=False)
+    if workers is not None:
+        one.state.settings = replace(one.settings, workers=workers)
+    one.say(e.HeadStarted(1), e.TunerHostReady())
+    return one
+
+
+def test_one_that_is_hopeless_is_given_up_and_the_rest_goes_on() -> None:
+    """Mutation: ``hopeless`` counts as one loss."""
+    one = scene(2)
+    one.say(e.WorkerJoined(B, 2))
+    actions = one.say(e.WorkerLost(A, "host key unknown", hopeless=True))
+    assert one.state.phase is Phase.RUNNING
+    assert a.LaunchWorker(A) in actions, "it may be mended while we run"
+    assert [x.text for x in actions if isinstance(x, a.ReportWorker)] == [
+        "worker a is lost: host key unknown"
+    ]
+
+
+def test_with_the_last_one_the_experiment_fails_and_names_all_reasons() -> None:
+    one = scene(2)
+    one.say(e.WorkerLost(A, "host key unknown", hopeless=True))
+    assert one.state.phase is Phase.RUNNING, "b has not been heard of yet"
+    one.say(e.WorkerLost(B, "refused", hopeless=True))
+    assert one.state.phase in (Phase.DRAINING, Phase.FAILED)
+    assert "host key unknown" in one.state.phase_reason
+    assert "refused" in one.state.phase_reason
+
+
+def test_one_that_comes_back_is_counted_on_again() -> None:
+    one = scene(2)
+    one.say(e.WorkerLost(A, "refused", hopeless=True))
+    one.say(e.WorkerJoined(A, 2))
+    one.say(e.WorkerLost(B, "refused", hopeless=True))
+    assert one.state.phase is Phase.RUNNING
+    assert one.state.workers[A].trouble == ""
+
+
+def test_alone_it_is_as_it_was() -> None:
+    """Journals of older heads: ``workers`` is 1 there. Mutation: its default is another."""
+    one = scene()
+    for _ in range(WORKER_LOSSES_IN_A_ROW - 1):
+        one.say(e.WorkerLost(A, "gone"))
+        assert one.state.phase is Phase.RUNNING
+    one.say(e.WorkerLost(A, "gone"))
+    assert one.state.phase in (Phase.DRAINING, Phase.FAILED)
+    assert one.state.phase_reason == "worker a cannot be kept alive: gone"
+
+
+def test_why_names_the_trouble_of_each() -> None:
+    one = scene(2)
+    one.say(e.WorkerLost(A, "host key unknown", hopeless=True))
+    one.propose(0)
+    found = why(one.state, one.state.now)
+    assert found.cause is Cause.WORKER_LOST
+    assert "worker a is not there (host key unknown)" in found.text

@@ -1,0 +1,90 @@
+"""From machines of an experiment file to workers and logins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dispatcher.errors import PermanentBackendError
+from dispatcher.experiment import build_experiment
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.remote_wiring import LOCAL, machine_of, places, target_of
+from dispatcher.wiring import agent_config, settings_of, worker_count
+
+
+def config(service: Any, **keys: Any) -> ExperimentConfig:
+    values = {
+        "searchSpace": {"lr": {"_type": "choice", "_value": [1]}},
+        "tuner": {"name": "Random"},
+        "trialCommand": "true",
+        "trialConcurrency": 4,
+        "trainingService": service,
+        **keys,
+    }
+    return build_experiment(values)
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def ssh(*machines: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    return {"platform": "remote", "machineList": list(machines), **keys}
+
+
+def test_workers_are_called_by_their_hosts_and_told_apart() -> None:
+    found = places(
+        config(
+            [
+                {"platform": "local", "slots": 1},
+                ssh({"host": "gpu1"}, {"host": "gpu1", "port": 2222}, {"ip": "local"}),
+                ssh({"host": "gpu1", "name": "my box/1", "slots": 3}, slots=2),
+            ]
+        )
+    )
+    names = [LOCAL, "gpu1", "gpu1-2", "local-2", "my-box-1"]
+    assert [place.worker for place in found] == names
+    assert [place.slots for place in found] == [1, 4, 4, 4, 3]
+
+
+def test_slots_and_the_number_of_workers() -> None:
+    two = config(ssh({"host": "a", "slots": 1}, {"host": "b", "slots": 2}))
+    assert (two.slots, worker_count(two), settings_of(two).workers) == (3, 2, 2)
+    here = config({"platform": "local"})
+    assert (here.slots, worker_count(here), settings_of(here).workers) == (4, 1, 1)
+
+
+def test_secrets_are_looked_up_at_login_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_PASSWORD", "geheim")
+    made = config(
+        ssh({"host": "a", "username": "me", "passwd": "env:LAB_PASSWORD", "jump": "you@j:2200"})
+    )
+    (place,) = places(made)
+    assert place.machine is not None
+    machine = machine_of(place.worker, place.machine)
+    assert "geheim" not in repr(machine)
+    monkeypatch.setenv("LAB_PASSWORD", "another")
+    target = machine.target()
+    assert (target.host, target.user, target.password) == ("a", "me", "another")
+    assert target.jump is not None
+    assert (target.jump.user, target.jump.host, target.jump.port) == ("you", "j", 2200)
+    assert "another" not in repr(target)
+    monkeypatch.delenv("LAB_PASSWORD")
+    with pytest.raises(PermanentBackendError, match="LAB_PASSWORD"):
+        target_of(place.machine)
+
+
+def test_weights_of_other_hosts_may_take_longer_to_be_seen(tmp_path: Any) -> None:
+    from dispatcher.folders import ExperimentFolder
+    from trial_runtime.endpoint import Endpoint
+
+    def told(made: ExperimentConfig) -> float:
+        folder = ExperimentFolder(tmp_path)
+        told = agent_config(made, made.services[0], folder, Endpoint(""), 1, tmp_path)
+        return told.stale_timeout_s
+
+    assert told(config(ssh({"host": "a"}, {"host": "b"}))) == 75.0
+    assert told(config(ssh({"host": "a"}))) == 1.0
+    assert told(config([{"platform": "local"}, ssh({"host": "a"})])) == 75.0
