@@ -8,8 +8,21 @@ from pathlib import Path
 import pytest
 
 from dispatcher import retention
+from dispatcher.errors import PassingBackendError
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.folders import ExperimentFolder
+from dispatcher.store.journal import SqliteJournal
+
+CONFIG = build_experiment(
+    {
+        "experimentName": "sweeping",
+        "trialCommand": "true",
+        "trialConcurrency": 1,
+        "tuner": {"name": "random"},
+        "searchSpace": {"x": {"_type": "choice", "_value": [1]}},
+        "trainingService": {"platform": "local"},
+    }
+)
 
 
 def test_a_sweep_that_waits_for_an_engine_that_has_ended_is_let_go(
@@ -17,19 +30,9 @@ def test_a_sweep_that_waits_for_an_engine_that_has_ended_is_let_go(
 ) -> None:
     """Without an answer nothing may be removed; and nobody waits for one that cannot come."""
     monkeypatch.setattr(retention, "ANSWER_S", 600.0)
-    config = build_experiment(
-        {
-            "experimentName": "sweeping",
-            "trialCommand": "true",
-            "trialConcurrency": 1,
-            "tuner": {"name": "random"},
-            "searchSpace": {"x": {"_type": "choice", "_value": [1]}},
-            "trainingService": {"platform": "local"},
-        }
-    )
     asked = threading.Event()
     thread = retention.RetentionThread(
-        config,
+        CONFIG,
         ExperimentFolder(tmp_path),
         lambda kind, text: None,
         lambda event: asked.set(),
@@ -41,3 +44,44 @@ def test_a_sweep_that_waits_for_an_engine_that_has_ended_is_let_go(
     thread.close()
     sweep.join(60)
     assert answers == [()]
+
+
+def test_a_sweep_that_a_share_refused_is_tried_again_without_a_trial_that_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "AGAIN_S", 0.01)
+    monkeypatch.setattr(retention, "PERIOD_S", 0.01)
+    folder = ExperimentFolder(tmp_path)
+    SqliteJournal.open(folder.journal).close()
+    notes: list[str] = []
+    swept = threading.Event()
+
+    def sweep(*_: object) -> int:
+        if len(notes) < 3:
+            raise PassingBackendError("the server does not answer")
+        swept.set()
+        return 0
+
+    monkeypatch.setattr(retention, "sweep_checkpoints", sweep)
+    thread = retention.RetentionThread(
+        CONFIG, folder, lambda kind, text: notes.append(text), lambda event: None
+    )
+    thread.start()
+    assert swept.wait(60)
+    thread.close()
+    assert "the server does not answer" in notes[0]
+
+
+def test_leftovers_are_looked_for_while_nothing_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "LEFTOVERS_S", 0.01)
+    monkeypatch.setattr(retention, "PERIOD_S", 0.01)
+    folder = ExperimentFolder(tmp_path)
+    SqliteJournal.open(folder.journal).close()
+    looked = threading.Event()
+    monkeypatch.setattr(retention.LeftoverSweep, "look", lambda sweep: looked.set() or 0)
+    thread = retention.RetentionThread(CONFIG, folder, lambda kind, text: None, lambda event: None)
+    thread.start()
+    assert looked.wait(60)
+    thread.close()
