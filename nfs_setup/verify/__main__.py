@@ -1,17 +1,22 @@
 """``python -m nfs_setup.verify``: a request as JSON a line, an answer a line, until stdin ends.
 
 One process for many requests, where what carries them can: asked and answered within a
-millisecond. When whoever asks is gone, what was begun by way of it is removed.
+millisecond. When whoever asks is gone, what is under way is given up, and what was begun by way
+of this process is removed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import queue
+import signal
 import sys
+import threading
 from typing import Any
 
 from nfs_setup.errors import RequestRefused, SetupError
+from nfs_setup.verify.files import is_ours
 from nfs_setup.verify.probe_place import end
 from nfs_setup.verify.probes import answer
 
@@ -20,34 +25,53 @@ _MOST_BYTES = 1 << 20
 
 def main() -> int:
     """See above. Returns the exit code."""
-    begun: tuple[str, str] | None = None
+    lines: queue.Queue[bytes] = queue.Queue(maxsize=16)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=_listen, args=(lines,), daemon=True).start()
+    begun: list[tuple[str, str]] = []
+    try:
+        while True:
+            said = _answer(lines.get(), begun)
+            sys.stdout.write(json.dumps(said) + "\n")
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        pass
+    except BrokenPipeError:
+        pass
+    for path, name in begun:
+        with contextlib.suppress(OSError):
+            end(path, name)
+    return 0
+
+
+def _listen(lines: queue.Queue[bytes]) -> None:
+    """Hand lines on; at the end, interrupt whatever is under way: a system call, too."""
     while True:
         line = sys.stdin.buffer.readline(_MOST_BYTES)
         if not line:
             break
-        try:
-            document = json.loads(line)
-        except ValueError as error:
-            said = _refused(RequestRefused(f"is no JSON: {error}", where="request"))
-        else:
-            said = _answer(document)
-            if "error" not in said and document.get("make"):
-                begun = (document["path"], document["name"])
-            if "facts" in said and document["do"] == "end":
-                begun = None
-        sys.stdout.write(json.dumps(said) + "\n")
-        sys.stdout.flush()
-    if begun is not None:
-        with contextlib.suppress(OSError):
-            end(*begun)
-    return 0
+        lines.put(line)
+    main_thread = threading.main_thread().ident
+    assert main_thread is not None
+    signal.pthread_kill(main_thread, signal.SIGINT)
 
 
-def _answer(document: Any) -> dict[str, Any]:
+def _answer(line: bytes, begun: list[tuple[str, str]]) -> dict[str, Any]:
+    """The answer to one line. ``begun`` follows which folders are there because of it."""
     try:
-        return answer(document)
+        document = json.loads(line)
+    except ValueError as error:
+        return _refused(RequestRefused(f"is no JSON: {error}", where="request"))
+    makes = isinstance(document, dict) and document.get("make") is True
+    if makes and is_ours(str(document.get("name"))):
+        begun.append((str(document.get("path")), document["name"]))
+    try:
+        said = answer(document)
     except SetupError as error:
         return _refused(error)
+    if document["do"] == "end" and "facts" in said:
+        begun.clear()
+    return said
 
 
 def _refused(error: SetupError) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class LocalPeer:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self._waited_for = False
         home = os.path.dirname(os.path.dirname(os.path.abspath(nfs_setup.__file__)))
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM, home],
@@ -52,18 +53,22 @@ class LocalPeer:
         """See :class:`~nfs_setup.verify.peer.Peer`."""
         stdin = self._process.stdin
         assert stdin is not None
+        if self._waited_for:
+            raise PeerLost("it is still about something else", where=self.name)
+        self._waited_for = True  # until it has answered: late answers are nobody's
         try:
             stdin.write(json.dumps({"verb": "probe", **request}).encode() + b"\n")
         except OSError:
             raise PeerLost("its program died", where=self.name) from None
         document = json.loads(self._line(limit_s))
+        self._waited_for = False
         if "error" in document:
             raise RequestRefused(document["error"]["message"], where=document["error"]["where"])
         assert isinstance(document, dict)
         return document
 
     def close(self) -> None:
-        """End it: by the end of its input, else by force."""
+        """End it: by the end of its input, whereupon it removes what it began, else by force."""
         process = self._process
         for stream in (process.stdin, process.stdout):
             assert stream is not None
@@ -85,7 +90,6 @@ class LocalPeer:
             selector.register(stdout, selectors.EVENT_READ)
             while not said.endswith(b"\n"):
                 if not selector.select(max(0.0, last - time.monotonic())):
-                    self._process.kill()
                     text = f"no answer in {limit_s:.0f} s"
                     raise PeerLost(text, where=self.name, hint="is the server away?")
                 part = os.read(stdout.fileno(), 1 << 16)

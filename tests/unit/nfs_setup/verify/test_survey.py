@@ -75,13 +75,18 @@ def test_a_process_that_dies_is_lost() -> None:
     peer.close()
 
 
-def test_a_process_that_hangs_is_left(tmp_path: Path) -> None:
+def test_a_process_that_takes_too_long_is_interrupted_and_cleans_up(tmp_path: Path) -> None:
+    name = new_name()
     peer = LocalPeer("here")
-    (tmp_path / new_name()).mkdir()
-    lock = tmp_path / os.listdir(tmp_path)[0] / "lock"
+    begin = {"do": "begin", "path": str(tmp_path), "name": name, "own": "m0", "make": True}
+    peer.ask({**begin, "limit_s": 0.0}, 60.0)
     with pytest.raises(PeerLost, match="no answer"):
-        peer.ask({"do": "hold", "path": str(lock), "seconds": 60.0}, 0.2)
+        peer.ask({"do": "hold", "path": f"{tmp_path}/{name}/lock", "seconds": 1000.0}, 0.2)
+    with pytest.raises(PeerLost, match="something else"):
+        peer.ask({"do": "now"}, 60.0)
     peer.close()
+    assert peer._process.returncode == 0
+    assert os.listdir(tmp_path) == []
 
 
 def test_what_a_process_refuses_is_raised(peers: list[LocalPeer]) -> None:
@@ -165,12 +170,21 @@ def test_machines_that_give_no_answer(ran: Ran, words: str) -> None:
         RemotePeer("far", lambda *_: ran).ask({"do": "now"}, 1.0)
 
 
-def test_a_line_that_is_no_request_is_answered() -> None:
-    lines = b'nonsense\n[]\n{"verb": "probe", "do": "now"}\n'
-    done = subprocess.run(
+def test_a_line_that_is_no_request_is_answered_and_removes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "weights").mkdir()
+    begin = {"do": "begin", "path": str(tmp_path), "name": "weights", "own": "a", "make": True}
+    with subprocess.Popen(
         [sys.executable, "-m", "nfs_setup.verify"],
-        input=lines, capture_output=True, cwd=ROOT, timeout=60,
-    )  # fmt: skip
-    said = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [next(iter(one)) for one in said] == ["error", "error", "facts"]
-    assert done.stderr == b""
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line in ("nonsense", "[]", json.dumps({**begin, "limit_s": 0.0})):
+            print(line, file=process.stdin, flush=True)
+            assert next(iter(json.loads(process.stdout.readline()))) == "error"
+        process.stdin.close()
+        assert process.wait(60) == 0
+    assert os.listdir(tmp_path) == ["weights"]
