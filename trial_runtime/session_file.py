@@ -51,6 +51,7 @@ class SessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     experiment: str = ""
     stale_timeout_s: float = 75.0
     checkpoints: str | None = None  # the trial's folder for all of its attempts
+    work_folder: str = ""  # where its process begins; in the code directory, if empty
 
     def __repr__(self) -> str:
         return f"SessionFile({self.trial}.{self.attempt})"  # its secret is nobody's business

@@ -32,7 +32,6 @@ from trial_runtime.agent.record import (
     write_private,
 )
 from trial_runtime.agent.sweep import kill_sessions_below
-from trial_runtime.weights.share import trouble_with
 
 #: What SIGKILL may take until a process is gone (seconds).
 KILL_S = 5.0
@@ -95,10 +94,6 @@ def _ensure(order: Order, folder: Path) -> Answer:
     found = record is not None and is_running(record)
     if order.verb == "take up" and not found:
         return Answer(trouble=_last_words(folder))
-    if config.root_token and not found:
-        trouble = trouble_with(config.weights_root, config.root_token, config.canonical_root)
-        if trouble:
-            return Answer(trouble=trouble)
     # It reads this again when it looks for its head, which may be at another address now.
     config = replace(config, run_folder=str(_run_folder(folder)))
     write_private(config_path(folder, order.worker), encode_config(config))

@@ -36,6 +36,7 @@ class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     max_metric_bytes: int = 64 << 10
     max_metrics: int = 100_000
     max_message_rate: int = 20_000  # a second, and for one attempt
+    own_folders: bool = False  # each attempt begins in a working directory of its own
 
 
 class CacheSpec(msgspec.Struct, frozen=True, omit_defaults=True):

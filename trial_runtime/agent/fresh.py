@@ -12,8 +12,9 @@ from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.door import Door, Speaker
 from trial_runtime.agent.output import Outputs
 from trial_runtime.agent.processes import ChildWatch, python_command, spawn
-from trial_runtime.agent.runners import OnExit, OnStart
+from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
 from trial_runtime.agent.sweep import kill_group, signal_group
+from trial_runtime.agent.workplace import make_workplace
 from trial_runtime.session_file import (
     CHECKPOINTS_VARIABLE,
     SESSION_VARIABLE,
@@ -84,7 +85,7 @@ class FreshRunner:
         try:
             process = spawn(
                 self._command,
-                folder=self._spec.code_directory,
+                folder=self._folder_of(attempt),
                 environment=environment,
                 stdout=ends[0],
                 stderr=ends[1],
@@ -102,6 +103,16 @@ class FreshRunner:
             self._on_exit(attempt, outcome)
 
         self._children.add(process.pid, ended)
+
+    def _folder_of(self, attempt: Attempt) -> str:
+        code, own = self._spec.code_directory, attempt.session.work_folder
+        if not own:
+            return code
+        try:
+            return make_workplace(code, own)
+        except OSError as error:
+            text = f"cannot make the working directory {own}: {error.strerror}"
+            raise CannotStart(text) from error
 
     def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
         speaker = self._speakers.get(attempt.key)

@@ -30,13 +30,14 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
     """The session of an attempt but for its paths, see :func:`located`. Touches no disk."""
     root = view_of(config, start.trial, start.attempt)
     spec = config.trial
+    folder = f"{config.trials_folder}/{start.trial}/{start.attempt}"
     return SessionFile(
         SESSION_VERSION,
         address,
         f"t{start.trial}.{start.attempt}:{secrets.token_hex(16)}",
         start.trial,
         start.attempt,
-        f"{config.trials_folder}/{start.trial}/{start.attempt}",
+        folder,
         start.parameters,
         config.seed,
         None,
@@ -51,6 +52,7 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         config.experiment,
         bound_for(config.stale_timeout_s, config.weights_root),
         folder_of(config.weights_root, config.experiment, start.trial),
+        f"{folder}/work" if spec.own_folders else "",
     )
 
 
