@@ -8,13 +8,14 @@ touches nothing of its successor's.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import threading
 from typing import TYPE_CHECKING, Final
 
 from trial_runtime import wire
-from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.config import AgentConfig, CacheSpec
 from trial_runtime.errors import WeightsError
 from trial_runtime.failpoints import failpoint
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from trial_runtime.weights.remote.record import Kind, StoredFile
 
 _VIEWS: Final = ".views"
-_CACHE_BYTES: Final = 10 << 30
+
+_log = logging.getLogger("bequeath.agent")
 
 
 def view_of(config: AgentConfig, trial: int, attempt: int) -> str:
@@ -40,11 +42,12 @@ def remote_weights(config: AgentConfig) -> RemoteWeights | None:
     if config.remote is None:
         return None
     from trial_runtime.weights.cache import WeightsCache
+    from trial_runtime.weights.cache_place import default_folder
     from trial_runtime.weights.remote.place import Place
 
-    told = config.cache
-    folder = told.folder if told is not None and told.folder else f"{config.weights_root}/.cache"
-    cache = WeightsCache(folder, told.max_bytes if told is not None else _CACHE_BYTES)
+    told = config.cache or CacheSpec(0)
+    folder = os.path.expanduser(told.folder) if told.folder else default_folder()
+    cache = WeightsCache(folder, told.max_bytes)
     return RemoteWeights(config, Place(config.remote, owner=config.worker), cache)
 
 
@@ -126,7 +129,10 @@ class RemoteWeights:
         with self._lock:
             first, self._tidied = not self._tidied, True
         if first:
-            self._place.forget_uploads()
+            try:
+                self._place.forget_uploads()
+            except WeightsError as error:
+                _log.warning("what an agent before has left half written stays: %s", error)
 
     def publish(self, order: wire.Start, announced: str | None) -> PublishedDigest:
         """Copy what an attempt left at its save path to the remote root. Blocks.

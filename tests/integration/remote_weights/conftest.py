@@ -10,12 +10,39 @@ from typing import Any
 
 import pytest
 
+from dispatcher.core import events as e
+from tests.integration.experiment.conftest import Lab
 from tests.support import s3_server, sshd
 from tests.support.s3_server import S3Server
 from tests.support.sshd import Sshd
 from trial_runtime.weights.remote.address import RemoteRoot
 
+CODE = Path(__file__).parent / "code"
 KINDS = ("memory", "file", "sftp", "s3")
+
+
+class RemoteLab(Lab):
+    """Experiments with a cache of weights of their own, and what came of them."""
+
+    def create(self, *words: Any, **keys: Any) -> Path:
+        """As :meth:`Lab.create`."""
+        keys.setdefault("weightsCache", {"directory": str(self.base / "cache")})
+        return super().create(*words, **keys)
+
+    def finals(self, folder: Path) -> dict[int, float]:
+        """What each trial reported: how many ancestors it has."""
+        rows = self.rows(folder)
+        return {row.trial: float(row.value) for row in rows if isinstance(row, e.FinalReported)}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[RemoteLab]:
+    """A place for whole experiments."""
+    one = RemoteLab(tmp_path)
+    try:
+        yield one
+    finally:
+        one.close()
 
 
 @pytest.fixture(scope="module")

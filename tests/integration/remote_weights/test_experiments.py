@@ -3,58 +3,39 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator
+import json
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from dispatcher.cli.main import app
-from dispatcher.core import events as e
 from dispatcher.core.model import Phase
-from tests.integration.experiment.conftest import Lab
-from tests.integration.remote_weights.conftest import sftp_options
+from tests.integration.remote_weights.conftest import CODE, RemoteLab, sftp_options
 from tests.support.checker import check_store
 from tests.support.s3_server import BUCKET, S3Server
 from tests.support.sshd import Sshd
 from trial_runtime.weights.remote.address import RemoteRoot
 from trial_runtime.weights.remote.place import Place
 
-OWN_CODE = Path(__file__).parent / "code"
 
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    one = Lab(tmp_path)
-    try:
-        yield one
-    finally:
-        one.close()
-
-
-def finals(lab: Lab, folder: Path) -> dict[int, float]:
-    rows = lab.rows(folder)
-    return {row.trial: float(row.value) for row in rows if isinstance(row, e.FinalReported)}
-
-
-def run_to_its_end(lab: Lab, folder: Path) -> dict[int, float]:
+def run_to_its_end(lab: RemoteLab, folder: Path) -> dict[int, float]:
     phase, notices = lab.run(folder)
     assert phase is Phase.COMPLETED, notices
     assert check_store(folder / "journal.sqlite") == []
     assert list((folder / "weights" / ".views").iterdir()) == []  # what was brought here has gone
-    return finals(lab, folder)
+    return lab.finals(folder)
 
 
-def test_children_inherit_over_s3_and_the_best_are_kept(lab: Lab, s3: S3Server) -> None:
+def test_children_inherit_over_s3_and_the_best_are_kept(lab: RemoteLab, s3: S3Server) -> None:
     folder = lab.create(
-        maxTrialNumber=24,
+        maxTrialNumber=16,
         weightsRoot=f"s3://{BUCKET}/lab",
         weightsRootOptions=s3.options(),
         retention={"best": 2},
     )
-    assert max(run_to_its_end(lab, folder).values()) >= 5.0
+    assert max(run_to_its_end(lab, folder).values()) >= 4.0
     place = Place(RemoteRoot(f"s3://{BUCKET}/lab", s3.options(), folder.name))
-    assert len(place.listing("published")) < 24  # of the others, retention has removed some
+    assert len(place.listing("published")) < 16  # of the others, retention has removed some
     for text in (folder / "experiment.json", *(folder / "logs").iterdir()):
         assert b"not-to-be-seen" not in text.read_bytes()  # the secret itself
     assert b"not-to-be-seen" not in (folder / "journal.sqlite").read_bytes()
@@ -69,8 +50,6 @@ def _export_and_du(folder: Path) -> None:
         app, ["weights", "du", folder.name, "--folder", str(folder.parent), "--json"]
     )
     assert best.exit_code == 0, best.output
-    import json
-
     trials = [use["trial"] for use in json.loads(best.stdout)["trials"] if use["own_bytes"]]
     assert trials
     words = ["weights", "export", str(trials[-1]), "--experiment", folder.name]
@@ -79,7 +58,7 @@ def _export_and_du(folder: Path) -> None:
     assert load_file(str(out))
 
 
-def test_children_inherit_over_sftp(lab: Lab, ssh: Sshd, tmp_path: Path) -> None:
+def test_children_inherit_over_sftp(lab: RemoteLab, ssh: Sshd, tmp_path: Path) -> None:
     url = f"sftp://{getpass.getuser()}@127.0.0.1:{ssh.port}{tmp_path}/remote"
     folder = lab.create(
         maxTrialNumber=16, reuse="forked", weightsRoot=url, weightsRootOptions=sftp_options(ssh)
@@ -90,12 +69,12 @@ def test_children_inherit_over_sftp(lab: Lab, ssh: Sshd, tmp_path: Path) -> None
     assert list((place / ".uploads").iterdir()) == []
 
 
-def test_plain_files_over_memory(lab: Lab) -> None:
+def test_plain_files_over_memory(lab: RemoteLab) -> None:
     folder = lab.create(
         maxTrialNumber=10,
         weightsRoot="memory://lab",
         trialFunction="plainly:train",
-        trialCodeDirectory=str(OWN_CODE),
+        trialCodeDirectory=str(CODE),
     )
     found = run_to_its_end(lab, folder)
     assert max(found.values()) >= 3.0  # a child that spoils what it was given spoils nobody else's

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator
+import threading
 from pathlib import Path
 
 import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
-from tests.integration.experiment.conftest import Lab
-from tests.integration.remote_weights.conftest import sftp_options
-from tests.integration.remote_weights.test_experiments import finals
+from tests.integration.remote_weights.conftest import RemoteLab, sftp_options
 from tests.support.checker import check_store
 from tests.support.processes import wait_until
 from tests.support.relay import Relay, relayed
@@ -21,21 +19,12 @@ from tests.support.sshd import Sshd
 from trial_runtime.failpoints import STRUCK_VARIABLE, VARIABLE
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    one = Lab(tmp_path)
-    try:
-        yield one
-    finally:
-        one.close()
-
-
 @pytest.mark.parametrize(
     "place",
     ["agent.parent.pulled", "remote.objects.uploaded@2", "remote.record.uploaded@2"],
 )
 def test_an_agent_that_dies_in_between(
-    place: str, lab: Lab, ssh: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, lab: RemoteLab, ssh: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "struck").mkdir()
     monkeypatch.setenv(VARIABLE, f"{place}=kill")
@@ -48,7 +37,7 @@ def test_an_agent_that_dies_in_between(
     assert (tmp_path / "struck" / place).exists()
     assert phase is Phase.COMPLETED, notices
     assert check_store(folder / "journal.sqlite") == []
-    assert max(finals(lab, folder).values()) >= 2.0
+    assert max(lab.finals(folder).values()) >= 2.0
     remote = tmp_path / "remote" / folder.name
     assert list((remote / ".uploads").iterdir()) == []
     committed = {
@@ -60,7 +49,7 @@ def test_an_agent_that_dies_in_between(
         assert (remote / f"published/trials/{trial}/{digest}.json").exists()
 
 
-def test_a_server_that_is_away_for_a_while_only_delays(lab: Lab, s3: S3Server) -> None:
+def test_a_server_that_is_away_for_a_while_only_delays(lab: RemoteLab, s3: S3Server) -> None:
     with relayed(s3.port) as line:
         folder = lab.create(
             maxTrialNumber=12,
@@ -75,7 +64,7 @@ def test_a_server_that_is_away_for_a_while_only_delays(lab: Lab, s3: S3Server) -
     assert line.cuts >= 1
     assert phase is Phase.COMPLETED, notices
     assert check_store(folder / "journal.sqlite") == []
-    found = finals(lab, folder)
+    found = lab.finals(folder)
     assert len(found) == 12
     assert max(found.values()) >= 3.0
     ends = [row for row in lab.rows(folder) if isinstance(row, e.AttemptEnded)]
@@ -83,8 +72,6 @@ def test_a_server_that_is_away_for_a_while_only_delays(lab: Lab, s3: S3Server) -
 
 
 def _mend_when_somebody_waits(line: Relay, folder: Path) -> None:
-    import threading
-
     log = folder / "logs" / "agent.log"
 
     def waits() -> bool:
