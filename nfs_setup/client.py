@@ -49,6 +49,8 @@ def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Ste
     if last == "automount" and not systemd:
         raise MachineRefuses("systemd does not run here", hint="take --last fstab")
     _refuse_taken(host, source, point, options)
+    if not request.dry_run:  # a plan may be made elsewhere
+        _refuse_unknown(host, source)
     distro, services = distro_of(host), services_of(host)
     first: list[Step] = [
         *rpcbind.before_packages(host, services, report),
@@ -88,6 +90,17 @@ def checked_source(text: str) -> str:
 def _escaped_source(source: str) -> str:
     server, _, path = source.partition(":/")
     return f"{server}:{escaped('/' + path)}"
+
+
+def _refuse_unknown(host: Host, source: str) -> None:
+    """mount would say 'Resource temporarily unavailable'."""
+    server = source.partition(":/")[0]
+    if not _ADDRESS.fullmatch(server) and not host.run(["getent", "ahosts", server]).ok:
+        raise MachineRefuses(
+            "has no address here",
+            where=f"server {server!r}",
+            hint="mend the name, or DNS or /etc/hosts, or give its address",
+        )
 
 
 def _refuse_taken(host: Host, source: str, point: str, options: tuple[str, ...]) -> None:

@@ -22,6 +22,8 @@ class Distro:
     install: tuple[str, ...]
     #: Removes exactly the packages that follow, and refuses where others need them.
     remove: tuple[str, ...]
+    #: The same, and leaves their configuration behind; empty where there is no such state.
+    remove_keeping: tuple[str, ...]
     systemd_server: str
     service_server: str
 
@@ -37,6 +39,7 @@ _DEBIAN = Distro(
         *("-o", "Dpkg::Options::=--force-confold", "install", "--no-install-recommends"),
     ),
     remove=("dpkg", "--purge"),
+    remove_keeping=("dpkg", "--remove"),
     systemd_server="nfs-server.service",
     service_server="nfs-kernel-server",
 )
@@ -49,6 +52,7 @@ _REDHAT = Distro(
     refresh=(),
     install=("dnf", "-q", "-y", "install"),
     remove=("rpm", "-e"),
+    remove_keeping=(),
     systemd_server="nfs-server.service",
     service_server="",
 )
@@ -96,14 +100,19 @@ def _words(value: str) -> list[str]:
 
 def installed(host: Host, distro: Distro, names: tuple[str, ...] = ()) -> set[str]:
     """Which packages are installed: of ``names``, or of all."""
+    return {name for name, word in states(host, distro, names).items() if word == "installed"}
+
+
+def states(host: Host, distro: Distro, names: tuple[str, ...] = ()) -> dict[str, str]:
+    """How packages stand that are there at all, of ``names`` or of all: ``installed``,
+    ``config-files`` (gone but for these), ``unpacked`` and others (died half way)."""
     asked = names if distro.family == "debian" else ()
-    ran = host.run([*distro.installed, *asked])
-    found = set()
-    for line in ran.out.splitlines():
-        status, _, name = line.strip().partition(" ")
-        if status == "installed":
-            found.add(name)
-    return found & set(names) if names else found
+    found = {}
+    for line in host.run([*distro.installed, *asked]).out.splitlines():
+        word, _, name = line.strip().partition(" ")
+        if word != "not-installed" and (not names or name in names):
+            found[name] = word
+    return found
 
 
 def is_busy(said: str) -> bool:

@@ -121,7 +121,11 @@ def undo_file(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
                 where=path,
                 hint="save that change elsewhere and remove the file, then undo again",
             )
-    reload(host, tuple(data["reload"]))
+    # The file is back. A reload that stumbles does so over files of others, as it did before.
+    try:
+        reload(host, tuple(data["reload"]))
+    except MachineRefuses as error:
+        kept = "; ".join(filter(None, [kept, f"it is back, but {error.where}: {error.message}"]))
     return kept
 
 
@@ -154,7 +158,8 @@ def reload(host: Host, command: tuple[str, ...]) -> None:
         return
     ran = host.run(command)
     if not ran.ok and ran.code != 127:
-        raise MachineRefuses(ran.said, where=" ".join(command))
+        hint = "it reads files of others, too: mend the line that it names, then try again"
+        raise MachineRefuses(ran.said, where=" ".join(command), hint=hint)
 
 
 def diff(path: str, old: bytes, new: bytes) -> str:

@@ -95,9 +95,13 @@ def refuse_other(there: Mount, source: str, options: tuple[str, ...]) -> None:
 def _failed(ran: Ran, step: MountShare) -> MachineRefuses:
     server = step.source.partition(":/")[0]
     said = (ran.err + ran.out).lower()
+    lacks = "this kernel lacks one of the options; "
+    if any(option.startswith("sec=krb5") for option in step.options):
+        lacks += "Kerberos asks for its module rpcsec_gss_krb5, and for rpc.gssd with a keytab"
+    else:
+        lacks += "choose --nconnect 1, or --nfs-version 4.1"
     hints = (
-        (("incorrect mount option", "unknown parameter", "invalid argument"),
-         "this kernel lacks one of the options; leave out --nconnect, or choose --nfs-version 4.1"),
+        (("incorrect mount option", "unknown parameter", "invalid argument"), lacks),
         (("protocol not supported",), "the server does not speak this version: --nfs-version 4.1"),
         (("access denied", "not permitted"),
          f"the server does not export it to this host; on {server}: bequeath nfs status"),

@@ -6,10 +6,11 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from nfs_setup.distro import Distro, distro_of, installed, is_busy
+from nfs_setup.distro import Distro, distro_of, installed, is_busy, states
 from nfs_setup.errors import MachineRefuses
 from nfs_setup.host import Host, Ran
 from nfs_setup.ledger import Ledger
+from nfs_setup.leftovers import missing_folders, remove_leftovers
 from nfs_setup.step import Change
 
 #: Seconds for a download over a slow line.
@@ -43,8 +44,15 @@ class Packages:
         return Change(f"install {', '.join(missing)}", f"$ {command}\n")
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """All that is installed, so that what comes along is known as well."""
-        return {"was": sorted(installed(host, self.distro)), "remove": list(self.distro.remove)}
+        """All that is installed, so that what comes along is known as well; which packages
+        have left their configuration here; and which folders are not there yet."""
+        found = states(host, self.distro)
+        return {
+            "was": sorted(name for name, word in found.items() if word == "installed"),
+            "remove": list(self.distro.remove),
+            "configured": sorted(name for name, word in found.items() if word == "config-files"),
+            "missing": missing_folders(host),
+        }
 
     def apply(self, host: Host) -> None:
         """Install; where the lists of packages are old or missing, fetch them and try again."""
@@ -77,14 +85,24 @@ def undo_packages(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
     """Remove exactly what came with us; what others need by now stays, with all the rest."""
     if data.get("keep"):
         return "the packages stay, as asked"
-    now = installed(host, distro_of(host))
+    distro = distro_of(host)
+    now = {name for name, word in states(host, distro).items() if word != "config-files"}
     came = data["came"] if "came" in data else now - set(data["was"])  # died while installing
     came = sorted(set(came) & now)
-    if not came:
-        return ""
-    ran = host.run([*data["remove"], *came], limit_s=_INSTALL_S)
-    if ran.ok:
-        return ""
-    if is_busy(ran.err + ran.out):
-        raise _failed(ran, ", ".join(came))
-    return f"{', '.join(came)} stay: {ran.said}"
+    for command in _removing(distro, data, came):
+        ran = host.run(command, limit_s=_INSTALL_S)
+        if not ran.ok and is_busy(ran.err + ran.out):
+            raise _failed(ran, ", ".join(came))
+        if not ran.ok:
+            return f"{', '.join(came)} stay: {ran.said}"
+    return remove_leftovers(host, data.get("missing", []))
+
+
+def _removing(distro: Distro, data: dict[str, Any], came: list[str]) -> list[list[str]]:
+    """Those that had left their configuration here before leave it again."""
+    before = set(data.get("configured", [])) & set(came)
+    if not before:
+        return [[*data["remove"], *came]] if came else []
+    rest = [name for name in came if name not in before]
+    found = [[*distro.remove_keeping, *came]]
+    return [*found, [*data["remove"], *rest]] if rest else found

@@ -35,6 +35,7 @@ class Pretended(LocalHost):
         self.systemd = system == "redhat"
         self.debian = system == "debian"
         self.installed = {"bash"}
+        self.configured: set[str] = set()  # removed, and their configuration left behind
         self.running: set[str] = set()
         self.enabled: set[str] = set()
         self.masked = False
@@ -84,7 +85,8 @@ class Pretended(LocalHost):
             case ["dpkg-query", *rest]:
                 names = [n for n in rest if n in self.installed] if len(rest) > 3 else []
                 listed = names if len(rest) > 3 else sorted(self.installed)
-                return Ran(0, "".join(f"installed {name}\n" for name in listed), "")
+                left = "".join(f"config-files {name}\n" for name in sorted(self.configured))
+                return Ran(0, "".join(f"installed {name}\n" for name in listed) + left, "")
             case ["rpm", "-qa", *_]:
                 return Ran(0, "".join(f"installed {name}\n" for name in self.installed), "")
             case ["getent", "passwd", "trainer"]:
@@ -119,11 +121,19 @@ class Pretended(LocalHost):
         match words:
             case ["apt-get", *_, name] if "install" in words:
                 self.installed |= {name, f"lib{name}"}
+                self.configured -= self.installed
                 self._bring_rpcbind()
+                state = self.folder / "var/lib/nfs"
+                (state / "sm").mkdir(parents=True, exist_ok=True)
+                (state / "etab").touch()
             case ["dnf", *_, name]:
                 self.installed |= {name, f"lib{name}"}
+            case ["dpkg", "--remove", *names]:
+                self.installed -= set(names)
+                self.configured |= set(names)
             case ["dpkg", "--purge", *names] | ["rpm", "-e", *names]:
                 self.installed -= set(names)
+                self.configured -= set(names)
                 if "rpcbind" in names:
                     (self.folder / "etc/rc2.d/S01rpcbind").unlink(missing_ok=True)
                     self.running.discard("rpcbind")

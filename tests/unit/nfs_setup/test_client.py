@@ -132,6 +132,22 @@ def test_why_a_mount_failed_and_what_to_do(host: Pretended, said: str, hint: str
     assert not (host.folder / "mnt/w").exists()
 
 
+def test_a_server_without_an_address_is_refused_before_anything_changes(host: Pretended) -> None:
+    with pytest.raises(MachineRefuses, match="has no address here"):
+        perform(host, asked(source="nowhere:/srv/w"))
+    assert host.ran == []
+    perform(host, asked(source="nowhere:/srv/w", dry_run=True))  # a plan may be made elsewhere
+    perform(host, asked(source="10.0.0.1:/srv/w"))
+
+
+def test_what_kerberos_lacks_is_said(host: Pretended) -> None:
+    host.fail["mount"] = Ran(32, "", "mount.nfs4: an incorrect mount option was specified")
+    with pytest.raises(MachineRefuses) as caught:
+        perform(host, asked(sec="krb5p"))
+    assert "rpc.gssd" in caught.value.hint
+    assert "nconnect" not in caught.value.hint
+
+
 def test_a_mount_that_says_yes_and_does_nothing_is_a_failure(host: Pretended) -> None:
     host.fail["mount"] = Ran(0, "", "")
     with pytest.raises(MachineRefuses, match="nothing is mounted"):

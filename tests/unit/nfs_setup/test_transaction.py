@@ -271,6 +271,76 @@ def test_what_lies_in_the_folder_stays(host: Pretended) -> None:
     assert "not empty" in next(line.detail for line in report.steps if line.state == "kept")
 
 
+def test_configuration_that_removed_packages_had_left_is_left_again(host: Pretended) -> None:
+    host.configured = {"nfs-kernel-server"}
+    perform(host, SERVER)
+    assert not host.configured
+    perform(host, UndoRequest())
+    assert host.configured == {"nfs-kernel-server"}
+    assert host.installed == {"bash"}
+
+
+def test_packages_that_a_power_cut_left_half_installed_go(
+    host: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = Pretended._answer
+
+    def half(self: Pretended, words: list[str]) -> Ran:
+        if words[0] == "dpkg-query" and "half" in self.installed:
+            return Ran(0, "installed bash\nunpacked nfs-kernel-server\n", "")
+        if words[:2] == ["dpkg", "--purge"]:
+            self.installed.discard("half")
+        return answer(self, words)
+
+    monkeypatch.setattr(Pretended, "_answer", half)
+    host.kill = "apt-get"
+    with monkeypatch.context() as patch:
+        patch.setattr("nfs_setup.transaction._roll_back", lambda *_: None)
+        with pytest.raises(PowerCut):
+            perform(host, SERVER)
+    host.kill = ""
+    host.installed.add("half")
+    perform(host, UndoRequest())
+    assert [ran for ran in host.ran if ran.startswith("dpkg")] == ["dpkg --purge nfs-kernel-server"]
+
+
+def test_state_that_packages_left_goes_unless_it_was_there_or_is_in_use(host: Pretended) -> None:
+    state = host.folder / "var/lib/nfs"
+    perform(host, SERVER)
+    (state / "link").symlink_to(host.folder / "srv")
+    perform(host, UndoRequest())
+    assert not state.exists()
+    assert (host.folder / "srv").is_dir(), "links are not followed"
+
+    perform(host, SERVER)
+    host.mounted["/var/lib/nfs/rpc_pipefs"] = ("rpc_pipefs", "rw")
+    host._show()
+    kept = perform(host, UndoRequest())
+    assert "rpc_pipefs is mounted in it" in "".join(line.detail for line in kept.steps)
+    host.mounted.clear()
+    host._show()
+
+    perform(host, SERVER)
+    perform(host, UndoRequest())
+    assert (state / "etab").exists(), "it was there before"
+
+
+def test_files_of_others_that_are_broken_do_not_keep_ours_from_going(host: Pretended) -> None:
+    broken = "exportfs: /etc/exports.d/their.exports:1: syntax error: bad option list"
+    host.fail["exportfs -ra"] = Ran(1, "", broken)
+    before = tree(host.folder)
+    with pytest.raises(MachineRefuses, match=r"their\.exports:1: syntax error") as caught:
+        perform(host, SERVER)
+    assert "mend the line" in caught.value.hint
+    assert tree(host.folder) == before
+    del host.fail["exportfs -ra"]
+    perform(host, SERVER)
+    host.fail["exportfs -ra"] = Ran(1, "", broken)
+    undone = perform(host, UndoRequest())
+    assert broken in "".join(line.detail for line in undone.steps)
+    assert tree(host.folder) == before
+
+
 def test_packages_stay_where_asked_or_where_others_need_them(host: Pretended) -> None:
     perform(host, SERVER)
     perform(host, UndoRequest(keep_packages=True))
