@@ -8,6 +8,7 @@ import os
 import selectors
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -38,6 +39,7 @@ class LocalPeer:
     def __init__(self, name: str) -> None:
         self.name = name
         self._waited_for = False
+        self._reading = threading.Lock()
         home = os.path.dirname(os.path.dirname(os.path.abspath(nfs_setup.__file__)))
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM, home],
@@ -60,7 +62,8 @@ class LocalPeer:
             stdin.write(json.dumps({"verb": "probe", **request}).encode() + b"\n")
         except OSError:
             raise PeerLost("its program died", where=self.name) from None
-        document = json.loads(self._line(limit_s))
+        with self._reading:
+            document = json.loads(self._line(limit_s))
         self._waited_for = False
         if "error" in document:
             raise RequestRefused(document["error"]["message"], where=document["error"]["where"])
@@ -70,16 +73,18 @@ class LocalPeer:
     def close(self) -> None:
         """End it: by the end of its input, whereupon it removes what it began, else by force."""
         process = self._process
-        for stream in (process.stdin, process.stdout):
-            assert stream is not None
-            with contextlib.suppress(OSError):
-                stream.close()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(OSError):
+            process.stdin.close()
         try:
             process.wait(_END_S)
         except subprocess.TimeoutExpired:
             process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel
                 process.wait(_END_S)
+        if self._reading.acquire(timeout=_END_S):  # whoever reads it has seen its end
+            process.stdout.close()
 
     def _line(self, limit_s: float) -> bytes:
         stdout = self._process.stdout

@@ -20,10 +20,10 @@ from nfs_setup.verify.surveyed import Clock, Survey
 
 _MOST_AT_ONCE = 32
 
+Say = Callable[[str], None]
 
-def survey(
-    places: Sequence[Place], plan: Plan, say: Callable[[str], None] = lambda text: None
-) -> Survey:
+
+def survey(places: Sequence[Place], plan: Plan, say: Say = lambda text: None) -> Survey:
     """Measure a share from one or several machines, and remove what was made for it. Blocks
     for some seconds, where caches are slow for about ``plan.watch_s``. Raises nothing for what
     a share or a machine is like.
@@ -40,24 +40,31 @@ def survey(
         for i, place in enumerate(places)
     ]
     found = Survey([m.facts for m in machines], len(set(hosts)) == 1, plan.watch_s)
-    with ThreadPoolExecutor(min(len(machines), _MOST_AT_ONCE)) as pool:
-        try:
-            say("where it is, and whether it can be written")
-            for _ in pool.map(_look, machines):
-                pass
-            usable = _begin(machines, name, pool)
-            alone = [machine for machine in usable if not machine.facts.again]
-            say("habits of the file system")
-            for _ in pool.map(_habits, alone):
-                pass
-            for machine in alone:  # one after another: each has the share for itself
-                say(f"small files, {machine.name}")
-                _pace(machine, plan)
-            if not plan.quick:
-                survey_pairs.survey_pairs(usable, found, plan, say, pool)
-        finally:
-            found.left_behind = _remove(machines, name)
+    pool = ThreadPoolExecutor(min(len(machines), _MOST_AT_ONCE))
+    try:
+        say("where it is, and whether it can be written")
+        for _ in pool.map(_look, machines):
+            pass
+        _measure(_begin(machines, name, pool), found, plan, say, pool)
+    finally:
+        # Interrupted, whoever is still asked is not waited for: its peer is closed soon.
+        pool.shutdown(wait=False, cancel_futures=True)
+        found.left_behind = _remove(machines, name)
     return found
+
+
+def _measure(
+    machines: Sequence[Asked], found: Survey, plan: Plan, say: Say, pool: ThreadPoolExecutor
+) -> None:
+    alone = [machine for machine in machines if not machine.facts.again]
+    say("habits of the file system")
+    for _ in pool.map(_habits, alone):
+        pass
+    for machine in alone:  # one after another: each has the share for itself
+        say(f"small files, {machine.name}")
+        _pace(machine, plan)
+    if not plan.quick:
+        survey_pairs.survey_pairs(machines, found, plan, say, pool)
 
 
 def _look(machine: Asked) -> None:

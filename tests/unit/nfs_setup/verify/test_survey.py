@@ -116,6 +116,20 @@ def test_a_machine_that_is_lost_is_asked_once_and_the_rest_goes_on(tmp_path: Pat
     assert wrong(found) == [("publishing", "one")]
 
 
+def test_who_interrupts_waits_for_nobody_and_leaves_nothing(tmp_path: Path) -> None:
+    slow = LocalPeer("slow")
+    hasty = Told("hasty", write_big=KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        survey([Place(slow, str(tmp_path)), Place(hasty, str(tmp_path))], PLAN)
+    slow.close()
+    assert os.listdir(tmp_path) == []
+    published = Told("published", publish=KeyboardInterrupt())
+    places = [Place(Told("one"), str(tmp_path)), Place(published, str(tmp_path))]
+    with pytest.raises(KeyboardInterrupt):
+        survey(places, PLAN)
+    assert os.listdir(tmp_path) == []
+
+
 def test_nobody_can_be_asked(tmp_path: Path) -> None:
     one = Told("one", look=PeerLost("no answer in 30 s"))
     found = survey([Place(one, str(tmp_path))], PLAN)

@@ -22,7 +22,7 @@ class Told:
         what = request["do"]
         self.asked.append(what)
         said = self.instead.get(what)
-        if isinstance(said, Exception):
+        if isinstance(said, BaseException):
             raise said
         if said is None:
             said = json.loads(json.dumps(answer({"verb": "probe", **request})))
