@@ -77,7 +77,8 @@ class Clerk:
 
     def save_plain(self, path: str, number: int, nbytes: int) -> dict[str, Any]:
         """As a trial does that knows nothing of bequeath, and then its agent."""
-        np.save(path, np.full(nbytes // 8, float(number)))
+        with open(path, "wb") as file:
+            np.save(file, np.full(nbytes // 8, float(number)))
         told = published_digest(path)
         return {"kind": told.kind, "digest": told.digest}
 
