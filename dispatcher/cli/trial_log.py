@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -46,18 +47,46 @@ def log(
     """Print what a trial has printed.
 
     Characters that a terminal would obey are shown and not sent; of a line that was written
-    over (progress bars) its last state is shown.
+    over (progress bars) its last state is shown. Of a trial on another machine it is fetched
+    from there, as far as it has come.
     """
     from dispatcher.cli.find import find_one
 
     found = find_one(experiment, folder)
     number = attempt if attempt is not None else _newest_attempt(found, trial)
     stream = "stderr" if stderr else "stdout"
-    path = found.folder / "trials" / str(trial) / str(number) / stream
+    with ExitStack() as stack:
+        above = found.folder / "trials" / str(trial) / str(number)
+        fetched = _from_its_machine(found, trial, number, stack)
+        path = (above if fetched is None else fetched) / stream
+        _print(path, found, trial, number, follow=follow and fetched is None, raw=raw)
+
+
+def _from_its_machine(found: Found, trial: int, attempt: int, stack: ExitStack) -> Path | None:
+    """A folder with what was fetched, until the stack ends; None for what lies here."""
+    from dispatcher import queries
+    from dispatcher.experiment.snapshot import from_json
+    from dispatcher.folders import ExperimentFolder
+    from dispatcher.remote_logs import fetch_log, is_elsewhere
+
+    with queries.ExperimentReader.open(found.folder) as reader:
+        attempts = queries.trial(reader, trial).attempts
+    worker = next((each.worker for each in attempts if each.number == attempt), None)
+    folder = ExperimentFolder(found.folder)
+    config = from_json(folder.read_config(), str(folder.config))
+    if worker is None or not is_elsewhere(config, worker):
+        return None
+    into = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bequeath-log-")))
+    fetch_log(config, found.id, worker, trial, attempt, into)
+    return into
+
+
+def _print(path: Path, found: Found, trial: int, number: int, *, follow: bool, raw: bool) -> None:
+    stream = path.name
     if not follow and not path.exists():
-        other = "stdout" if stderr else "stderr"
+        other = "stdout" if stream == "stderr" else "stderr"
         where = f", but to {other}" if path.with_name(other).exists() else ""
-        flag = "" if stderr else " (--stderr shows it)"
+        flag = "" if stream == "stderr" else " (--stderr shows it)"
         note(
             f"attempt {trial}.{number} has printed nothing to {stream}"
             + (where + flag if where else "")

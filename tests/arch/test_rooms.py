@@ -43,6 +43,7 @@ JOINERS = {
     "head",
     "history",
     "leading",
+    "remote_logs",
     "remote_wiring",
     "remote_roots",
     "restoring",

@@ -3,5 +3,6 @@
 from dispatcher.backends.ssh.archive import Archives, pack_all
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.process import SshProcess
+from dispatcher.backends.ssh.translation import experiment_folder
 
-__all__ = ["Archives", "Machine", "SshProcess", "pack_all"]
+__all__ = ["Archives", "Machine", "SshProcess", "experiment_folder", "pack_all"]

@@ -65,5 +65,10 @@ def told_there(
 
 
 def folder_there(config: AgentConfig, fitted: Fitted) -> str:
-    """The experiment's folder on that machine; homes may be shared by several."""
-    return f"{fitted.folder}/experiments/{config.experiment}/{config.worker}"
+    """The experiment's folder on that machine."""
+    return experiment_folder(fitted.folder, config.experiment, config.worker)
+
+
+def experiment_folder(work_folder: str, experiment: str, worker: str) -> str:
+    """Below the work folder of a machine; homes may be shared by several."""
+    return f"{work_folder}/experiments/{experiment}/{worker}"

@@ -89,7 +89,7 @@ class Lab:
         with (folder / "logs" / "head.stderr").open("ab") as errors:
             head = self.hosts.inside(
                 [sys.executable, "-P", "-m", "dispatcher.background", str(folder), *words],
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env=environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
@@ -159,6 +159,11 @@ def lab(three_hosts: tuple[SshHosts, Path], tmp_path: Path) -> Iterator[Lab]:
         yield one
     finally:
         one.close()
+
+
+def environment() -> dict[str, str]:
+    """Ours, with this checkout."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def joined(lab: Lab, folder: Path) -> list[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from subprocess import PIPE
+
 import pytest
 
 from dispatcher.core import events as e
-from tests.integration.machines.conftest import Lab, joined
+from tests.integration.machines.conftest import Lab, environment, joined
 from tests.support.ssh_hosts import why_not
 
 pytestmark = [
@@ -24,7 +27,15 @@ def test_children_inherit_across_hosts_and_the_same_file_runs_here(lab: Lab) -> 
     assert len(ran) == 18
     assert set(ran.values()) == {"h1", "h2", "h3"}, "each had some"
     for host in lab.hosts:
-        assert not list(host.disk.glob("root/.bequeath/experiments/*/*/agent-*.json")), "none left"
+        assert not list(host.disk.glob("root/.bequeath/experiments/*/*/agent-*.json")), (
+            "no key is left"
+        )
+
+    words = ["-m", "dispatcher.cli", "trial", "log", "0", "--experiment", str(folder)]
+    log = lab.hosts.inside(
+        [sys.executable, "-P", *words], env=environment(), stdout=PIPE, text=True
+    )
+    assert log.communicate(timeout=120)[0].startswith(f"ran on {ran[0]}")
 
     here = lab.create({"platform": "local"})
     lab.finish(here, lab.lead(here))
