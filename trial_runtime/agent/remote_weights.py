@@ -12,6 +12,7 @@ import logging
 import os
 import shutil
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from trial_runtime import wire
@@ -166,11 +167,14 @@ class RemoteWeights:
 
     def _keep_copies(self, view: str, save_path: str, files: tuple[StoredFile, ...]) -> None:
         """Children are likely to start here: they find the files in the host's cache."""
+        from trial_runtime.weights.paths import open_regular
+
         for file in files:
             if file.owner == save_path:
                 try:
-                    with open(os.path.join(view, file.path), "rb") as source:
-                        copy = lambda out, f=source: shutil.copyfileobj(f, out, 1 << 20)  # noqa: E731
+                    fd, _ = open_regular(os.path.join(view, file.path))
+                    with open(fd, "rb") as source:
+                        copy = partial(shutil.copyfileobj, source, length=1 << 20)
                         with self._cache.get(file.blake3, file.nbytes, copy):
                             pass
                 except (WeightsError, OSError):

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO, Final, TypeVar, cast
 
 from trial_runtime.errors import CorruptWeights
+from trial_runtime.weights.paths import open_regular
 from trial_runtime.weights.remote import faults
 from trial_runtime.weights.remote.address import OBJECT_STORES, RemoteRoot
 from trial_runtime.weights.remote.faults import RemoteUnavailable
@@ -21,6 +22,7 @@ from trial_runtime.weights.remote.retrying import Persistence
 
 _PIECE_BYTES: Final = 1 << 20
 _BLOCK_BYTES: Final = 8 << 20  # of one request to an object store
+_PART_BYTES: Final = 16 << 20  # of one upload in parts: several are in memory at once
 
 T = TypeVar("T")
 
@@ -67,15 +69,15 @@ class Place:
     # -- in ----------------------------------------------------------------------------------
 
     def put_file(self, source: str, name: str) -> None:
-        """Copy a local file to ``name``.
+        """Copy a local file, at a canonical path, to ``name``.
 
         Raises:
             OSError: the local file cannot be read.
-            CorruptWeights: it changed meanwhile.
+            PathThroughLink, WeightsError: it is a link, or no file.
         """
-        with open(source, "rb") as file:
-            nbytes = os.fstat(file.fileno()).st_size
-            self._put(name, nbytes, lambda fs, path: self._copy_in(fs, source, file, path))
+        fd, nbytes = open_regular(source)
+        with open(fd, "rb") as file:
+            self._put(name, nbytes, lambda fs, path: self._copy_in(fs, file, path))
 
     def put_bytes(self, data: bytes, name: str) -> None:
         """Write ``data`` to ``name``."""
@@ -88,12 +90,14 @@ class Place:
 
         self._put(name, len(data), write)
 
-    def _copy_in(self, fs: Any, source: str, file: BinaryIO, path: str) -> None:
+    def _copy_in(self, fs: Any, file: BinaryIO, path: str) -> None:
         file.seek(0)
         if self.root.protocol in SFTP:
             fs.upload(file, path)
-        else:
-            fs.put_file(source, path)
+        elif self.root.protocol in ("s3", "s3a"):
+            fs.put_file(f"/dev/fd/{file.fileno()}", path, chunksize=_PART_BYTES)
+        else:  # by the descriptor: the name may have become a link since it was opened
+            fs.put_file(f"/dev/fd/{file.fileno()}", path)
 
     def _put(self, name: str, nbytes: int, write: Callable[[Any, str], None]) -> None:
         draft = name if self._whole else f"{UPLOADS}/{self._owner}-{secrets.token_hex(8)}"

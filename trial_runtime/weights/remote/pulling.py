@@ -138,6 +138,7 @@ def _lay(place: Place, cache: Cache, view: str, file: StoredFile, *, shared: boo
             if shared:
                 try:
                     os.link(path, target)
+                    os.chmod(target, 0o400)  # a slip of one child is not to spoil its siblings'
                     return
                 except OSError:
                     pass  # another file system, or one without links

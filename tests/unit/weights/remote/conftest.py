@@ -26,6 +26,12 @@ from trial_runtime.weights.saving import save
 State = dict[str, Any]
 
 
+@pytest.fixture(autouse=True)
+def as_below_an_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials whose root is remote are told so that they digest whole files."""
+    monkeypatch.setenv("BEQUEATH_WEIGHTS_CACHE", "auto:0:")
+
+
 class Faulty:
     """A file system of fsspec that fails when it is told to.
 

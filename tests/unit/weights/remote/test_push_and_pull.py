@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.weights.remote.conftest import Lab, assert_same, state
-from trial_runtime.errors import CorruptWeights, WeightsNotFound
+from trial_runtime.errors import CorruptWeights, PathError, WeightsNotFound
 from trial_runtime.weights.cache import WeightsCache
 from trial_runtime.weights.remote.pulling import NotPublished
 from trial_runtime.weights.remote.pushing import push
@@ -125,3 +125,22 @@ def test_experiments_do_not_see_each_other(lab: Lab) -> None:
 def test_any_save_path(lab: Lab, path: str) -> None:
     pushed = lab.trained("1.1", state(), path=path)
     assert_same(lab.loaded("2.1", path, pushed.published.digest), state())
+
+
+def test_what_a_link_leads_to_is_not_pushed(lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    lab.trained("1.1", state())
+    data = next(Path(lab.view("1.1")).glob("t/1/*.safetensors"))
+    data.unlink()
+    data.symlink_to(tmp_path / "secret")
+    with pytest.raises(PathError):
+        lab.place.put_file(str(data), "objects/x")
+    with pytest.raises(CorruptWeights):
+        push(lab.place, lab.view("1.1"), "t/1", writer="1.1")
+    assert lab.place.size("objects/x") is None
+
+
+def test_parents_files_are_not_for_writing(lab: Lab) -> None:
+    lab.pulled("2.1", "t/1", lab.trained("1.1", state()).published.digest)
+    for path in Path(lab.view("2.1")).glob("t/1/*"):
+        assert path.stat().st_mode & 0o222 == 0
