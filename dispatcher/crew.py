@@ -20,6 +20,7 @@ from dispatcher.channel import CurveKeys, Router
 from dispatcher.core.ids import WorkerId
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
 from dispatcher.remote_wiring import LOCAL, Place, machine_of, packer, places
 from dispatcher.wiring import agent_config, weights_root
@@ -106,7 +107,9 @@ class Crew:
         self._leads = leads
         root = str(weights_root(config, folder))
         self._archives = packer(config, folder)
-        self._token = cache(lambda: _token_of(root))
+        # A store has no token: who opens it is told by the store what is wrong.
+        is_store = isinstance(config.weights_root, RootUrl)
+        self._token = cache(lambda: "" if is_store else _token_of(root))
         self.drivers = {
             place.worker: self._driver(router, place, place.worker in known)
             for place in places(config)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -51,6 +53,7 @@ def told_there(
     root = machine.weights_root
     if config.remote is not None:  # views of a store lie on the machine's own disk
         root = root or f"{folder_there(config, fitted)}/weights"
+        environment = _variables_of(config.remote.options) | environment
     there = on_another_host(config, token=token, weights_root=root)
     told = replace(
         there,
@@ -62,6 +65,18 @@ def told_there(
         ),
     )
     return Told(told, environment)
+
+
+def _variables_of(options: object) -> dict[str, str]:
+    """The variables of this process that options of a remote root name."""
+    if isinstance(options, Mapping):
+        options = list(options.values())
+    if isinstance(options, list | tuple):
+        return {k: v for each in options for k, v in _variables_of(each).items()}
+    if not (isinstance(options, str) and options.startswith("env:")):
+        return {}
+    name = options.removeprefix("env:")
+    return {name: os.environ[name]} if name in os.environ else {}
 
 
 def folder_there(config: AgentConfig, fitted: Fitted) -> str:

@@ -18,6 +18,7 @@ from dispatcher.backends.ssh.translation import told_there
 from dispatcher.ssh import SshTarget
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.weights.remote.address import RemoteRoot
 
 FITTED = Fitted(
     "/home/dev/.bequeath", "/home/dev/.bequeath/runtime/r", "/home/dev/.bequeath/code/c"
@@ -57,6 +58,17 @@ def test_paths_and_the_way_to_the_head_are_that_machines(monkeypatch: pytest.Mon
 def test_a_reference_that_leads_nowhere_is_named() -> None:
     with pytest.raises(LookupError, match="LAB_KEY"):
         told_there(CONFIG, machine(), FITTED, port=1, token="")
+
+
+def test_a_store_is_reached_with_secrets_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_KEY", "geheim")
+    monkeypatch.setenv("STORE_KEY", "s3cret")
+    store = RemoteRoot("s3://lab/nas", {"client_kwargs": {"key": "env:STORE_KEY"}})
+    told = told_there(replace(CONFIG, remote=store), machine(), FITTED, port=1, token="")
+    assert told.config.remote == store
+    assert told.config.weights_root.startswith(f"{FITTED.folder}/experiments/lab/h1/")
+    assert told.environment["STORE_KEY"] == "s3cret"
+    assert b"s3cret" not in msgspec.json.encode(told.config)
 
 
 def probed(**keys: object) -> Probed:
