@@ -13,7 +13,8 @@ from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
 from dispatcher.weight_keeper.shelf import Shelf
 from trial_runtime.errors import MissingExtra, WeightsError
-from trial_runtime.weights.remote.address import BadRoot, RemoteRoot
+from trial_runtime.weights.remote.address import BadRoot, RemoteRoot, demand_package
+from trial_runtime.weights.remote.credentials import resolve, secrets
 
 _KEY = "weightsRoot"
 
@@ -36,14 +37,17 @@ def check_references(config: ExperimentConfig) -> None:
     Raises:
         ExperimentFileError: a reference leads nowhere.
     """
-    from trial_runtime.weights.remote.credentials import resolve
-
     try:
         resolve(config.weights_root_options)
     except BadRoot as error:
         raise ExperimentFileError(
             error.message, hint=error.hint, where="weightsRootOptions"
         ) from error
+
+
+def secrets_of_root(config: ExperimentConfig) -> list[str]:
+    """What the options' references stand for, to be kept out of logs."""
+    return secrets(config.weights_root_options)
 
 
 def try_root(config: ExperimentConfig) -> None:
@@ -56,7 +60,6 @@ def try_root(config: ExperimentConfig) -> None:
     root = remote_root(config, "")
     if root is None:
         return
-    from trial_runtime.weights.remote.address import demand_package
     from trial_runtime.weights.remote.probing import probe
 
     check_references(config)

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,10 @@ from dispatcher.cli.console import is_terminal, print_json, say
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.safe_text import safe_text
 from dispatcher.cli.share_checkup import check_share
+from dispatcher.errors import BequeathError
+
+if TYPE_CHECKING:
+    from dispatcher.experiment import ExperimentConfig
 
 _MARKS = {Level.OK: ("✓", "green"), Level.NOTE: ("•", "yellow"), Level.PROBLEM: ("✗", "red")}
 
@@ -64,6 +68,7 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
 
         config = housed(load_experiment(file))
         experiments, weights = config.experiment_working_directory, config.weights_folder
+        yield from _of_store(config)
     yield from checkup.check_folder("experiments", experiments, journal=True)
     yield from _of_weights(weights, weights or experiments)
     yield from checkup.check_limits()
@@ -71,6 +76,21 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
     yield from checkup.check_clock()
     yield from _left_behind(folder)
     yield from _left_over_processes()
+
+
+def _of_store(config: ExperimentConfig) -> Iterator[Finding]:
+    """A weights root that is a URL: whether it takes and gives back."""
+    from dispatcher.remote_roots import try_root
+
+    if config.weights_root is None or config.weights_folder is not None:
+        return
+    try:
+        try_root(config)
+    except BequeathError as error:
+        yield Finding("weights", Level.PROBLEM, error.message, error.hint)
+    else:
+        text = f"{config.weights_root} takes, shows, lists and removes files"
+        yield Finding("weights", Level.OK, text)
 
 
 def _of_weights(weights: Path | None, below: Path) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import importlib
+import json
 import socket
 import sys
 from collections.abc import Callable
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from dispatcher.cli.main import app
 from dispatcher.creating import create
 from dispatcher.errors import BackendError, BequeathError, UserError
 from dispatcher.experiment.loader import build_experiment
@@ -138,3 +141,20 @@ def test_a_folder_that_cannot_be_made(refusal: Refusal, ssh: Sshd, tmp_path: Pat
     (tmp_path / "file").touch()
     url = f"sftp://{getpass.getuser()}@127.0.0.1:{ssh.port}{tmp_path}/file/w"
     assert isinstance(refusal(url, **sftp_options(ssh)), BackendError)
+
+
+def test_doctor_tries_the_store_too(s3: S3Server, tmp_path: Path) -> None:
+    options = json.dumps(s3.options())
+    file = tmp_path / "experiment.yml"
+    text = (
+        "searchSpace: {x: {_type: uniform, _value: [0, 1]}}\ntuner: {name: Random}\n"
+        "trialCommand: 'true'\ntrialConcurrency: 1\n"
+    )
+    said = []
+    for bucket in (BUCKET, "no-such-bucket"):
+        file.write_text(f"{text}weightsRoot: s3://{bucket}/w\nweightsRootOptions: {options}\n")
+        words = ["doctor", str(file), "--json", "--folder", str(tmp_path / "home")]
+        findings = json.loads(CliRunner().invoke(app, words).stdout)["findings"]
+        said += [each for each in findings if "s3://" in each["text"]]
+    assert [each["level"] for each in said] == ["ok", "problem"]
+    assert "make the bucket" in said[1]["hint"]

@@ -123,7 +123,7 @@ def demand_package(protocol: str) -> None:
         get_filesystem_class(protocol)
     except (ImportError, ValueError) as error:
         raise MissingExtra(
-            f"{protocol}:// needs a package that is not installed here",
+            "needs a package that is not installed here",
             hint=f"pip install '{PROTOCOLS[protocol]}'",
             where=f"{protocol}://",
         ) from error
