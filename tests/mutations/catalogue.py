@@ -602,4 +602,22 @@ ALL: tuple[Mutation, ...] = (
         "                    pass",
         ("tests/integration/tuner_host/test_restoring.py",),
     ),
+    Mutation(
+        "one-machine-that-cannot-be-had-ends-all",
+        9,
+        "a lab's experiment fails since one of its machines was switched off",
+        "dispatcher/core/transitions/worker.py",
+        "    if len(given_up) >= state.settings.workers:",
+        "    if given_up:",
+        ("tests/unit/core/test_several_workers.py",),
+    ),
+    Mutation(
+        "who-was-given-up-runs-on",
+        3,
+        "a machine that was cut off gets a second agent beside the first",
+        "dispatcher/backends/ssh/process.py",
+        "                self._condemned.add(self._pid)",
+        "                pass",
+        ("tests/unit/backends/test_ssh_process.py",),
+    ),
 )

@@ -161,10 +161,16 @@ def test_machines_that_cannot_be_had_are_named_and_the_rest_goes_on(lab: Lab) ->
         lab.machine("h3", name="apart", weightsRoot="/scratch"),
     ]
     service = {"platform": "ssh", "machineList": machines}
-    folder = lab.create(service, maxTrialNumber=6, trialConcurrency=2, args={"wait_s": 2.0})
-    lab.finish(folder, lab.lead(folder))
+    go = {"GO": f"{POINT}/{lab.base.name}/go"}
+    settings = {"maxTrialNumber": 6, "trialConcurrency": 2, "trialEnvironment": go}
+    folder = lab.create(service, args={"wait_s": 600.0}, **settings)
+    head = lab.lead(folder)
+    lost = lambda: {x.worker: x.reason for x in lab.events(folder, e.WorkerLost)}  # noqa: E731
+    lab.until(lambda: len(lost()) == 5, "five are named", folder)
+    release(lab)
+    lab.finish(folder, head)
     assert set(lab.ended_on(folder).values()) == {"h1"}
-    reasons = {lost.worker: lost.reason for lost in lab.events(folder, e.WorkerLost)}
+    reasons = lost()
     assert "bequeath hosts add" in reasons["h2"]
     assert "stranger" in reasons["h3"]
     assert "no '/usr/bin/no-python'" in reasons["bare"]
