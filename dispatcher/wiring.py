@@ -17,6 +17,7 @@ from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.weight_keeper import Policy
 from trial_runtime.agent.config import AgentConfig, CacheSpec, TrialSpec
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.mounts import network_type
 
 #: Whatever one host writes it sees itself at once, also on a network file system: what is not
 #: there now will not come, and a child that waits for it would hold its slot for nothing.
@@ -169,8 +170,15 @@ def agent_config(
         if worker_count(config) == 1 or remote is not None
         else OTHER_HOSTS_STALE_S,
         remote=remote,
-        cache=cache_of(config),
+        cache=cache_of(config) if _may_copy(config, weights_root(config, folder)) else None,
     )
+
+
+def _may_copy(config: ExperimentConfig, root: Path) -> bool:
+    """Whether any host can want copies: not on one machine with weights on a disk of its own,
+    where digests of files for nobody would only make saving slower."""
+    always = config.weights_cache.when == "always"
+    return always or worker_count(config) > 1 or network_type(root) is not None
 
 
 def cache_of(config: ExperimentConfig) -> CacheSpec | None:

@@ -52,7 +52,9 @@ def base_environment(config: AgentConfig) -> dict[str, str]:
         environment["BEQUEATH_WEIGHTS_READ_ROOTS"] = os.pathsep.join(config.read_roots)
     # This agent's experiment decides, not whoever started it.
     environment.pop("BEQUEATH_WEIGHTS_CACHE", None)
-    if config.cache is not None and config.remote is None:
+    if config.remote is not None:  # no cache in trials, but digests of files, to store them by
+        environment["BEQUEATH_WEIGHTS_CACHE"] = "auto:0:"
+    elif config.cache is not None:
         cache = config.cache
         when = "always" if cache.always else "auto"
         environment["BEQUEATH_WEIGHTS_CACHE"] = f"{when}:{cache.max_bytes}:{cache.folder}"

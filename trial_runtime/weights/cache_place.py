@@ -15,7 +15,8 @@ _PLACE: Final = os.path.join("bequeath", "weights")
 
 class ToldCache(NamedTuple):
     """What the variable says: ``auto`` or ``always``, the most bytes, and the folder (if empty,
-    one is found), with colons between. Not set, or in another form: no cache."""
+    one is found), with colons between. Not set, or in another form: no cache. Where it is set,
+    saves digest whole files for those who keep copies, be it elsewhere (``auto:0:``)."""
 
     always: bool
     max_bytes: int

@@ -54,8 +54,8 @@ class Manifest(msgspec.Struct, frozen=True):
     files: dict[str, int]  # every data file referred to: size in bytes
     state: Any = None  # the nested state with references to tensors, see skeleton.py
     ties: list[list[str]] = []
-    # BLAKE3 of whole data files, hex, by which a host keeps copies of them; weights that were
-    # published before there was a cache have none, and are read where they lie.
+    # BLAKE3 of whole data files, hex, by which hosts keep copies of them. Weights that were
+    # published where nobody keeps copies have none, and are read where they lie.
     digests: dict[str, str] = {}
 
     @property

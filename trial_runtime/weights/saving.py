@@ -21,7 +21,7 @@ from trial_runtime.weights.manifest import (
     encode,
 )
 from trial_runtime.weights.reading import manifest_bytes
-from trial_runtime.weights.roots import Located, current, locate_to_write
+from trial_runtime.weights.roots import CACHE_VARIABLE, Located, current, locate_to_write
 from trial_runtime.weights.skeleton import flatten
 from trial_runtime.weights.staging import Staged, stage
 from trial_runtime.weights.tensor_writer import Written, write_tensors
@@ -98,7 +98,14 @@ def save(
         # One folder for both files: an attempt that was given up meanwhile goes on writing
         # into what was set aside, and not into its successor's.
         with confined.folder(located.path, make=True) as at:
-            written = write_tensors(list(staged.values()), located.path, ancestry, author, at)
+            written = write_tensors(
+                list(staged.values()),
+                located.path,
+                ancestry,
+                author,
+                at,
+                digest_file=bool(os.environ.get(CACHE_VARIABLE)),
+            )
             entries = {
                 name: written.entries[primary] for name, primary in _primaries(staged, ties).items()
             }

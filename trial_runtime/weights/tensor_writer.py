@@ -51,6 +51,8 @@ def write_tensors(
     ancestry: Ancestry | None,
     writer: str,
     at: int | None = None,
+    *,
+    digest_file: bool = False,
 ) -> Written:
     """Write what the ancestry does not have into one new data file, durably.
 
@@ -60,6 +62,8 @@ def write_tensors(
         ancestry: what may be referred to instead.
         writer: trial and attempt, noted in the file for people.
         at: a descriptor of the folder, see :class:`NewFile`.
+        digest_file: compute the digest of the file as a whole, too, by which copies of it are
+            known. Hashes all bytes once more; a disk slower than that does not show it.
 
     Raises:
         OSError: the disk refused; no file is left.
@@ -95,7 +99,8 @@ def write_tensors(
         # Wide elements first: back to back, each tensor then begins at a multiple of its
         # width. Among equals those that wait for no digest.
         full.sort(key=lambda t: (-DTYPES[t.dtype].itemsize, t.name in maybe))
-        _write_file(full, inherited, digests, folder, writer, written, at, submit)
+        hasher = submit if digest_file else None
+        _write_file(full, inherited, digests, folder, writer, written, at, hasher)
     finally:
         pool.shutdown(cancel_futures=True)
     nothing = hashing.digest(b"")
@@ -120,7 +125,7 @@ def _write_file(
     writer: str,
     written: Written,
     at_folder: int | None,
-    submit: Callable[..., Future[str]],
+    submit: Callable[..., Future[str]] | None,
 ) -> None:
     metadata = {"format": "pt", "writer": writer, "bequeath": str(VERSION)}
     start = datafile.data_start([(t.name, t.dtype, t.shape, t.nbytes) for t in tensors], metadata)
@@ -140,15 +145,17 @@ def _write_file(
             tensor = next((t for t in remaining if not inherited(t)), None)
         described = [(t.name, t.dtype, t.shape, at, t.nbytes) for t, at in laid]
         header = datafile.header(described, start, metadata)
-        # The digest of the whole file is computed while the disk is busy with it.
-        pieces = [header, *(t.data for t, _ in laid)]
-        whole = submit(hashing.digest_of_pieces, pieces, hashing.workers())
+        whole = None
+        if submit is not None:  # computed while the disk is busy with the file
+            pieces = [header, *(t.data for t, _ in laid)]
+            whole = submit(hashing.digest_of_pieces, pieces, hashing.workers())
         file.write_at(memoryview(header), 0)
         # Not before the digests are there, for want of which it would have to be removed
         # again. They are seldom late: hashing is faster than writing.
         found = {t.name: digests[t.name].result() for t, _ in laid}
         file.publish("data")
-        written.digests[name] = whole.result()
+        if whole is not None:
+            written.digests[name] = whole.result()
     for t, at in laid:
         written.entries[t.name] = TensorEntry(
             name, at, t.nbytes, t.dtype, t.shape, found[t.name], t.like

@@ -217,7 +217,9 @@ def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Publish
         if tied.get(name, name) == name
     ]
     with faults.told(located.path, needed_bytes=manifest.nbytes):
-        written = write_tensors(staged, located.path, None, manifest.writer)
+        written = write_tensors(
+            staged, located.path, None, manifest.writer, digest_file=bool(manifest.digests)
+        )
         new = msgspec.structs.replace(
             manifest,
             created=datetime.now(UTC).isoformat(timespec="microseconds"),

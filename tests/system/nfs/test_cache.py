@@ -46,8 +46,9 @@ def by_user(machine: Machine, program: str, *arguments: str) -> Answer:
 
 
 _SAVE = """
-import sys
+import os, sys
 import numpy as np
+os.environ["BEQUEATH_WEIGHTS_CACHE"] = "auto:0:"  # as where somebody keeps copies
 from trial_runtime import weights
 print(weights.save({str(n): np.full(100_000, n) for n in range(10)}, "1", root=sys.argv[1]).digest)
 """

@@ -14,6 +14,12 @@ from trial_runtime.errors import CorruptWeights
 from trial_runtime.weights.usage import compact
 
 
+@pytest.fixture(autouse=True)
+def copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody may keep copies of what is saved."""
+    monkeypatch.setenv("BEQUEATH_WEIGHTS_CACHE", "auto:0:")
+
+
 def digests_fit(folder: Path) -> bool:
     manifest = weights.read_manifest(folder)
     assert manifest.digests.keys() == manifest.files.keys()
@@ -59,3 +65,11 @@ def test_what_is_no_digest_is_refused(root: Path) -> None:
     path.write_bytes(msgspec.json.encode(forged))
     with pytest.raises(CorruptWeights, match="not the digest"):
         weights.load("1")
+
+
+def test_where_nobody_keeps_copies_no_file_is_hashed_twice(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BEQUEATH_WEIGHTS_CACHE")
+    weights.save({"a": np.arange(9)}, "1")
+    assert weights.read_manifest(root / "1").digests == {}
