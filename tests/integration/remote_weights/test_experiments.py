@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import getpass
 import json
+import sqlite3
+import sys
+from contextlib import closing
 from pathlib import Path
 
 from typer.testing import CliRunner
 
 from dispatcher.cli.main import app
+from dispatcher.core import events as e
 from dispatcher.core.model import Phase
 from tests.integration.remote_weights.conftest import CODE, RemoteLab, sftp_options
 from tests.support.checker import check_store
@@ -81,3 +85,40 @@ def test_plain_files_over_memory(lab: RemoteLab) -> None:
     seen = CliRunner().invoke(app, ["weights", "du", folder.name, "--folder", str(folder.parent)])
     assert seen.exit_code == 3
     assert "memory of the experiment's agent" in seen.output
+
+
+def test_two_agents_inherit_from_each_other(
+    lab: RemoteLab, s3: S3Server, ssh: Sshd, tmp_path: Path
+) -> None:
+    there = {
+        "host": "127.0.0.1",
+        "name": "there",
+        "port": ssh.port,
+        "user": getpass.getuser(),
+        "keyFile": str(ssh.folder / "client_key"),
+        "knownHosts": str(ssh.folder / "known_hosts"),
+        "python": sys.executable,
+        "workFolder": str(tmp_path / "there"),
+    }
+    folder = lab.create(
+        maxTrialNumber=16,
+        trialConcurrency=4,
+        weightsRoot=f"s3://{BUCKET}/two",
+        weightsRootOptions=s3.options(),
+        trainingService=[
+            {"platform": "local", "slots": 2},
+            {"platform": "ssh", "slots": 2, "machineList": [there]},
+        ],
+    )
+    assert max(run_to_its_end(lab, folder).values()) >= 4.0
+    rows = lab.rows(folder)
+    with closing(sqlite3.connect(f"file:{folder}/journal.sqlite?mode=ro", uri=True)) as store:
+        started = dict(store.execute("SELECT trial, worker FROM attempts"))
+    assert set(started.values()) == {"local", "there"}
+    parents = {
+        row.trial: json.loads(row.parameters).get("parent")
+        for row in rows
+        if isinstance(row, e.Proposed)
+    }
+    crossed = [t for t, p in parents.items() if p is not None and started[t] != started[p]]
+    assert crossed  # weights went from one agent to the other, which share no folder
