@@ -67,6 +67,15 @@ class Clerk:
             "kept": done.tensors_inherited,
         }
 
+    def save_when(self, told: str, **how: Any) -> dict[str, Any]:
+        """Publish once a file of this client is there: orders may not reach it by then."""
+        Path(f"{told}.waits").touch()
+        while not os.path.exists(told):
+            time.sleep(0.02)
+        done = self.save(**how)
+        Path(f"{told}.done").touch()
+        return done
+
     def load(self, root: str, path: str, number: int, **more: Any) -> bool:
         """Load a generation, every digest checked; whether it is the one of this number."""
         return is_state(weights.load(path, root=root, **more), number)

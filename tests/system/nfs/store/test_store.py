@@ -169,10 +169,14 @@ def test_a_client_that_was_cut_off_goes_on(share: Share, clerks: list[Desk]) -> 
     one, two = clerks
     line = Line(share.point, "cut")
     line.hand_over(one, two)
+    path, told = f"{share.point}/cut/alone", "/tmp/cut-off"
+    saving = one.begin(
+        *("save_when",), told=told, root=share.point, path=path, number=7, nbytes=1 << 20
+    )
+    assert share.one.await_(lambda: share.one.run("test", "-e", f"{told}.waits").code == 0, 90)
     share.network.cut(share.one)
     try:
-        path = f"{share.point}/cut/alone"
-        saving = one.begin("save", root=share.point, path=path, number=7, nbytes=1 << 20)
+        share.one.run("touch", told)
         end = time.monotonic() + AWAY_S
         number = 0
         while time.monotonic() < end:  # the other one has nothing of it
@@ -180,7 +184,7 @@ def test_a_client_that_was_cut_off_goes_on(share: Share, clerks: list[Desk]) -> 
             two.ask("save", root=share.point, path=path_of_two, number=number, nbytes=8000)
             number += 1
             time.sleep(0.2)
-        assert not saving.done()
+        assert share.one.run("test", "-e", f"{told}.done").code != 0, "it waits for the server"
     finally:
         share.network.heal(share.one)
     line.saved[path] = 7, saving.result(240)["digest"]
