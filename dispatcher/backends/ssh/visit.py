@@ -13,7 +13,7 @@ from dispatcher.backends.ssh.archive import Archives
 from dispatcher.backends.ssh.fitting import HostUnfit, fit
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.translation import folder_there, told_there
-from dispatcher.errors import PassingBackendError
+from dispatcher.errors import PassingBackendError, PermanentBackendError
 from dispatcher.ssh import ConnectionLost, connect
 from trial_runtime.agent.attending import KILL_S, Answer, Order
 from trial_runtime.agent.config import AgentConfig
@@ -59,7 +59,13 @@ class Visit:
         self._token = token
 
     def __enter__(self) -> Self:
-        self._connection = connect(self._machine.target())
+        try:
+            self._connection = connect(self._machine.target())
+        except ModuleNotFoundError as error:
+            raise PermanentBackendError(
+                f"machines are reached by {error.name}, which is not installed here",
+                hint="pip install 'bequeath[ssh]'",
+            ) from error
         try:
             self._fitted = fit(self._connection, self._machine, self._archives())
             self._port = self._forward()

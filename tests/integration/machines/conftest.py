@@ -39,12 +39,12 @@ class Lab:
         self.folders: list[Path] = []
         self.heads: list[subprocess.Popen[bytes]] = []
 
-    def machine(self, name: str, **keys: Any) -> dict[str, Any]:
+    def machine(self, host_name: str, **keys: Any) -> dict[str, Any]:
         """The section of a host."""
-        host = self.hosts[name]
+        host = self.hosts[host_name]
         return {
             "host": host.address,
-            "name": name,
+            "name": host_name,
             "user": "root",
             "keyFile": str(host.key),
             "knownHosts": str(host.known_hosts),

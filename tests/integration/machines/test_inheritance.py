@@ -14,6 +14,7 @@ from tests.support.ssh_hosts import why_not
 pytestmark = [
     pytest.mark.needs("sshd"),
     pytest.mark.slow,
+    pytest.mark.timeout(600),
     pytest.mark.skipif(bool(why_not()), reason=why_not()),
 ]
 

@@ -17,6 +17,7 @@ pytestmark = [
     pytest.mark.needs("nfs"),
     pytest.mark.needs("sshd"),
     pytest.mark.slow,
+    pytest.mark.timeout(600),
     pytest.mark.skipif(
         bool(why_not() or sshd.why_not()), reason=why_not() or sshd.why_not() or "all is there"
     ),
