@@ -89,6 +89,17 @@ def test_who_failed_is_named_at_the_end_with_what_to_do(
     assert "1 error" not in said.err, "those that were left out are no errors of their own"
 
 
+def test_only_root_may_look_at_what_was_set_up(
+    bequeath: Shell, machines: Cluster, file: Path
+) -> None:
+    machines.users = {"one": 1000}
+    assert bequeath("nfs", "cluster", file, "--dry-run").code == 0
+    for words in (("--undo", "--dry-run"), ("--status",)):
+        said = bequeath("nfs", "cluster", file, *words)
+        assert said.code == 4
+        assert "one: is not root there, and sudo -n says" in said.err
+
+
 def test_a_wrong_request_is_the_users_fault(bequeath: Shell, machines: Cluster, file: Path) -> None:
     file.write_text(INVENTORY.replace('  owner: "1000"\n', ""))
     said = bequeath("nfs", "cluster", file)
