@@ -145,33 +145,56 @@ def test_eight_children_on_one_host_read_the_share_once(pair: Pair) -> None:
 _LAY = (
     "import sys; from trial_runtime.weights.share import lay_token; print(lay_token(sys.argv[1]))"
 )
-_LOOK = """
-import sys
+# As root, who changes the mount between looks; each look is a process of the trials' user.
+_LOOKS = """
+import json, os, subprocess, sys
 from trial_runtime.weights.share import trouble_with
-print(trouble_with(*sys.argv[1:]))
+
+point, token, canonical, number, steps = sys.argv[1:]
+
+def look(uid):
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+            os.write(writing, trouble_with(point, token, canonical).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(pid, 0)
+    with open(reading) as said:
+        return said.read()
+
+said = []
+for step in json.loads(steps):
+    if step == "root":
+        said.append(look(0))
+    elif step == "user":
+        said.append(look(int(number)))
+    else:
+        subprocess.run(step, shell=True, check=True, stdout=sys.stderr)
+print(json.dumps(said))
 """
 
 
 def test_a_host_is_told_what_is_wrong_with_its_mount(pair: Pair) -> None:
-    client = pair.client
     token = by_user(pair.server, _LAY, FOLDER).out.strip()
-
-    def trouble() -> str:
-        return by_user(client, _LOOK, POINT, token, FOLDER).out.strip()
-
-    assert trouble() == ""
-    squashed = client.python(_LOOK, POINT, token, FOLDER).out
+    steps = [
+        *("user", "root"),
+        *(f"mount -o remount,ro {POINT}", "user", f"mount -o remount,rw {POINT}", "user"),
+        *(f"umount {POINT}", "user", f"mkdir {POINT}/other", "user"),
+        *(f"rmdir {POINT}/other; mount {POINT}", "user"),
+    ]
+    words = (POINT, token, FOLDER, str(TRIAL.number), json.dumps(steps))
+    done = pair.client.python(_LOOKS, *words, limit_s=120)
+    assert done.code == 0, done
+    right, squashed, read_only, again, bare, other, mounted = json.loads(done.out)
+    assert (right, again, mounted) == ("", "", "")
     assert "user 0 (group 0)" in squashed
     assert "root_squash" in squashed
-
-    assert client.run("mount", "-o", "remount,ro", POINT).code == 0
-    assert "is read-only on this host" in trouble()
-    assert client.run("mount", "-o", "remount,rw", POINT).code == 0
-    assert trouble() == ""
-
-    assert client.run("umount", POINT).code == 0
-    assert "is empty, as a place is where nothing is mounted" in trouble()
-    assert client.run("sh", "-c", f"mkdir {POINT}/other").code == 0
-    assert f"is not the same share as the head's ({FOLDER})" in trouble()
-    assert client.run("sh", "-c", f"rmdir {POINT}/other; mount {POINT}").code == 0
-    assert trouble() == ""
+    assert "is read-only on this host" in read_only
+    assert "is empty, as a place is where nothing is mounted" in bare
+    assert f"is not the same share as the head's ({FOLDER})" in other
