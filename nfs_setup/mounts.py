@@ -14,8 +14,10 @@ from typing import Literal
 #: nothing (Linux, nfs(5): acdirmax). Readers of announced weights wait longer than this.
 DEFAULT_ACDIRMAX_S = 60
 
-#: How long readers wait for announced weights to become visible (trial_runtime.weights).
+#: How long readers wait for announced weights to become visible, at least, and for how much
+#: longer than the mount caches folders (trial_runtime.weights.patience).
 READER_PATIENCE_S = 75
+_MARGIN_S = 15
 
 _NFS = frozenset({"nfs", "nfs4"})
 _MEMORY = frozenset({"tmpfs", "ramfs"})
@@ -66,6 +68,12 @@ def mount_of(path: Path) -> Mount | None:
     return best
 
 
+def reader_patience_s(mount: Mount) -> float:
+    """How long readers of weights wait on this mount for what was announced."""
+    cached = _cached_s(mount) + _MARGIN_S if mount.is_nfs else 0
+    return float(max(READER_PATIENCE_S, cached))
+
+
 def advice_on(mount: Mount) -> tuple[Advice, ...]:
     """What to know before weights are kept there; empty if there is nothing to say."""
     found: list[Advice] = []
@@ -78,19 +86,23 @@ def advice_on(mount: Mount) -> tuple[Advice, ...]:
     return tuple(found)
 
 
+def _cached_s(mount: Mount) -> int:
+    cached = mount.option("acdirmax") or mount.option("actimeo")
+    return int(cached) if cached and cached.isdigit() else DEFAULT_ACDIRMAX_S
+
+
 def _advice_on_nfs(mount: Mount) -> list[Advice]:
     found: list[Advice] = []
     if mount.option("soft") is not None or mount.option("softerr") is not None:
         text = "'soft' gives an error to a trial whose server is away for a moment; use 'hard'"
         found.append(Advice("trouble", text))
-    cached = mount.option("acdirmax") or mount.option("actimeo")
-    seconds = int(cached) if cached and cached.isdigit() else DEFAULT_ACDIRMAX_S
-    if seconds >= READER_PATIENCE_S:
+    seconds = _cached_s(mount)
+    if seconds > DEFAULT_ACDIRMAX_S:
         text = (
-            f"attributes of folders are cached for up to {seconds} s, and readers wait "
-            f"{READER_PATIENCE_S} s for weights they were told of; mount with acdirmax=60 or less"
+            f"folders may be shown as they were up to {seconds} s ago, and readers of weights wait "
+            f"up to {reader_patience_s(mount):.0f} s; mount with acdirmax=60 or less"
         )
-        found.append(Advice("trouble", text))
+        found.append(Advice("note", text))
     if mount.option("noac") is not None:
         found.append(Advice("note", "'noac' is not needed and makes every access slow"))
     version = mount.option("vers") or mount.option("nfsvers") or ""

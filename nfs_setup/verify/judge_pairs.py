@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from nfs_setup.mounts import READER_PATIENCE_S
-from nfs_setup.verify.facts import Churned, Failure, Held, Seen
+from nfs_setup.mounts import READER_PATIENCE_S, Mount, reader_patience_s
+from nfs_setup.verify.facts import Churned, Failure, Held, Seen, Surroundings
 from nfs_setup.verify.finding import ORDER, Finding, Level
 from nfs_setup.verify.judge_failure import failed
 from nfs_setup.verify.surveyed import Locked, MachineFacts, Survey
@@ -13,29 +14,38 @@ from nfs_setup.verify.surveyed import Locked, MachineFacts, Survey
 #: Later than this, a reader has noticeably waited.
 _SOON_S = 1.0
 
-#: Case → its name in the table, how bad it is if it is late, and what that means.
-_CASES: dict[str, tuple[str, Level, str]] = {
-    "new": ("new file", Level.SLOW, "a child starts so much later than its parent ends"),
-    "replaced": ("replaced file", Level.SLOW, "readers wait that out"),
-    "sought": (
+
+class _Case(NamedTuple):
+    """``matters``: readers of weights look in this way; else only other programs do."""
+
+    name: str
+    matters: bool
+    meaning: str
+
+
+_CASES: dict[str, _Case] = {
+    "new": _Case("new file", True, "a child starts so much later than its parent ends"),
+    "announced": _Case("announced file", True, "a child starts so much later than its parent ends"),
+    "replaced": _Case("replaced file", True, "readers wait that out"),
+    "sought": _Case(
         "looked for too early",
-        Level.NOTE,
-        "who asks before a file is there is told so much longer that it is not; bequeath asks "
-        "only for what was announced",
+        False,
+        "a program that looks before a file is there believes for so long that it is not",
     ),
-    "listed": ("listed folder", Level.NOTE, "'ls' is behind; bequeath lists nothing it counts on"),
+    "listed": _Case("listed folder", False, "'ls' is behind"),
 }
 
-_SHORTER = "to shorten it, mount with lookupcache=pos, or actimeo=5"
+_SHORTER = "see the load of the server and the network; on NFS, mount without nocto"
 _TOO_LATE = (
-    f"readers of weights give up after {READER_PATIENCE_S} s: mount with acdirmax=60 or less "
-    "(what the kernel has by itself), and see whether the server is overloaded"
+    "readers of weights give up after {:.0f} s: see whether both have the same folder of the "
+    "same server, and its load; on NFS, mount without nocto and with acdirmax=60 or less"
 )
+_OTHERS = "nothing for bequeath, which asks the server; for other programs: lookupcache=pos"
 
 
 def judge_views(survey: Survey) -> list[Finding]:
     """When a reader saw what a writer had published, each case over all pairs."""
-    seen: dict[str, list[tuple[str, float]]] = {}
+    seen: dict[str, list[_Delay]] = {}
     lines = []
     for reader in survey.machines:
         if isinstance(reader.published, Failure):
@@ -47,36 +57,56 @@ def judge_views(survey: Survey) -> list[Finding]:
         elif reader.seen is not None:
             for key, delay in reader.seen.delays_s.items():
                 writer, _, case = key.rpartition("/")
-                seen.setdefault(case, []).append((f"{reader.name} ← {writer}", delay))
+                late = delay < 0 or delay > _patience_s(reader)
+                one = _Delay(f"{reader.name} ← {writer}", delay, late, _patience_s(reader))
+                seen.setdefault(case, []).append(one)
             lines += _torn(reader.name, reader.seen)
     for case, delays in seen.items():
         lines += _delays(case, delays, survey.watched_s)
     return lines
 
 
-def _delays(case: str, delays: list[tuple[str, float]], watched_s: float) -> list[Finding]:
-    name, late, meaning = _CASES[case]
-    by_level: dict[Level, list[tuple[str, float]]] = {}
-    for where, delay in delays:
-        gone = delay < 0 or delay > READER_PATIENCE_S
-        level = Level.WRONG if gone else late if delay > _SOON_S else Level.PASSES
-        by_level.setdefault(level, []).append((where, delay))
+class _Delay(NamedTuple):
+    where: str
+    seconds: float  # negative: never
+    too_late: bool
+    patience_s: float
+
+
+def _patience_s(reader: MachineFacts) -> float:
+    around = reader.surroundings
+    if not isinstance(around, Surroundings):
+        return float(READER_PATIENCE_S)
+    return reader_patience_s(Mount(around.device, around.point, around.kind, around.options))
+
+
+def _level(case: _Case, delay: _Delay) -> Level:
+    if not delay.too_late and delay.seconds <= _SOON_S:
+        return Level.PASSES
+    if not case.matters:
+        return Level.NOTE
+    return Level.WRONG if delay.too_late else Level.SLOW
+
+
+def _delays(name: str, delays: list[_Delay], watched_s: float) -> list[Finding]:
+    case = _CASES[name]
     lines = []
     for level in reversed(ORDER):
-        if level not in by_level:
+        found = [delay for delay in delays if _level(case, delay) is level]
+        if not found:
             continue
-        found = [delay for _, delay in by_level[level]]
-        where = _pairs([where for where, _ in by_level[level]], len(delays))
-        if level is Level.PASSES:
-            text = f"seen after {max(found):.2f} s at most"
-            lines.append(Finding(name, where, level, text))
-        elif level is Level.WRONG:
-            never = min(found) < 0
-            text = f"not seen in {watched_s:.0f} s" if never else f"after {max(found):.0f} s"
-            lines.append(Finding(name, where, level, text, _TOO_LATE))
-        else:
-            text = f"seen after up to {max(found):.1f} s: {meaning}"
-            lines.append(Finding(name, where, level, text, _SHORTER))
+        where = _pairs([delay.where for delay in found], len(delays))
+        worst = max(delay.seconds for delay in found)
+        never = min(delay.seconds for delay in found) < 0
+        text = f"not seen in {watched_s:.0f} s" if never else f"seen after up to {worst:.2f} s"
+        text += "" if level is Level.PASSES else f": {case.meaning}"
+        change = {
+            Level.PASSES: "",
+            Level.NOTE: _OTHERS,
+            Level.SLOW: _SHORTER,
+            Level.WRONG: _TOO_LATE.format(found[0].patience_s),
+        }[level]
+        lines.append(Finding(case.name, where, level, text, change))
     return lines
 
 
@@ -84,7 +114,7 @@ def _torn(reader: str, seen: Seen) -> list[Finding]:
     lines = []
     for key, count in seen.torn.items():
         writer, _, case = key.rpartition("/")
-        text = f"{_CASES[case][0]}: {count} times neither the old nor the new content"
+        text = f"{_CASES[case].name}: {count} times neither the old nor the new content"
         change = "do not use it: half a file shows under its final name"
         lines.append(Finding("whole files", f"{reader} ← {writer}", Level.WRONG, text, change))
     refused = {key: code for key, code in seen.errors.items() if code in ("EACCES", "EPERM")}

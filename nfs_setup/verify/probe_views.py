@@ -15,9 +15,10 @@ from nfs_setup.verify.files import code_of, digest, get, put, replace
 from nfs_setup.verify.probe_churn import seed
 
 #: ``new``: a name nobody asked for. ``sought``: one that was looked for before it was there,
-#: which clients remember. ``replaced``: another file under an old name. ``listed``: a new name
-#: in a folder that was listed.
-CASES = ("new", "sought", "replaced", "listed")
+#: which clients remember. ``announced``: the same for a reader that opens the folder before it
+#: looks again, as readers of weights do. ``replaced``: another file under an old name.
+#: ``listed``: a new name in a folder that was listed.
+CASES = ("new", "announced", "sought", "replaced", "listed")
 
 _BYTES = 192 << 10
 _SOON_S, _LATER_S = 0.01, 0.2
@@ -44,7 +45,8 @@ def prime(folders: list[str], limit_s: float) -> Laid:
                 raise FileNotFoundError(2, "does not show here", _file(folder, "replaced"))
             time.sleep(_SOON_S)
         get(_file(folder, "replaced"))
-        os.path.exists(_file(folder, "sought"))
+        for case in ("announced", "sought"):
+            os.path.exists(_file(folder, case))
         os.listdir(os.path.join(folder, "views", "listed"))
     return Laid(time.monotonic() - began)
 
@@ -101,6 +103,8 @@ def _view(folder: str, case: str, expected: str) -> str:
         if case == "listed":
             there = os.listdir(os.path.join(folder, "views", "listed"))
             return "fresh" if "file" in there else "old"
+        if case == "announced":  # which has a client of NFS ask its server (close-to-open)
+            os.close(os.open(os.path.dirname(_file(folder, case)), os.O_RDONLY | os.O_DIRECTORY))
         content = get(_file(folder, case))
     except OSError as error:
         return code_of(error)

@@ -32,7 +32,10 @@ def machine(name: str, other: str) -> MachineFacts:
         written=BIG,
         published=facts.Published({"new": "d"}, 1000, 1000),
         seen=facts.Seen(
-            {f"{other}/{case}": 0.02 for case in ("new", "sought", "replaced", "listed")},
+            {
+                f"{other}/{case}": 0.02
+                for case in ("new", "announced", "sought", "replaced", "listed")
+            },
             {},
             {},
             {other: "1000:1000"},

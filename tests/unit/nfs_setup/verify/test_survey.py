@@ -44,7 +44,7 @@ def test_two_processes_on_a_good_folder(tmp_path: Path, peers: list[LocalPeer]) 
     one, two = found.machines
     assert isinstance(one.seen, facts.Seen)
     assert set(one.seen.delays_s) == {
-        f"here again/{case}" for case in ("new", "sought", "replaced", "listed")
+        f"here again/{case}" for case in ("new", "announced", "sought", "replaced", "listed")
     }
     assert isinstance(two.churned, facts.Churned)
     assert two.churned.reads["here"] > 0
