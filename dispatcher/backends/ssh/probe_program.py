@@ -50,4 +50,5 @@ def main() -> None:
     print(json.dumps(told))  # noqa: T201 - that is the answer
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -15,6 +15,7 @@ from dispatcher.core import events as e
 from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.ports import JournalRow
+from dispatcher.ssh import connect
 from tests.support.checker import check_store, read_store
 from tests.support.processes import end_processes_of, wait_until
 from tests.support.ssh_hosts import SshHosts, our_python, ssh_hosts
@@ -27,6 +28,19 @@ POINT = "/mnt/weights"
 
 #: For anything: a machine under load takes its time.
 PATIENCE_S = 240.0
+
+
+#: Says which processes of ours there are.
+_OURS = """
+import os
+for name in os.listdir("/proc"):
+    try:
+        words = open(f"/proc/{name}/cmdline", "rb").read()
+    except OSError:
+        continue
+    if name.isdigit() and int(name) != os.getpid() and b"trial" + b"_runtime" in words:
+        print(name, words)
+"""
 
 
 class Lab:
@@ -124,6 +138,10 @@ class Lab:
         """Wait for the end; the checker must be content, and hosts be left clean."""
         assert head.wait(PATIENCE_S) == 0, self.said(folder)
         assert check_store(folder / "journal.sqlite", over=True) == []
+        for host in self.hosts:
+            with connect(host.target(), dial=self.hosts.dial) as connection:
+                ran = connection.run(["python3", "-c", _OURS], limit_s=60)
+                assert (ran.code, ran.out) == (0, b""), f"left on {host.name}: {ran.out!r}"
 
     def until(self, condition: Any, what: str, folder: Path) -> None:
         """Wait for something; on failure with all logs."""

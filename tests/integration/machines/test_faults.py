@@ -57,7 +57,7 @@ def held(lab: Lab, **keys: Any) -> Path:
         lab.service("h1", "h2", "h3"),
         args={"wait_s": 600.0, "roots": 6},
         maxTrialNumber=8,
-        leases=LEASES,
+        leases=keys.pop("leases", LEASES),
         trialEnvironment={"GO": f"{POINT}/{lab.base.name}/go", "SECRET": "env:LAB_SECRET"},
         **keys,
     )
@@ -130,6 +130,25 @@ def test_a_cut_link_costs_nothing_but_time(lab: Lab, monkeypatch: Any) -> None:
     assert {each.worker for each in lab.events(folder, e.WorkerSuspect)} == {"h2"}
     assert lab.events(folder, e.WorkerLost) == []
     assert attempts(lab, folder) == {1}
+
+
+def test_one_that_is_cut_off_for_too_long_is_replaced(lab: Lab, monkeypatch: Any) -> None:
+    """Its trials begin elsewhere, or there again; what the first agent ran ends before."""
+    monkeypatch.setenv("LAB_SECRET", SECRET)
+    folder = held(lab, leases={"alive": 1, "suspect": 4, "lost": 10}, headGrace=600)
+    head = lab.lead(folder)
+    six_run(lab, folder)
+    lost = lambda: [each.worker for each in lab.events(folder, e.WorkerLost)]  # noqa: E731
+    lab.hosts.cut("h2")
+    try:
+        lab.until(lambda: "h2" in lost(), "h2 is lost", folder)
+        before = joined(lab, folder).count("h2")
+    finally:
+        lab.hosts.heal("h2")
+    lab.until(lambda: joined(lab, folder).count("h2") > before, "another one joins", folder)
+    release(lab)
+    lab.finish(folder, head)
+    assert len(lab.ended_on(folder)) == 8
 
 
 def test_an_agent_that_is_killed_is_lost_with_its_trials_alone(lab: Lab, monkeypatch: Any) -> None:
