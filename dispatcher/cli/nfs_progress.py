@@ -68,13 +68,14 @@ class Progress:
 
         with Live(
             console=console(stderr=True),
-            get_renderable=self._picture,
+            get_renderable=self.picture,
             refresh_per_second=4,
             transient=True,
         ):
             yield
 
-    def _picture(self) -> Any:
+    def picture(self) -> Any:
+        """The table as it is now, for rich."""
         return rich_table(_COLUMNS, [self._row(name, role) for name, role in self._hosts])
 
     def _row(self, name: str, role: str) -> list[Any]:
@@ -84,7 +85,7 @@ class Progress:
         if outcome is None:
             return [safe_text(name), role, Text("waiting", "dim"), "", ""]
         seconds = outcome.seconds
-        if not outcome.over:
+        if outcome.state in ("looking", "working"):
             seconds += time.monotonic() - self._since[name]
         state = Text(outcome.word, _STYLES.get(outcome.word, "dim"))
         return [safe_text(name), role, state, duration(seconds), safe_text(_said(outcome))]

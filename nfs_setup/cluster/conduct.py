@@ -16,6 +16,7 @@ from nfs_setup.cluster.outcome import (
     LEFT_OUT,
     LOOKING,
     UNKNOWN,
+    WAITING,
     WORKING,
     Outcome,
 )
@@ -101,6 +102,8 @@ class Conductor:
 
         def keep(outcome: Outcome, ground: Ground) -> None:
             grounds[outcome.name] = ground
+            outcome.state = WAITING
+            self._watch(outcome)
 
         self._work_off(outcomes, looked, LOOKING, keep)
         self._refuse_same(outcomes, grounds)

@@ -20,9 +20,9 @@ class Outcome:
     """One machine's part.
 
     Attributes:
-        state: ``waiting``, ``looking`` (login, Python, root), ``working``; then ``done``,
-            ``failed``, ``left out`` (nothing was done there), or ``unknown``: it was under way
-            when we stopped waiting.
+        state: ``waiting``, ``looking`` (login, Python, root), ``waiting``, ``working``; then
+            ``done``, ``failed``, ``left out`` (nothing was done there), or ``unknown``: it was
+            under way when we stopped waiting.
         error: why it failed or was left out.
     """
 

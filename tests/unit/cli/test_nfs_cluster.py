@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -11,15 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from dispatcher.cli.json_shapes import SHAPES
 from dispatcher.cli.nfs_inventory import read_inventory
+from dispatcher.cli.nfs_progress import Progress
+from nfs_setup.cluster import plan
+from nfs_setup.cluster.conduct import Conductor
 from nfs_setup.cluster.members import Login, Member
+from nfs_setup.cluster.outcome import Outcome
 from nfs_setup.cluster.remote import Remote, Unreachable
 from nfs_setup.host import Ran
 from nfs_setup.local_host import LocalHost
 from tests.unit.cli.conftest import Shell
-from tests.unit.nfs_setup.cluster.pretended_cluster import Cluster
+from tests.unit.nfs_setup.cluster.pretended_cluster import Cluster, inventory
 
 INVENTORY = """\
 share:
@@ -182,6 +188,33 @@ def test_ctrl_c_is_an_end_in_order(bequeath: Shell, machines: Cluster, file: Pat
     assert said.code == 130
     assert machines.order == [("nas", "server")], "what was begun is finished, nothing else begun"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_table_shows_each_host_as_it_comes(machines: Cluster) -> None:
+    hosts = inventory("one", "two")
+    progress = Progress([(member.name, member.role) for member in hosts.members])
+    machines.away = {"two"}
+    shots: list[list[str]] = []
+
+    def watch(outcome: Outcome) -> None:
+        progress.tell(outcome)
+        console = Console(width=100, file=io.StringIO())
+        console.print(progress.picture())
+        shots.append([" ".join(line.split()[:3]) for line in _lines(console)[1:]])
+
+    Conductor(machines.connect, needs_root=True, at_once=1, watch=watch).carry_out(
+        plan.set_up(hosts)
+    )
+    assert shots[0] == ["nas server looking", "one client waiting", "two client waiting"]
+    assert [line.split()[2] for line in shots[-1]] == ["set", "set", "failed"]
+    assert any(
+        "nas server working" in shot[0] and "one client waiting" in shot[1] for shot in shots
+    )
+
+
+def _lines(console: Console) -> list[str]:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
 
 
 def test_json_is_as_documented(bequeath: Shell, machines: Cluster, file: Path) -> None:

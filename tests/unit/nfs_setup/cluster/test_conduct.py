@@ -205,7 +205,12 @@ def test_each_change_is_told(machines: Cluster) -> None:
         machines.connect, needs_root=True, watch=lambda one: told.append((one.name, one.word))
     )
     conductor.carry_out(plan.set_up(inventory("one")))
-    assert [word for name, word in told if name == "one"] == ["looking", "working", "set up"]
+    assert [word for name, word in told if name == "one"] == [
+        "looking",
+        "waiting",
+        "working",
+        "set up",
+    ]
     assert told.index(("nas", "set up")) < told.index(("one", "working"))
 
 
