@@ -26,7 +26,7 @@ ROOT: Table = {
     "validate": Entry("validate:validate", "Check an experiment file; start nothing.", _SETUP),
     "config": Entry("config:CONFIG", "Print the schema or reference of experiment files.", _SETUP),
     "doctor": Entry("doctor:doctor", "Check this machine for what bequeath needs.", _SETUP),
-    "nfs": Entry("nfs:NFS", "Set up an NFS share on this machine, and take it back.", _SETUP),
+    "nfs": Entry("nfs:NFS", "Set up an NFS share, measure it, and take it back.", _SETUP),
     "hosts": Entry(
         "hosts:HOSTS", "Make machines known that are reached by SSH, and check them.", _SETUP
     ),
