@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -14,9 +12,9 @@ import typer
 from dispatcher.cli import checkup
 from dispatcher.cli.arguments import Folder, Json
 from dispatcher.cli.checkup import Finding, Level
-from dispatcher.cli.console import is_terminal, print_json, say
+from dispatcher.cli.console import print_json
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.safe_text import safe_text
+from dispatcher.cli.marked_lines import MarkedLine, show_marked
 from dispatcher.cli.share_checkup import check_share
 from dispatcher.errors import BequeathError
 
@@ -134,23 +132,10 @@ def _left_over_processes() -> Iterator[Finding]:
             yield Finding("processes", Level.NOTE, text, f"bequeath resume {folder.name}, or kill")
 
 
-def _wrapped(text: str, indent: int) -> str:
-    """Long texts below their own beginning, on a terminal."""
-    text = safe_text(text)
-    if not is_terminal():
-        return text
-    room = max(20, shutil.get_terminal_size().columns - indent)
-    return f"\n{' ' * indent}".join(textwrap.wrap(text, room) or [""])
-
-
 def _show(findings: list[Finding]) -> None:
-    width = max(len(finding.topic) for finding in findings)
+    lines = []
     for finding in findings:
-        mark, colour = _MARKS[finding.level]
-        if is_terminal():
-            mark = typer.style(mark, fg=colour)
-        elif finding.level is not Level.OK:
-            mark = f"{mark} {finding.level}:"
-        say(f"{mark} {finding.topic.ljust(width)}  {_wrapped(finding.text, width + 4)}")
-        if finding.hint:
-            say(f"  {' ' * width}  {typer.style(finding.hint, dim=is_terminal())}")
+        word = "" if finding.level is Level.OK else str(finding.level)
+        text = (finding.topic, finding.text, finding.hint)
+        lines.append(MarkedLine(*_MARKS[finding.level], word, *text))
+    show_marked(lines)

@@ -11,16 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dispatcher.cli.arguments import Json
-from dispatcher.cli.console import Column, heading, note, print_json, print_table, say
+from dispatcher.cli.console import note, print_json, say
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.safe_text import safe_text
+from dispatcher.cli.marked_lines import MarkedLine, show_marked
 from dispatcher.errors import BackendError, UserError
 
 if TYPE_CHECKING:
     from dispatcher.ssh import SshConnection
     from nfs_setup.verify import Finding, Peer, Place
 
-_MARKS = {"passes": "✓", "note": "•", "slow": "~", "wrong": "✗"}
+_MARKS = {
+    "passes": ("✓", "green"),
+    "note": ("•", "cyan"),
+    "slow": ("~", "yellow"),
+    "wrong": ("✗", "red"),
+}
 
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 30
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -168,17 +173,14 @@ def _bytes_of(text: str) -> int:
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
-    """A table, and below it what to change."""
-    rows = [(_MARKS[f.level.value], f.check, f.level.value, f.seen, f.where) for f in findings]
-    titles = (Column(""), Column("check"), Column(""), Column("seen"), Column("where"))
-    print_table(titles, rows)
-    changes = [f for f in findings if f.change]
-    if changes:
-        say()
-        say(heading("to change"))
-    for one in changes:
-        say(f"  {one.check} ({safe_text(one.where)}): {safe_text(one.change)}")
-    wrong = sum(f.level.value == "wrong" for f in findings)
-    slow = sum(f.level.value == "slow" for f in findings)
-    say()
+    """A line for each, with what to change below it, and a sum."""
+    lines = []
+    for one in findings:
+        level = one.level.value
+        word = "" if level == "passes" else level
+        text = f"{one.seen} [{one.where}]"
+        lines.append(MarkedLine(*_MARKS[level], word, one.check, text, one.change))
+    show_marked(lines)
+    wrong = sum(one.level.value == "wrong" for one in findings)
+    slow = sum(one.level.value == "slow" for one in findings)
     say(f"{wrong} wrong, {slow} slow" if wrong or slow else "nothing is wrong, nothing is slow")

@@ -25,7 +25,7 @@ def share(tmp_path: Path) -> Path:
 def test_a_good_folder_passes(bequeath: Shell, share: Path) -> None:
     said = bequeath("nfs", "verify", share, "--size", "1M")
     assert said.code == 0, said
-    assert "✓  same bytes" in said.out
+    assert "✓ same bytes" in said.out
     assert "nothing is wrong" in said.out or " 0 wrong" in f" {said.out}"
     assert "add --from HOST" in said.out
     assert "locks" in said.err, "progress is no part of the answer"
@@ -35,8 +35,8 @@ def test_a_good_folder_passes(bequeath: Shell, share: Path) -> None:
 def test_what_is_wrong_is_said_with_what_to_change(bequeath: Shell, share: Path) -> None:
     said = bequeath("nfs", "verify", share / "none")
     assert said.code == 1
-    assert "✗  share" in said.out
-    assert "share (here): mount the share" in said.out
+    assert f"✗ wrong: share  {share}/none is not there [here]" in said.out
+    assert "\n         mount the share" in said.out
     assert said.out.endswith("1 wrong, 0 slow\n")
 
 

@@ -1,0 +1,48 @@
+"""Lines that begin with a mark: a topic, a text that wraps below itself, and what to do."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import typer
+
+from dispatcher.cli.console import is_terminal, say
+from dispatcher.cli.safe_text import safe_text
+
+
+class MarkedLine(NamedTuple):
+    """``word`` says in a pipe what the colour says on a terminal; empty if all is well."""
+
+    mark: str
+    colour: str
+    word: str
+    topic: str
+    text: str
+    hint: str = ""
+
+
+def show_marked(lines: Sequence[MarkedLine]) -> None:
+    """Print them, topics aligned; what comes from elsewhere is made harmless."""
+    width = max((len(line.topic) for line in lines), default=0)
+    for line in lines:
+        mark = line.mark
+        if is_terminal():
+            mark = typer.style(mark, fg=line.colour)
+        elif line.word:
+            mark = f"{mark} {line.word}:"
+        say(f"{mark} {line.topic.ljust(width)}  {_wrapped(line.text, width + 4)}")
+        if line.hint:
+            hint = _wrapped(line.hint, width + 4)
+            say(f"  {' ' * width}  {typer.style(hint, dim=is_terminal())}")
+
+
+def _wrapped(text: str, indent: int) -> str:
+    """Long texts below their own beginning, on a terminal."""
+    text = safe_text(text)
+    if not is_terminal():
+        return text
+    room = max(20, shutil.get_terminal_size().columns - indent)
+    return f"\n{' ' * indent}".join(textwrap.wrap(text, room) or [""])
