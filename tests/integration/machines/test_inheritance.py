@@ -72,3 +72,6 @@ def test_this_machine_and_others_together(lab: Lab) -> None:
     assert len(here) == list(lab.ended_on(folder).values()).count("local")
     made = lab.hosts["h1"].disk / f"root/.bequeath/experiments/{folder.name}/h1/trials"
     assert len({p.resolve() for p in made.glob("*/1/work")}) + len(here) == 8
+    for kind in ("code", "runtime"):
+        brought = [p.name for p in (lab.hosts["h1"].disk / "root/.bequeath" / kind).iterdir()]
+        assert len(brought) == 1, "brought once, however many experiments there were"

@@ -1,0 +1,100 @@
+"""What is done for a head that is elsewhere: an agent is found or started, looked at, ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from trial_runtime.agent import attending
+from trial_runtime.agent.attending import Answer, Order, attend
+from trial_runtime.agent.config import AgentConfig, TrialSpec, read_config
+from trial_runtime.endpoint import Endpoint
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="bq-") as name:
+        path = Path(name).resolve() / "lab"
+        yield path
+        attend(Order("end", str(path), "h1"))
+
+
+def order(folder: Path, verb: str = "ensure", port: int = 1, **keys: object) -> Order:
+    config = AgentConfig(
+        worker="h1",
+        slots=1,
+        head=Endpoint(f"tcp://127.0.0.1:{port}"),
+        epoch=1,
+        run_folder="",
+        experiment_folder=str(folder),
+        experiment="lab",
+        trial=TrialSpec(str(folder.parent), command="true", stop_grace_s=0.5),
+        weights_root=str(folder.parent),
+        head_grace_s=600.0,
+    )
+    return Order(verb, str(folder), "h1", config, **keys)  # type: ignore[arg-type]
+
+
+def test_one_is_started_found_again_told_its_heads_new_address_and_ended(folder: Path) -> None:
+    first = attend(order(folder, environment={"BEQUEATH_SECRET_X": "s3cret"}))
+    assert first.fresh
+    assert b"s3cret" in Path(f"/proc/{first.pid}/environ").read_bytes()
+    assert folder.stat().st_mode & 0o077 == 0
+    again = attend(order(folder, port=2))
+    assert again == Answer(first.pid), "it is the same one"
+    assert attend(order(folder, "take up", port=3)) == Answer(first.pid)
+    config = read_config(str(folder / "agent-h1.config.json"))
+    assert config.head.address == "tcp://127.0.0.1:3"
+    assert os.path.isabs(config.run_folder)
+    assert attend(Order("look", str(folder), "h1")).pid == first.pid
+    assert attend(Order("end", str(folder), "h1", ask=True, grace_s=60.0)) == Answer()
+    assert os.waitpid(first.pid, os.WNOHANG)[0] == first.pid, "it is gone"
+    assert not list(folder.glob("agent-h1*")), "keys and record go with it"
+
+
+def test_what_a_dead_one_ran_is_ended_before_the_next_is_started(folder: Path) -> None:
+    """Mutation: ``ensure`` sweeps nothing."""
+    first = attend(order(folder))
+    run_folder = attending._run_folder(folder)
+    environment = {**os.environ, "BEQUEATH_SESSION": f"{run_folder}/s1.1.json"}
+    left = subprocess.Popen(["sleep", "600"], env=environment)
+    os.kill(first.pid, signal.SIGKILL)
+    os.waitpid(first.pid, 0)
+    told = attend(Order("look", str(folder), "h1"))
+    assert told.pid == 0
+    assert attend(order(folder, "take up")).pid == 0, "none is started unasked"
+    assert left.poll() is None
+    second = attend(order(folder))
+    assert second.fresh
+    assert left.wait(60) == -signal.SIGKILL
+
+
+def test_one_that_hears_nothing_is_ended_by_force(folder: Path) -> None:
+    first = attend(order(folder))
+    os.kill(first.pid, signal.SIGSTOP)
+    attend(Order("end", str(folder), "h1", ask=True, grace_s=0.1))
+    assert os.waitpid(first.pid, 0)[1] == signal.SIGKILL
+
+
+def test_an_order_by_stdin_and_what_cannot_be_done_as_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    told = order(tmp_path / "file" / "lab")
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "trial_runtime.agent.attending"],
+        input=msgspec.json.encode(told),
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        check=True,
+        timeout=60,
+    )
+    answer = msgspec.json.decode(ran.stdout, type=Answer)
+    assert answer.pid == 0
+    assert "Not a directory" in answer.trouble
