@@ -59,7 +59,7 @@ def target_named(text: str, jump: str = "") -> SshTarget:
     Raises:
         UserError: it is none.
     """
-    _need_paramiko()
+    need_paramiko()
     match = _HOST.fullmatch(text)
     if match is None or int(match["port"] or 0) > 65535:
         raise UserError(f"{text!r} names no machine", hint="write [USER@]HOST[:PORT]")
@@ -71,7 +71,12 @@ def target_named(text: str, jump: str = "") -> SshTarget:
     )
 
 
-def _need_paramiko() -> None:
+def need_paramiko() -> None:
+    """Say which extra is missing, rather than fail where it is imported.
+
+    Raises:
+        PermanentBackendError: paramiko is not installed.
+    """
     if importlib.util.find_spec("paramiko") is None:
         raise PermanentBackendError(
             "machines are reached by SSH with paramiko, which is not installed",

@@ -22,7 +22,12 @@ def logins(inventory: Inventory, folder: Path) -> Connect:
 
     Raises:
         UserError: if a reference leads nowhere.
+        PermanentBackendError: if SSH is needed and paramiko is not installed.
     """
+    if any(not member.login.local for member in inventory.members):
+        from dispatcher.cli.hosts_asked import need_paramiko
+
+        need_paramiko()
     targets = {
         member.name: _target(member.login, folder, member.where)
         for member in inventory.members

@@ -160,6 +160,15 @@ def test_a_secret_that_is_not_there_is_missed_before_anything_begins(
     assert "hunter2" not in said.err + said.out
 
 
+def test_without_paramiko_the_extra_is_named(
+    bequeath: Shell, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    said = bequeath("nfs", "cluster", file)
+    assert said.code == 4
+    assert "pip install 'bequeath[ssh]'" in said.err
+
+
 @pytest.mark.parametrize(
     "words",
     [
