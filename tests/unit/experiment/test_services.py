@@ -1,0 +1,80 @@
+"""Training services: NNI's spellings, lists, and the record of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dispatcher.experiment import ExperimentConfig, build_experiment
+from dispatcher.experiment.snapshot import from_json, to_json
+from dispatcher.experiment.ssh_service import SshServiceConfig
+
+
+@pytest.fixture
+def machines(tmp_path: Any) -> list[dict[str, Any]]:
+    (tmp_path / "key").touch()
+    return [
+        {"host": "gpu1", "user": "me", "keyFile": "key", "prolog": "module load cuda"},
+        {"host": "gpu2", "port": 2222, "jump": "gate", "weightsRoot": "/mnt/w/"},
+    ]
+
+
+def built(good: dict[str, Any], service: Any) -> ExperimentConfig:
+    return build_experiment(good | {"trainingService": service})
+
+
+def test_nnis_spellings_mean_the_same(good: dict[str, Any], machines: Any) -> None:
+    ours = built(good, {"platform": "ssh", "machineList": machines, "reuseMode": "forked"})
+    first = {"ip": "gpu1", "username": "me", "sshKeyPath": "key", "preCommand": "module load cuda"}
+    theirs = {"platform": "remote", "machine_list": [first, machines[1]], "reuse_mode": True}
+    assert ours == built(good, theirs)
+
+
+def test_what_is_read(good: dict[str, Any], machines: Any, tmp_path: Any) -> None:
+    service = built(good, {"platform": "ssh", "machineList": machines}).training_service
+    assert isinstance(service, SshServiceConfig)
+    one, two = service.machine_list
+    assert (one.key_file, one.python, one.work_folder) == (
+        tmp_path / "key",
+        "python3",
+        "~/.bequeath",
+    )
+    assert (two.label, two.weights_root) == ("gpu2:2222", "/mnt/w")
+    assert two.jump is not None
+    assert (two.jump.host, two.jump.port) == ("gate", None)
+
+
+@pytest.mark.parametrize(
+    "text, host, user, port",
+    [
+        ("gate", "gate", None, None),
+        ("me@gate:22", "gate", "me", 22),
+        ("[fe80::1]:2200", "fe80::1", None, 2200),
+    ],
+)
+def test_short_forms_of_jumps(
+    good: dict[str, Any], text: str, host: str, user: str | None, port: int | None
+) -> None:
+    made = built(good, {"platform": "ssh", "machineList": [{"host": "a", "jump": text}]})
+    assert isinstance(made.training_service, SshServiceConfig)
+    jump = made.training_service.machine_list[0].jump
+    assert jump is not None
+    assert (jump.host, jump.user, jump.port) == (host, user, port)
+
+
+def test_the_record_gives_back_the_same(
+    good: dict[str, Any], machines: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Secrets stay references in it. Mutation: a list of services is written as one."""
+    monkeypatch.setenv("LAB_PASSWORD", "geheim")
+    machines[0]["password"] = "env:LAB_PASSWORD"
+    for service in (
+        {"platform": "ssh", "machineList": machines},
+        [{"platform": "local", "slots": 1}, {"platform": "ssh", "machineList": machines}],
+        {"platform": "local"},
+    ):
+        config = built(good, service)
+        text = to_json(config)
+        assert "geheim" not in text
+        assert from_json(text) == config
