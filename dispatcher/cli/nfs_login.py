@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from nfs_setup.cluster.remote import Connect, Remote
     from nfs_setup.host import Ran
 
+#: For each step of a login: many at once slow one another down.
+_CONNECT_S = 30.0
+
 
 def logins(inventory: Inventory, folder: Path) -> Connect:
     """How to log in at each machine of an inventory. References to secrets are resolved now,
@@ -68,6 +71,7 @@ def _target(login: Login, folder: Path, where: str) -> SshTarget:
         password=_secret(login.password, where),
         known_hosts=file(login.known_hosts),
         jump=None if login.jump is None else _target(login.jump, folder, where),
+        connect_timeout_s=_CONNECT_S,
     )
 
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from nfs_setup.cluster.members import Member
 from nfs_setup.cluster.remote import Remote
 from nfs_setup.errors import MachineRefuses
-from nfs_setup.host import SOON_S, Ran
+from nfs_setup.host import Ran
 
 OLDEST = (3, 9)
+
+#: For a Python to start and say who it is, on a host that is busy.
+_LOOK_S = 60.0
 
 #: For any Python 3. A line of ours among what a login shell may say.
 _LOOK = """\
@@ -38,7 +41,7 @@ def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
         MachineRefuses: without Python, with too old a one, or (if ``needs_root``) without root.
     """
     argv = (member.python, "-I", "-c", _LOOK)
-    ran = remote.run(argv, stdin=b"", limit_s=SOON_S)
+    ran = remote.run(argv, stdin=b"", limit_s=_LOOK_S)
     found = _words(ran)
     if found is None:
         raise _no_python(member.python, ran)
@@ -51,7 +54,7 @@ def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
     identity = f"{found[4]} {found[5]}"
     if found[3] == "0":
         return Ground((), identity)
-    ran = remote.run((*_SUDO, *argv), stdin=b"", limit_s=SOON_S)
+    ran = remote.run((*_SUDO, *argv), stdin=b"", limit_s=_LOOK_S)
     root = _words(ran)
     if root is not None and root[3] == "0":
         return Ground(_SUDO, identity)
