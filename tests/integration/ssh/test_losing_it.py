@@ -72,14 +72,14 @@ def test_closed_here_in_mid_command(server: sshd.Sshd, tmp_path: Path) -> None:
 def test_a_silent_peer_is_noticed(server: sshd.Sshd) -> None:
     """A relay stops carrying, without an end: what a cut link looks like."""
     with _relay(server.port) as (port, cut):
-        target = server.target(keepalive_s=0.2, silent_s=2.0)
+        target = server.target(keepalive_s=0.3, silent_s=6.0)
 
         def dial(_: tuple[str, int], timeout_s: float) -> socket.socket:
             return socket.create_connection(("127.0.0.1", port), timeout_s)
 
         with connect(target, dial=dial) as made:
             # Longer than silent_s with nothing to say: it is asked, and answers.
-            assert not made.wait_until_lost(5)
+            assert not made.wait_until_lost(7)
             cut.set()
             with pytest.raises(ConnectionLost, match="nothing heard"):
                 made.run(["true"], limit_s=120)
