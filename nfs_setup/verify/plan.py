@@ -16,7 +16,7 @@ class Plan:
         rounds: small files that are published.
         watch_s: how long readers look for what others published.
         churn_s: how long files are replaced while they are read.
-        hold_s: how long a lock is held.
+        hold_s: how long a lock is held at most.
         limit_s: for a probe that should take no time.
         quick: machines alone, without big files.
     """
@@ -25,6 +25,6 @@ class Plan:
     rounds: int = 20
     watch_s: float = READER_PATIENCE_S + 5.0
     churn_s: float = 2.0
-    hold_s: float = 1.0
+    hold_s: float = 10.0
     limit_s: float = 30.0
     quick: bool = False

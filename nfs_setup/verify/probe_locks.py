@@ -1,4 +1,8 @@
-"""Whether a lock that one machine holds keeps another one out."""
+"""Whether a lock that one machine holds keeps another one out.
+
+The others leave a mark once they were refused, so that nobody holds it for longer than that
+takes, and nobody has to begin at the same moment.
+"""
 
 from __future__ import annotations
 
@@ -7,43 +11,75 @@ import os
 import time
 
 from nfs_setup.verify.facts import Held
-from nfs_setup.verify.files import code_of
+from nfs_setup.verify.files import code_of, put
 
 _POLL_S = 0.02
 _TAKEN = ("EAGAIN", "EACCES")
 
 
-def hold(path: str, seconds: float) -> Held:
-    """Take the lock, and keep it for so long. Others only have it for a moment each."""
-    return _with_lock(path, seconds, keep=True)
-
-
-def attempt(path: str, seconds: float) -> Held:
-    """Try to get it, and let it go at once, until it is refused or the time is over."""
-    return _with_lock(path, seconds, keep=False)
-
-
-def _with_lock(path: str, seconds: float, keep: bool) -> Held:
+def hold(path: str, marks: list[str], seconds: float) -> Held:
+    """Take the lock, and keep it until all marks are there, or the time is over."""
     last = time.monotonic() + seconds
-    had = refused = False
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o660)
-    try:
-        while time.monotonic() < last:
-            try:
-                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if code_of(error) not in _TAKEN:
-                    return Held(had, refused, code_of(error))
-                refused = True
-                if not keep:
-                    break
-            else:
-                had = True
-                if keep:
-                    time.sleep(seconds)
-                    break
-                fcntl.lockf(descriptor, fcntl.LOCK_UN)
+    with _Lock(path) as lock:
+        while not lock.taken and not lock.error and time.monotonic() < last:
+            lock.take()
+            time.sleep(_POLL_S)  # somebody tries it for a moment
+        while lock.taken and not _all_there(marks) and time.monotonic() < last:
             time.sleep(_POLL_S)
-    finally:
-        os.close(descriptor)
-    return Held(had, refused, "")
+        return Held(lock.taken, lock.refused, lock.error)
+
+
+def attempt(path: str, mark: str, seconds: float) -> Held:
+    """Try to get it, and let it go at once, until it is refused or the time is over."""
+    last = time.monotonic() + seconds
+    had = False
+    with _Lock(path) as lock:
+        while not lock.refused and not lock.error and time.monotonic() < last:
+            lock.take()
+            had = had or lock.taken
+            lock.let_go()
+            time.sleep(_POLL_S)
+        put(mark, b"")
+        return Held(had, lock.refused, lock.error)
+
+
+class _Lock:
+    """A lock on a file that is made where it is missing."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor = -1
+        self.taken = self.refused = False
+        self.error = ""
+
+    def __enter__(self) -> _Lock:
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o660)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        os.close(self._descriptor)
+
+    def take(self) -> None:
+        """Try once."""
+        try:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if code_of(error) in _TAKEN:
+                self.refused = True
+            else:
+                self.error = code_of(error)
+        else:
+            self.taken = True
+
+    def let_go(self) -> None:
+        """If it is had."""
+        if self.taken:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_UN)
+            self.taken = False
+
+
+def _all_there(marks: list[str]) -> bool:
+    """Listing a folder has a client of NFS ask its server, where looking for a name need not."""
+    folders = {os.path.dirname(mark) for mark in marks}
+    there = {os.path.join(folder, name) for folder in folders for name in os.listdir(folder)}
+    return there.issuperset(marks)

@@ -47,8 +47,10 @@ def survey_pairs(
     say("files that are replaced while they are read")
     _churn(laid, plan.churn_s, pool)
     say("locks")
-    for holder, others in ((machines[0], machines[1:]), (machines[1], machines[:1])):
-        found.locks.extend(_lock(holder, others, plan.hold_s, pool))
+    here = [machine for machine in machines if not machine.lost]
+    for holder, others in zip(here[:2], (here[1:], here[:1])):
+        if others:
+            found.locks.extend(_lock(holder, others, plan.hold_s, pool))
 
 
 def _big(machines: Sequence[Asked], nbytes: int, say: Say) -> list[Reread]:
@@ -146,16 +148,21 @@ def _churn(laid: Sequence[Asked], churn_s: float, pool: ThreadPoolExecutor) -> N
 def _lock(
     holder: Asked, others: Sequence[Asked], hold_s: float, pool: ThreadPoolExecutor
 ) -> list[Locked]:
-    """One holds it while the others try; theirs take longer, whoever begins first."""
+    """One holds it while the others try, until each was refused; whoever begins first."""
     seconds = hold_s + max(map(_trip_s, (holder, *others)))
 
-    def hold(machine: Asked) -> Held | Failure:
-        what = "hold" if machine is holder else "attempt"
-        long_s = seconds * (1 if machine is holder else 2)
-        path = machine.inside(holder.own, "lock")
-        return machine.ask(Held, what, 2 * long_s, path=path, seconds=long_s)
+    def mark(machine: Asked, other: Asked) -> str:
+        return machine.inside(holder.own, f"refused.{other.own}")
 
-    held, *tried = pool.map(hold, (holder, *others))
+    def ask(machine: Asked) -> Held | Failure:
+        path = machine.inside(holder.own, "lock")
+        if machine is holder:
+            marks = [mark(holder, other) for other in others]
+            return machine.ask(Held, "hold", seconds, path=path, marks=marks, seconds=seconds)
+        mine = mark(machine, machine)
+        return machine.ask(Held, "attempt", seconds, path=path, mark=mine, seconds=seconds)
+
+    held, *tried = pool.map(ask, (holder, *others))
     return [Locked(holder.name, o.name, held, t) for o, t in zip(others, tried)]
 
 

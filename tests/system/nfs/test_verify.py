@@ -133,3 +133,25 @@ def test_a_share_that_cannot_be_written_is_named(share: Share) -> None:
     assert named(found, "room", "wrong", " B of ")
     assert verify(share.one, share.point) == (0, set()), "as before"
     assert share.server.run("ls", "-A", share.folder).out == ""
+
+
+#: What doctor and the command do, with less patience.
+_IMPATIENT = """
+import json, sys
+from nfs_setup.verify import LocalPeer, Place, Plan, judged, survey
+peer = LocalPeer("here")
+found = survey([Place(peer, sys.argv[1])], Plan(limit_s=3, quick=True))
+peer.close()
+print(json.dumps([(one.check, one.level.value, one.seen) for one in judged(found)]))
+"""
+
+
+def test_a_server_that_is_away_is_named_and_hangs_nobody(share: Share) -> None:
+    share.network.cut(share.one)
+    program = share.one.python_argv(_IMPATIENT, share.point)
+    asking = share.one.start(*share.one.user_argv(*program))
+    done = asking.wait(120)  # while nothing comes from the server
+    share.network.heal(share.one)
+    assert done.code == 0, done
+    found = {tuple(one) for one in json.loads(done.out)}
+    assert named(found, "share", "wrong", "no answer came (look: no answer in 3 s)"), found

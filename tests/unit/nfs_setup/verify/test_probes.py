@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -185,16 +186,29 @@ def test_torn_and_missing_files_are_counted(begun: Path) -> None:
 
 
 def test_a_lock_that_is_held_elsewhere_is_refused(begun: Path) -> None:
-    path = str(begun / "m0" / "lock")
-    free = ask(do="attempt", path=path, seconds=0.05)
+    path, mark = str(begun / "m0" / "lock"), str(begun / "m0" / "refused.m1")
+    free = ask(do="attempt", path=path, mark=f"{mark}.free", seconds=0.05)
     assert (free["had"], free["refused"]) == (True, False)
     with subprocess.Popen(
         [sys.executable, "-c", _HOLDER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:  # a lock is its process's own
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        assert ask(do="attempt", path=path, seconds=60.0)["refused"]
-    assert ask(do="hold", path=path, seconds=0.01)["had"]
+        assert ask(do="attempt", path=path, mark=mark, seconds=60.0)["refused"]
+        held = ask(do="hold", path=path, marks=[mark], seconds=0.05)
+        assert (held["had"], held["refused"]) == (False, True)
+    assert ask(do="hold", path=path, marks=[mark], seconds=60.0)["had"], "all marks are there"
+    assert ask(do="hold", path=path, marks=[f"{mark}.none"], seconds=0.05)["had"]
+
+
+def test_locks_that_nobody_serves_are_told(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*words: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "lockf", refuse)
+    mark = str(begun / "m0" / "refused")
+    found = ask(do="attempt", path=str(begun / "m0" / "lock"), mark=mark, seconds=60.0)
+    assert (found["had"], found["refused"], found["error"]) == (False, False, "ENOLCK")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +226,7 @@ def test_a_lock_that_is_held_elsewhere_is_refused(begun: Path) -> None:
         {"do": "write big", "path": "/etc/passwd", "nbytes": 1, "limit_s": 1.0},
         {"do": "churn", "own": f"/x/{new_name()}/m0", "others": {"a": "/srv"}, "seconds": 1.0},
         {"do": "prime", "folders": ["/srv/a"], "limit_s": 1.0},
-        {"do": "hold", "path": f"/x/{new_name()}/../y", "seconds": 1.0},
+        {"do": "hold", "path": f"/x/{new_name()}/../y", "marks": [], "seconds": 1.0},
     ],
 )
 def test_probes_stay_in_folders_of_their_own(request_: Any) -> None:

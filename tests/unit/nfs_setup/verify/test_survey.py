@@ -21,7 +21,7 @@ from nfs_setup.verify.remote_peer import RemotePeer
 from tests.unit.nfs_setup.verify.told import Told
 
 ROOT = Path(__file__).parents[4]
-PLAN = Plan(big_bytes=1 << 20, rounds=2, watch_s=60.0, churn_s=0.2, hold_s=0.2, limit_s=60.0)
+PLAN = Plan(big_bytes=1 << 20, rounds=2, watch_s=60.0, churn_s=0.2, hold_s=60.0, limit_s=60.0)
 
 
 @pytest.fixture
@@ -81,7 +81,15 @@ def test_a_process_that_takes_too_long_is_interrupted_and_cleans_up(tmp_path: Pa
     begin = {"do": "begin", "path": str(tmp_path), "name": name, "own": "m0", "make": True}
     peer.ask({**begin, "limit_s": 0.0}, 60.0)
     with pytest.raises(PeerLost, match="no answer"):
-        peer.ask({"do": "hold", "path": f"{tmp_path}/{name}/lock", "seconds": 1000.0}, 0.2)
+        peer.ask(
+            {
+                "do": "hold",
+                "path": f"{tmp_path}/{name}/lock",
+                "marks": [f"{tmp_path}/{name}/no"],
+                "seconds": 1000.0,
+            },
+            0.2,
+        )
     with pytest.raises(PeerLost, match="something else"):
         peer.ask({"do": "now"}, 60.0)
     peer.close()
