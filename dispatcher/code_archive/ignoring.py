@@ -15,11 +15,11 @@ from dispatcher.errors import UserError
 
 FILE_NAMES = (".nniignore", ".bequeathignore")  # what the later one says counts
 
-#: Left out unless a file says otherwise: history, caches, installed packages.
+#: Never sent, whatever a file says: history holds what was taken out of the code on purpose.
+HISTORY = frozenset({".git", ".hg", ".svn"})
+
+#: Left out unless a file says otherwise: caches and installed packages.
 BUILT_IN = (
-    ".git",
-    ".hg/",
-    ".svn/",
     ".venv/",
     "__pycache__/",
     "*.pyc",
@@ -52,6 +52,8 @@ class Rules:
         Not asked for what lies in a folder that is left out: as with git, nothing in there
         can be taken back in.
         """
+        if path.rpartition("/")[2] in HISTORY:
+            return True
         rules: Rules | None = self
         while rules is not None:
             below = path[len(rules.base) + 1 :] if rules.base else path
