@@ -373,4 +373,5 @@ class AgentDriver:
         self._suspect = False
         self._life = ""
         self._trouble = ""
+        self._orders = 0  # the next one has heard none: it would miss those of the one before
         self._outgoing = []

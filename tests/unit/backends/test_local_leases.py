@@ -11,7 +11,7 @@ import pytest
 from dispatcher.backends.local import LocalBackend
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.ids import WorkerId
+from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.errors import ProtocolError, Superseded
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
@@ -26,9 +26,12 @@ class Link:
 
     def __init__(self) -> None:
         self.said: list[wire.FromHead] = []
+        self.orders = 0  # as the last frame counts them
 
     def send(self, payload: bytes) -> bool:
-        self.said.extend(wire.from_head(payload).messages)
+        frame = wire.from_head(payload)
+        self.said.extend(frame.messages)
+        self.orders = frame.orders
         return True
 
     def renew(self, routing_id: str) -> None:
@@ -106,6 +109,18 @@ def test_silent_for_too_long(scene: Scene) -> None:
     events = scene.wait(25.0)
     assert [type(event) for event in events] == [e.WorkerSuspect, e.WorkerLost]
     assert scene.process.wait(10) == -9
+
+
+def test_orders_to_the_one_before_are_not_missed_by_the_next(scene: Scene) -> None:
+    """Else it joins twice. Mutation: ``_forget`` keeps the number of orders."""
+    scene.hello()
+    scene.backend.perform(a.StartAttempt(LOCAL, TrialId(3), 1, "{}"))
+    scene.backend.flush()
+    assert scene.link.orders == 1
+    scene.wait(25.0)
+    scene.link.said.clear()
+    scene.hear(wire.Heartbeat("b", 0, 0))
+    assert (scene.link.said, scene.link.orders) == ([wire.Welcome()], 0)
 
 
 def test_a_pause_of_the_head_itself_gives_up_nobody(scene: Scene) -> None:
