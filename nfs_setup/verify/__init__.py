@@ -18,7 +18,7 @@ from nfs_setup.verify.asked import Place
 from nfs_setup.verify.finding import Finding, Level
 from nfs_setup.verify.judge import judged
 from nfs_setup.verify.local_peer import LocalPeer
-from nfs_setup.verify.peer import Peer, PeerLost
+from nfs_setup.verify.peer import Peer, PeerHangs, PeerLost
 from nfs_setup.verify.plan import Plan
 from nfs_setup.verify.survey import survey
 from nfs_setup.verify.surveyed import Survey
@@ -28,6 +28,7 @@ __all__ = [
     "Level",
     "LocalPeer",
     "Peer",
+    "PeerHangs",
     "PeerLost",
     "Place",
     "Plan",

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from nfs_setup.errors import SetupError
 from nfs_setup.verify.facts import Failure, facts_of
-from nfs_setup.verify.peer import Peer, PeerLost
+from nfs_setup.verify.peer import Peer, PeerHangs, PeerLost
 from nfs_setup.verify.surveyed import MachineFacts
 
 _F = TypeVar("_F")
@@ -60,6 +60,6 @@ class Asked:
             return facts_of(form, document.get("facts"))
         except PeerLost as error:
             self.lost = error.message
-            return Failure(what, "LOST", error.message)
+            return Failure(what, "HANGS" if isinstance(error, PeerHangs) else "LOST", error.message)
         except SetupError as error:
             return Failure(what, "REFUSED", str(error))

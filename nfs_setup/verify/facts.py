@@ -11,8 +11,9 @@ from nfs_setup.errors import RequestRefused
 
 @dataclass(frozen=True)
 class Failure:
-    """What the system refused. ``code`` is its name of the error (``EROFS``), or ``LOST`` if
-    the machine did not answer; ``doing`` says at what."""
+    """What the system refused. ``code`` is its name of the error (``EROFS``), ``HANGS`` if
+    no answer came in time, ``LOST`` if none will come, ``REFUSED`` if the question was refused;
+    ``doing`` says at what."""
 
     doing: str
     code: str

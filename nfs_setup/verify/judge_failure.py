@@ -28,9 +28,13 @@ _MEANINGS: dict[str, tuple[str, str]] = {
     ),
     "ENOLCK": ("there is nobody to ask for locks", "NFSv4 needs no lock service; 3 needs statd"),
     "ETIMEDOUT": ("the server did not answer", "mount it 'hard', and see the network"),
-    "LOST": (
-        "no answer came",
+    "HANGS": (
+        "no answer came in time",
         "see whether the server is up, reachable and serving: programs wait for it",
+    ),
+    "LOST": (
+        "this machine cannot be asked",
+        "see whether one can log in there, and whether it has Python 3.9 or later (--python)",
     ),
 }
 _MEANINGS["EPERM"] = _MEANINGS["EACCES"]
@@ -40,5 +44,5 @@ _MEANINGS["EREMOTEIO"] = _MEANINGS["EIO"]
 def failed(failure: Failure) -> tuple[str, str]:
     """What was seen, and what to change."""
     meaning, change = _MEANINGS.get(failure.code, ("the system refuses it", ""))
-    text = failure.text if failure.code in ("LOST", "REFUSED") else failure.code
+    text = failure.text if failure.code in ("HANGS", "LOST", "REFUSED") else failure.code
     return f"{meaning} ({failure.doing}: {text})", change

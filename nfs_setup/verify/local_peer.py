@@ -15,7 +15,7 @@ from typing import Any
 
 import nfs_setup
 from nfs_setup.errors import RequestRefused
-from nfs_setup.verify.peer import PeerLost
+from nfs_setup.verify.peer import PeerHangs, PeerLost
 
 #: Nothing of the user's is imported, and no site packages: it starts in some 30 ms.
 _PROGRAM = """
@@ -96,7 +96,7 @@ class LocalPeer:
             while not said.endswith(b"\n"):
                 if not selector.select(max(0.0, last - time.monotonic())):
                     text = f"no answer in {limit_s:.0f} s"
-                    raise PeerLost(text, where=self.name, hint="is the server away?")
+                    raise PeerHangs(text, where=self.name)
                 part = os.read(stdout.fileno(), 1 << 16)
                 if not part or len(said) > _MOST_BYTES:
                     raise PeerLost("its program died", where=self.name)

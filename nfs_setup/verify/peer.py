@@ -9,7 +9,11 @@ from nfs_setup.errors import MachineRefuses
 
 
 class PeerLost(MachineRefuses):
-    """Raised when no answer comes: it took too long, the connection broke, its program died."""
+    """Raised when no answer comes: the connection broke, or its program cannot run or died."""
+
+
+class PeerHangs(PeerLost):
+    """Raised when it takes too long: its share hangs, most likely."""
 
 
 class Peer(Protocol):

@@ -9,7 +9,7 @@ from typing import Any
 from nfs_setup.cluster import luggage
 from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
-from nfs_setup.verify.peer import PeerLost
+from nfs_setup.verify.peer import PeerHangs, PeerLost
 
 #: Run a program with its input, for so many seconds at most (:class:`Ran`, code 124).
 Run = Callable[[Sequence[str], bytes, float], Ran]
@@ -35,7 +35,7 @@ class RemotePeer:
         ran = self._run(luggage.command(self._python), stdin, limit_s)
         if ran.code == 124:
             text = f"no answer in {limit_s:.0f} s"
-            raise PeerLost(text, where=self.name, hint="is the server away?")
+            raise PeerHangs(text, where=self.name)
         for line in reversed(ran.out.splitlines()):
             if line.startswith("{"):
                 return self._answer(line)
@@ -50,7 +50,7 @@ class RemotePeer:
         except ValueError:
             raise PeerLost("its answer is no JSON", where=self.name) from None
         if "error" in document:
-            error = document["error"]
+            error = document["error"] if isinstance(document["error"], dict) else {}
             raise RequestRefused(str(error.get("message")), where=str(error.get("where", "")))
         assert isinstance(document, dict)
         return document

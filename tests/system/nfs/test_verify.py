@@ -154,4 +154,4 @@ def test_a_server_that_is_away_is_named_and_hangs_nobody(share: Share) -> None:
     share.network.heal(share.one)
     assert done.code == 0, done
     found = {tuple(one) for one in json.loads(done.out)}
-    assert named(found, "share", "wrong", "no answer came (look: no answer in 3 s)"), found
+    assert named(found, "share", "wrong", "no answer came in time (look: no answer in 3 s)"), found

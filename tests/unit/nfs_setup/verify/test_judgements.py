@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,8 @@ from tests.unit.nfs_setup.verify.scenarios import (
     seen,
     well,
 )
+
+GUIDE = Path(__file__).parents[4] / "docs" / "existing-share.md"
 
 PASSES, NOTE, SLOW, WRONG = Level.PASSES, Level.NOTE, Level.SLOW, Level.WRONG
 
@@ -45,12 +48,20 @@ def test_a_share_without_a_fault_passes_everything() -> None:
     assert all(one.change == "" for one in found)
 
 
+def test_the_guide_explains_every_check() -> None:
+    rows = [line for line in GUIDE.read_text().splitlines() if line.startswith("| ")]
+    explained = {name for row in rows for name in row.split(" | ")[0].strip("| ").split(", ")}
+    checks = {one.check.partition(",")[0] for one in judged(well())} | {"mount options", "export"}
+    assert checks <= explained, checks - explained
+
+
 @pytest.mark.parametrize(
     "survey, check, level, words",
     [
         (around(found="nothing"), "share", WRONG, "is not there"),
         (around(found="other"), "share", WRONG, "is no folder"),
-        (refused("surroundings", "LOST", text="no answer in 30 s"), "share", WRONG, "no answer"),
+        (refused("surroundings", "HANGS", text="no answer in 30 s"), "share", WRONG, "in time"),
+        (refused("surroundings", "LOST", text="not found"), "share", WRONG, "cannot be asked"),
         (around(options=("rw", "soft")), "mount options", WRONG, "'soft'"),
         (around(options=("rw", "hard", "acdirmax=120")), "mount options", NOTE, "up to 135 s"),
         (around(options=("rw", "hard", "noac")), "mount options", NOTE, "noac"),
@@ -197,7 +208,7 @@ def test_locks_are_only_worth_a_note() -> None:
     for tried in (
         facts.Held(True, False, ""),
         facts.Held(False, False, "ENOLCK"),
-        facts.Failure("attempt", "LOST", "no answer in 30 s"),
+        facts.Failure("attempt", "HANGS", "no answer in 30 s"),
     ):
         survey.locks[0] = Locked("one", "two", HELD, tried)
         (one,) = bad(survey)
