@@ -57,11 +57,14 @@ def test_a_child_that_changes_plain_files_changes_nobody_elses(lab: Lab) -> None
     (Path(lab.view("1.1")) / "t").mkdir()
     (Path(lab.view("1.1")) / "t" / "1").write_bytes(b"as it was")
     pushed = push(lab.place, lab.view("1.1"), "t/1", writer="1.1")
+    files = []
     for attempt in ("2.1", "3.1"):
         lab.pulled(attempt, "t/1", pushed.published.digest, "files")
-        mine = Path(lab.view(attempt)) / "t" / "1"
-        assert mine.read_bytes() == b"as it was"
-        mine.write_bytes(b"spoilt")
+        files.append(Path(lab.view(attempt)) / "t" / "1")
+    files[0].write_bytes(b"spoilt")
+    assert files[1].read_bytes() == b"as it was"
+    lab.pulled("4.1", "t/1", pushed.published.digest, "files")
+    assert (Path(lab.view("4.1")) / "t" / "1").read_bytes() == b"as it was"
 
 
 def test_one_host_fetches_a_file_once_for_all_children(lab: Lab) -> None:
