@@ -57,10 +57,10 @@ class Service:
             ran = host.run(command, limit_s=START_S)
             said = ran.said if not ran.ok or "not starting" in ran.out.lower() else said
             if not ran.ok:
-                raise MachineRefuses(said, where=" ".join(command), hint=_hint(self))
+                raise MachineRefuses(said, where=" ".join(command), hint=_hint(self, said))
         if self.services.state(host, self.name).active is not self.on:
             verb = "start" if self.on else "stop"
-            raise MachineRefuses(f"did not {verb}: {said}", where=self.name, hint=_hint(self))
+            raise MachineRefuses(f"did not {verb}: {said}", where=self.name, hint=_hint(self, said))
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
         """Which links have changed."""
@@ -68,7 +68,9 @@ class Service:
             data["changed"] = difference(data.pop("links"), boot_links(host))
 
 
-def _hint(step: Service) -> str:
+def _hint(step: Service, said: str) -> str:
+    if "sockets" in said:  # what rpc.nfsd says of it
+        return "something else listens at port 2049; who, says: ss -ltnp sport = :2049"
     if step.services.systemd:
         return f"look at: journalctl -u {step.name}"
     return "look at the system's log; the kernel may lack the NFS server (modprobe nfsd)"

@@ -132,6 +132,14 @@ def test_a_service_that_says_yes_and_does_not_start_is_a_failure(
         perform(host, asked())
 
 
+def test_a_port_that_is_taken_is_named(host: Pretended) -> None:
+    said = "rpc.nfsd: unable to set any sockets for nfsd"
+    host.fail["service nfs-kernel-server start"] = Ran(1, "", said)
+    with pytest.raises(MachineRefuses, match="unable to set any sockets") as caught:
+        perform(host, asked())
+    assert "port 2049" in caught.value.hint
+
+
 def test_an_nfs_that_reads_no_file_of_ours_is_refused_or_left_as_it_is(host: Pretended) -> None:
     host.fail["nfsconf"] = Ran(127, "", "no such program")
     with pytest.raises(MachineRefuses) as caught:
