@@ -7,10 +7,11 @@ modules, is often just what a trial needs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from dispatcher.code_archive.pattern import Pattern, parse
 from dispatcher.errors import UserError
 
 FILE_NAMES = (".nniignore", ".bequeathignore")  # what the later one says counts
@@ -43,7 +44,7 @@ class Rules:
     """
 
     base: str
-    spec: Any
+    patterns: Sequence[Pattern]  # the one that counts most at the end
     above: Rules | None
 
     def leaves_out(self, path: str, *, is_folder: bool) -> bool:
@@ -57,23 +58,23 @@ class Rules:
         rules: Rules | None = self
         while rules is not None:
             below = path[len(rules.base) + 1 :] if rules.base else path
-            said = rules.spec.check_file(f"{below}/" if is_folder else below).include
-            if said is not None:
-                return bool(said)
+            for pattern in reversed(rules.patterns):
+                if pattern.fits(below, is_folder=is_folder):
+                    return not pattern.takes_back
             rules = rules.above
         return False
 
 
 def built_in_rules() -> Rules:
     """The rules above all others."""
-    return _rules("", list(BUILT_IN), None, "the rules that are built in")
+    return _rules("", BUILT_IN, None)
 
 
 def rules_in(folder: Path, base: str, above: Rules) -> Rules:
     """The rules of a folder: ``above`` itself where it has no file of its own. Reads files.
 
     Raises:
-        UserError: a file cannot be read as text, or a pattern in it is none.
+        UserError: a file cannot be read as text.
     """
     lines: list[str] = []
     for name in FILE_NAMES:
@@ -83,18 +84,14 @@ def rules_in(folder: Path, base: str, above: Rules) -> Rules:
                 content = file.read(_MOST_BYTES + 1)
             if len(content) > _MOST_BYTES:
                 raise UserError("is longer than 1 MiB", where=str(path))
-            lines += content.decode().splitlines()
+            lines += content.decode().split("\n")
         except FileNotFoundError:
             continue
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"cannot be read: {error}", where=str(path)) from error
-    return _rules(base, lines, above, str(folder)) if lines else above
+    return _rules(base, lines, above) if lines else above
 
 
-def _rules(base: str, lines: list[str], above: Rules | None, where: str) -> Rules:
-    import pathspec
-
-    try:
-        return Rules(base, pathspec.GitIgnoreSpec.from_lines(lines), above)
-    except ValueError as error:
-        raise UserError(f"{error}", hint="gitignore(5) has the rules", where=where) from error
+def _rules(base: str, lines: Iterable[str], above: Rules | None) -> Rules:
+    patterns = [pattern for line in lines if (pattern := parse(line)) is not None]
+    return Rules(base, patterns, above)

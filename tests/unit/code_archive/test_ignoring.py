@@ -12,16 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dispatcher.code_archive import scan_code
+from dispatcher.code_archive.pattern import parse
 from dispatcher.errors import UserError
 
 NAMES = st.sampled_from(["a", "b", "data", "x.py", "y.bin", ".hidden"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
+_CORES = (
+    r"a b data *.py x.* * a/b data/* a/**/x.py [ab] a/** [!a] [^ab]* ? x\.py *a* **a a** "
+    r"[[:alpha:]] [a- []a] \#a #a .* [!-0]* a/*/b [z-a] \ ** x.[p]y [.x]*"
+)
 PATTERNS = st.builds(
     lambda no, root, core, end: f"{no}{root}{core}{end}",
     st.sampled_from(["", "", "!"]),
     st.sampled_from(["", "", "/", "**/"]),
-    st.sampled_from(["a", "b", "data", "*.py", "x.*", "*", "a/b", "data/*", "a/**/x.py", "[ab]"]),
-    st.sampled_from(["", "", "/"]),
+    st.sampled_from(_CORES.split()),
+    st.sampled_from(["", "", "/", " ", "\\ "]),
 )
 
 
@@ -78,6 +83,32 @@ def lay(folder: Path, *paths: str) -> None:
     for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(path)
+
+
+@pytest.mark.parametrize(
+    "line, path, fits",
+    [
+        ("a", "b/a", True),
+        ("/a", "b/a", False),
+        ("a/", "a", False),
+        ("a/b", "a/b", True),
+        ("a/b", "c/a/b", False),
+        ("**/a/b", "c/a/b", True),
+        ("a/**", "a/b/c", True),
+        ("a/**", "a", False),
+        ("a/**/b", "a/b", True),
+        ("*.py", "a/b.py", True),
+        ("a*b", "a/b", False),
+        ("[!a]", "a", False),
+        ("[", "[", False),
+        (r"\[", "[", True),
+        ("a ", "a", True),
+        (r"a\ ", "a ", True),
+    ],
+)
+def test_single_patterns(line: str, path: str, fits: bool) -> None:
+    pattern = parse(line)
+    assert bool(pattern and pattern.fits(path, is_folder=False)) is fits
 
 
 def test_caches_and_history_are_left_out(tmp_path: Path) -> None:
