@@ -25,12 +25,12 @@ def seed(folder: str) -> None:
 
 
 def churn(own: str, others: dict[str, str], seconds: float) -> Churned:
-    """Replace and read for so many seconds, without a pause."""
+    """Replace and read for so many seconds without a pause, and once at least."""
     found = Churned(0, *(dict.fromkeys(others, 0) for _ in range(5)))
     newest = dict.fromkeys(others, -1)
     wrote = 0
     last = time.monotonic() + seconds
-    while time.monotonic() < last and wrote < _MOST_ROUNDS:
+    while not wrote or (time.monotonic() < last and wrote < _MOST_ROUNDS):
         wrote += 1
         replace(_file(own), _content(wrote))
         for name, folder in others.items():

@@ -21,9 +21,10 @@ def hold(path: str, marks: list[str], seconds: float) -> Held:
     """Take the lock, and keep it until all marks are there, or the time is over."""
     last = time.monotonic() + seconds
     with _Lock(path) as lock:
+        lock.take()
         while not lock.taken and not lock.error and time.monotonic() < last:
-            lock.take()
             time.sleep(_POLL_S)  # somebody tries it for a moment
+            lock.take()
         while lock.taken and not _all_there(marks) and time.monotonic() < last:
             time.sleep(_POLL_S)
         return Held(lock.taken, lock.refused, lock.error)
@@ -34,11 +35,14 @@ def attempt(path: str, mark: str, seconds: float) -> Held:
     last = time.monotonic() + seconds
     had = False
     with _Lock(path) as lock:
+        lock.take()
         while not lock.refused and not lock.error and time.monotonic() < last:
-            lock.take()
             had = had or lock.taken
             lock.let_go()
             time.sleep(_POLL_S)
+            lock.take()
+        had = had or lock.taken
+        lock.let_go()
         put(mark, b"")
         return Held(had, lock.refused, lock.error)
 

@@ -82,11 +82,12 @@ def test_a_machine_that_cannot_be_asked(home: Path, host: str, code: int, text: 
     assert os.listdir(home / "share") == []
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_who_is_killed_leaves_nothing_behind(home: Path, how: signal.Signals) -> None:
+@pytest.mark.parametrize("how, code", [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_who_is_killed_leaves_nothing_behind(home: Path, how: signal.Signals, code: int) -> None:
     share = home / "share"
     with start(home, str(share), "--size", "256M") as process:
         wait_until(lambda: list(share.glob(".bequeath-verify-*/m0/big")), "it is under way")
         process.send_signal(how)
         process.communicate(timeout=240)
+    assert process.returncode == code
     wait_until(lambda: not os.listdir(share), "all is removed")
