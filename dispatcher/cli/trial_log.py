@@ -20,6 +20,7 @@ from dispatcher.cli.safe_text import safe_lines
 
 if TYPE_CHECKING:
     from dispatcher.cli.find import Found
+    from dispatcher.remote_logs import LogElsewhere
 
 #: Seconds between looks at a file that grows in another process.
 _LOOK_EVERY_S = 0.2
@@ -48,51 +49,59 @@ def log(
 
     Characters that a terminal would obey are shown and not sent; of a line that was written
     over (progress bars) its last state is shown. Of a trial on another machine it is fetched
-    from there, as far as it has come.
+    from there.
     """
     from dispatcher.cli.find import find_one
 
     found = find_one(experiment, folder)
     number = attempt if attempt is not None else _newest_attempt(found, trial)
     stream = "stderr" if stderr else "stdout"
+    elsewhere = _elsewhere(found, trial, number)
+    path = found.folder / "trials" / str(trial) / str(number) / stream
     with ExitStack() as stack:
-        above = found.folder / "trials" / str(trial) / str(number)
-        fetched = _from_its_machine(found, trial, number, stack)
-        path = (above if fetched is None else fetched) / stream
-        _print(path, found, trial, number, follow=follow and fetched is None, raw=raw)
+        if elsewhere is not None and follow:
+            chunks = elsewhere.follow(stream, lambda: _over(found, trial, number))
+        elif follow:
+            chunks = _growing(path, found, trial, number)
+        else:
+            if elsewhere is not None:
+                fetched = tempfile.TemporaryDirectory(prefix="bequeath-log-")
+                path = Path(stack.enter_context(fetched)) / stream
+                elsewhere.fetch(path.parent)
+            if not path.exists():
+                _say_nothing(path, f"{trial}.{number}")
+                return
+            chunks = _whole(path)
+        _print(chunks, raw=raw)
 
 
-def _from_its_machine(found: Found, trial: int, attempt: int, stack: ExitStack) -> Path | None:
-    """A folder with what was fetched, until the stack ends; None for what lies here."""
+def _elsewhere(found: Found, trial: int, attempt: int) -> LogElsewhere | None:
+    """The logs of an attempt on another machine; None for those that lie here."""
     from dispatcher import queries
     from dispatcher.experiment.snapshot import from_json
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.remote_logs import fetch_log, is_elsewhere
+    from dispatcher.remote_logs import LogElsewhere
 
     with queries.ExperimentReader.open(found.folder) as reader:
         attempts = queries.trial(reader, trial).attempts
     worker = next((each.worker for each in attempts if each.number == attempt), None)
+    if worker is None:
+        return None
     folder = ExperimentFolder(found.folder)
     config = from_json(folder.read_config(), str(folder.config))
-    if worker is None or not is_elsewhere(config, worker):
-        return None
-    into = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bequeath-log-")))
-    fetch_log(config, found.id, worker, trial, attempt, into)
-    return into
+    return LogElsewhere.of(config, found.id, worker, trial, attempt)
 
 
-def _print(path: Path, found: Found, trial: int, number: int, *, follow: bool, raw: bool) -> None:
+def _say_nothing(path: Path, attempt: str) -> None:
     stream = path.name
-    if not follow and not path.exists():
-        other = "stdout" if stream == "stderr" else "stderr"
-        where = f", but to {other}" if path.with_name(other).exists() else ""
-        flag = "" if stream == "stderr" else " (--stderr shows it)"
-        note(
-            f"attempt {trial}.{number} has printed nothing to {stream}"
-            + (where + flag if where else "")
-        )
-        return
-    chunks = _growing(path, found, trial, number) if follow else _whole(path)
+    other = "stdout" if stream == "stderr" else "stderr"
+    where = ""
+    if path.with_name(other).exists():
+        where = f", but to {other}" + ("" if stream == "stderr" else " (--stderr shows it)")
+    note(f"attempt {attempt} has printed nothing to {stream}{where}")
+
+
+def _print(chunks: Iterator[bytes], *, raw: bool) -> None:
     if raw:
         for chunk in chunks:
             sys.stdout.buffer.write(chunk)

@@ -38,11 +38,10 @@ def test_children_inherit_across_hosts_and_the_same_file_runs_here(lab: Lab) -> 
             "no key is left"
         )
 
-    words = ["-m", "dispatcher.cli", "trial", "log", "0", "--experiment", str(folder)]
-    log = lab.hosts.inside(
-        [sys.executable, "-P", *words], env=environment(), stdout=PIPE, text=True
-    )
-    assert log.communicate(timeout=120)[0].startswith(f"ran on {ran[0]}")
+    for more in ([], ["--follow"]):
+        words = ["-P", "-m", "dispatcher.cli", "trial", "log", "0", "-e", str(folder), *more]
+        log = lab.hosts.inside([sys.executable, *words], env=environment(), stdout=PIPE, text=True)
+        assert log.communicate(timeout=120)[0].startswith(f"ran on {ran[0]}")
 
     here = lab.create({"platform": "local"}, args={"roots": 6, "wait_s": 0.0})
     lab.finish(here, lab.lead(here))
