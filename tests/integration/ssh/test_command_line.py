@@ -1,0 +1,111 @@
+"""``bequeath hosts`` as people call it, against a real sshd."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dispatcher.cli.main import PROGRAM, app
+from tests.support import sshd
+
+
+class Caller:
+    """Calls the command line; the home folder's configuration names the server ``box``."""
+
+    def __init__(self, home: Path, server: sshd.Sshd) -> None:
+        (home / ".ssh").mkdir()
+        (home / ".ssh/config").write_text(
+            f"Host box\n  HostName 127.0.0.1\n  Port {server.port}\n  User {getpass.getuser()}\n"
+            f"  IdentityFile {server.folder}/client_key\n  IdentitiesOnly yes\n"
+        )
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        done = CliRunner().invoke(app, ["hosts", *words], prog_name=PROGRAM)
+        assert done.exit_code == code, done.output
+        return done.output
+
+
+@pytest.fixture
+def hosts(own: sshd.Sshd, tmp_path: Path) -> Caller:
+    return Caller(tmp_path, own)
+
+
+def _fingerprint(server: sshd.Sshd) -> str:
+    key = str(server.folder / "host_key.pub")
+    told = subprocess.run(["ssh-keygen", "-lf", key], capture_output=True, check=True, text=True)
+    return told.stdout.split()[1]
+
+
+def test_a_machine_is_added_checked_changed_and_removed(hosts: Caller, own: sshd.Sshd) -> None:
+    shown = _fingerprint(own)
+    assert shown in hosts("check", "box", code=1)
+    assert "Say --yes" in hosts("add", "box", code=2)
+    assert "not recorded" in hosts("add", "box", "--fingerprint", "SHA256:other", code=4)
+    assert json.loads(hosts("list", "--json"))["hosts"] == []
+    assert shown in hosts("add", "box", "--fingerprint", shown)
+    (listed,) = json.loads(hosts("list", "--json"))["hosts"]
+    assert listed == {
+        "name": f"[127.0.0.1]:{own.port}",
+        "kind": "ssh-ed25519",
+        "fingerprint": shown,
+    }
+    checked = json.loads(hosts("check", "box", "--python", sys.executable, "--json"))
+    assert checked["ok"], checked
+    topics = {finding["topic"] for finding in checked["hosts"][0]["findings"]}
+    assert {"login", "python", "modules", "clock", "disk", "sftp"} <= topics
+
+    own.kill()
+    (own.folder / "host_key").unlink()
+    sshd.make_key(own.folder / "host_key")
+    own.start()
+    assert "HAS CHANGED" in hosts("check", "box", code=1)
+    assert "bequeath hosts remove box" in hosts("add", "box", "--yes", code=4)
+    assert json.loads(hosts("remove", "box", "--yes", "--json")) == {"removed": {"box": 1}}
+    assert "was not known" in hosts("remove", "box", "--yes", code=1)
+    hosts("add", "box", "--yes")
+
+
+def test_the_machines_of_an_experiment_file(hosts: Caller, own: sshd.Sshd, tmp_path: Path) -> None:
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "other").mkdir()
+    machine = {
+        "host": "box",
+        "python": sys.executable,
+        "knownHosts": str(own.folder / "known_hosts"),
+    }
+    wrong = machine | {"name": "elsewhere", "weightsRoot": str(tmp_path / "other")}
+    (tmp_path / "experiment.yml").write_text(
+        json.dumps(
+            {
+                "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+                "trialCommand": "true",
+                "trialConcurrency": 1,
+                "maxTrialNumber": 1,
+                "weightsRoot": str(tmp_path / "weights"),
+                "tuner": {"name": "Random"},
+                "trainingService": {"platform": "ssh", "machineList": [machine, wrong]},
+            }
+        )
+    )
+    told = json.loads(hosts("check", str(tmp_path / "experiment.yml"), "--json", code=1))
+    found = {
+        one["name"]: [f for f in one["findings"] if f["verdict"] == "problem"]
+        for one in told["hosts"]
+    }
+    assert found["box"] == []
+    (finding,) = found["elsewhere"]
+    assert finding["topic"] == "weights"
+    assert "is another folder" in finding["text"]
+    assert os.listdir(tmp_path / "weights") == []
+
+
+def test_what_names_no_machine(hosts: Caller) -> None:
+    assert "names no machine" in hosts("check", "box:99999", code=3)
+    assert "does not exist" in hosts("check", "none.yml", code=3)
