@@ -8,6 +8,7 @@ inherited them from a record that is kept while they are live: so no upload can 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from trial_runtime.errors import CorruptWeights
 from trial_runtime.failpoints import failpoint
@@ -16,6 +17,9 @@ from trial_runtime.weights.remote.place import Place
 from trial_runtime.weights.remote.pulling import read_record
 from trial_runtime.weights.remote.record import MAX_RECORD_BYTES, Record
 from trial_runtime.weights.usage import FileUse, Removal
+
+#: From so many save paths on, all of the experiment's files are listed at once.
+_MANY: Final = 20
 
 
 class RemoteShelf:
@@ -62,14 +66,14 @@ class RemoteShelf:
         dropped = [path for path in dict.fromkeys(drop) if path not in self._cleared]
         users: dict[str, list[str]] = {}
         for path, digest in keep.items() if dropped else ():
-            there = None if digest is not None else self._below(path)
-            for record in self._records(path, digest, there):
+            # Without a digest it refers to nothing of others: plain files, or a trial that is
+            # live, whose parent is kept and names all that it may inherit.
+            for record in self._records(path, digest, {}):
                 for name in {file.name for file in record.files if file.owner != path}:
                     users.setdefault(name, []).append(path)
         delete: dict[str, int] = {}
         kept_for: dict[str, tuple[str, ...]] = {}
-        for path in dropped:
-            below = self._below(path)
+        for path, below in self._below_all(dropped).items():
             if not below:
                 self._cleared.add(path)
             for name, nbytes in below.items():
@@ -113,17 +117,31 @@ class RemoteShelf:
             **self._place.listing(records.objects_of(path)),
         }
 
-    def _records(
-        self, path: str, digest: str | None, there: Mapping[str, int] | None
-    ) -> list[Record]:
-        """The record of a digest, or all that lie there."""
+    def _below_all(self, paths: list[str]) -> dict[str, dict[str, int]]:
+        if len(paths) < _MANY:
+            return {path: self._below(path) for path in paths}
+        found: dict[str, dict[str, int]] = {path: {} for path in paths}
+        owners = {
+            folder(path): path
+            for path in paths
+            for folder in (records.records_of, records.objects_of)
+        }
+        for top in (records.PUBLISHED, records.OBJECTS):
+            for name, nbytes in self._place.listing(top).items():
+                owner = owners.get(name.rpartition("/")[0])
+                if owner is not None:
+                    found[owner][name] = nbytes
+        return found
+
+    def _records(self, path: str, digest: str | None, there: Mapping[str, int]) -> list[Record]:
+        """The record of a digest, or all of those that are there."""
         if digest is not None:
             name = records.record_name(path, digest)
             if name not in self._known:
                 self._known[name] = read_record(self._place, path, digest, "bequeath")
             return [self._known[name]]
         folder = f"{records.records_of(path)}/"
-        return [self._any(path, name) for name in there or () if name.startswith(folder)]
+        return [self._any(path, name) for name in there if name.startswith(folder)]
 
     def _any(self, path: str, name: str) -> Record:
         if name not in self._known:

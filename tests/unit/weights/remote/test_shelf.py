@@ -131,3 +131,27 @@ def test_disk_use_tells_own_from_inherited(family: Family) -> None:
     assert third.inherited_bytes > 0
     sizes = family.lab.place.listing("objects") | family.lab.place.listing("published")
     assert use.total_bytes == sum(sizes.values())
+
+
+def test_what_a_live_child_inherited_stays_though_nobody_has_committed_it(family: Family) -> None:
+    lab = family.lab
+    child = lab.trained("4.1", family.state_of(4), ("t/3", family.digest(3)))
+    family.ledger.rows[4] = LedgerRow(4, "running", 3, "t/4", None)
+    assert {file.owner for file in child.record.files} == {"t/1", "t/2", "t/3", "t/4"}
+    plan = family.keeper().sweep(lambda trials: trials)
+    assert [one.trial for one in plan.doomed] == [1, 2]
+    assert_same(lab.loaded("9.1", "t/4", child.published.digest), family.state_of(4))
+
+
+def test_many_are_listed_at_once(family: Family) -> None:
+    lab = family.lab
+    for trial in range(10, 40):
+        row = LedgerRow(trial, "ended", None, f"t/{trial}", -float(trial))
+        row.weights_digest = lab.trained(f"{trial}.1", state(0)).published.digest
+        family.ledger.rows[trial] = row
+    lab.fs.calls.clear()
+    plan = family.keeper().sweep(lambda trials: trials)
+    assert len(plan.doomed) == 32
+    listed = [words for name, words in lab.fs.calls if name == "find"]
+    assert len(listed) <= 6
+    assert set(lab.place.listing("objects")) == {f.name for f in family.pushed[3].record.files}
