@@ -12,7 +12,7 @@ class Relay:
     """Hands bytes on between whoever connects to ``port`` and a server.
 
     ``cut`` resets what is open and refuses what comes; ``cut_after`` does so in the middle of
-    a stream, when that many bytes have gone to the server.
+    a stream, when that many bytes have passed in either direction.
     """
 
     def __init__(self, server_port: int) -> None:
@@ -47,7 +47,7 @@ class Relay:
                 one.shutdown(socket.SHUT_RDWR)
 
     def cut_after(self, nbytes: int) -> None:
-        """Cut when that many further bytes have gone to the server."""
+        """Cut when that many further bytes have passed."""
         self._left = nbytes
 
     def _accept(self, listener: socket.socket) -> None:
@@ -63,18 +63,18 @@ class Relay:
                     server.close()
                     return
                 self._open |= {client, server}
-            for pair in ((client, server, True), (server, client, False)):
+            for pair in ((client, server), (server, client)):
                 threading.Thread(target=self._pump, args=pair, daemon=True).start()
 
-    def _pump(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
+    def _pump(self, source: socket.socket, target: socket.socket) -> None:
         try:
             while piece := source.recv(1 << 16):
-                if counted and self._left is not None:
-                    self._left -= len(piece)
-                    if self._left < 0:
-                        self._left = None
-                        self.cut()
-                        break
+                with self._lock:
+                    left = None if self._left is None else self._left - len(piece)
+                    self._left = None if left is not None and left < 0 else left
+                if left is not None and left < 0:
+                    self.cut()
+                    break
                 target.sendall(piece)
         except OSError:
             pass

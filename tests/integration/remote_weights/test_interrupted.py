@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import threading
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from tests.support.relay import Relay, relayed
 from tests.support.s3_server import BUCKET, S3Server
 from tests.support.sshd import Sshd
 from trial_runtime.failpoints import STRUCK_VARIABLE, VARIABLE
+from trial_runtime.weights.remote.address import RemoteRoot
+from trial_runtime.weights.remote.place import Place
+from trial_runtime.weights.remote.retrying import Persistence
 
 
 @pytest.mark.parametrize(
@@ -82,3 +86,42 @@ def _mend_when_somebody_waits(line: Relay, folder: Path) -> None:
         line.mend()
 
     threading.Thread(target=mend, daemon=True).start()
+
+
+@pytest.mark.parametrize("kind", ["s3", "sftp"])
+def test_a_line_that_breaks_in_the_middle_of_a_file(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    data = os.urandom(4 << 20) * 5
+    (tmp_path / "file").write_bytes(data)
+    server: S3Server | Sshd = request.getfixturevalue("s3" if kind == "s3" else "ssh")
+    with relayed(server.port) as line:
+        if isinstance(server, S3Server):
+            quickly = {"connect_timeout": 5, "read_timeout": 60, "retries": {"max_attempts": 0}}
+            options = server.options(line.port, config_kwargs=quickly)
+            root = RemoteRoot(f"s3://{BUCKET}/line", options)
+        else:
+            words = (server.folder / "host_key.pub").read_text().split()[:2]
+            known = tmp_path / "known_hosts"
+            known.write_text(f"[127.0.0.1]:{line.port} {' '.join(words)}\n")
+            url = f"sftp://{getpass.getuser()}@127.0.0.1:{line.port}{tmp_path}/remote"
+            root = RemoteRoot(url, sftp_options(server, known_hosts=str(known)))
+        mends: list[float] = []
+
+        def mend(seconds: float) -> None:
+            mends.append(seconds)
+            line.mend()
+
+        place = Place(root, persistence=Persistence(600.0, clock=lambda: 0.0, sleep=mend))
+        line.cut_after(9 << 20)
+        place.put_file(str(tmp_path / "file"), "objects/a")
+        assert line.cuts >= 1
+        assert place.size("objects/a") == len(data)
+        line.cut_after(9 << 20)
+        with (tmp_path / "back").open("wb") as out:
+            place.fetch("objects/a", out)
+        assert line.cuts >= 2
+        assert mends
+        assert (tmp_path / "back").read_bytes() == data
+        assert set(place.listing("objects")) == {"objects/a"}
+        place.close()

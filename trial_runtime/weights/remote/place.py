@@ -21,7 +21,6 @@ from trial_runtime.weights.remote.record import UPLOADS
 from trial_runtime.weights.remote.retrying import Persistence
 
 _PIECE_BYTES: Final = 1 << 20
-_ANSWER_BYTES: Final = 1 << 15  # of SFTP: joined to larger pieces they take twice the time
 _BLOCK_BYTES: Final = 8 << 20  # of one request to an object store
 _PART_BYTES: Final = 16 << 20  # of one upload in parts: several are in memory at once
 
@@ -165,12 +164,11 @@ class Place:
             OSError: ``out`` cannot be written to.
         """
         done = 0
-        most = _ANSWER_BYTES if self.root.protocol in SFTP else _PIECE_BYTES
 
         def once(fs: Any, base: str) -> None:
             nonlocal done
             with closing(self._reader(fs, f"{base}/{name}", done)) as file:
-                while piece := file.read(most):
+                while piece := file.read(_PIECE_BYTES):
                     try:
                         out.write(piece)
                     except OSError as error:
