@@ -15,7 +15,7 @@ import pytest
 
 from tests.support import sshd
 from tests.support.processes import wait_until
-from tests.support.ssh_hosts import USER, SshHosts, ssh_hosts, why_not
+from tests.support.ssh_hosts import UID, USER, SshHosts, ssh_hosts, why_not
 
 ROOT = Path(__file__).parents[3]
 
@@ -38,14 +38,16 @@ class Command:
         self.hosts = hosts
         self.folder = folder
 
-    def inventory(self, *clients: dict[str, Any] | str, **ssh: str) -> Path:
+    def inventory(
+        self, *clients: dict[str, Any] | str, share: dict[str, str] | None = None, **ssh: str
+    ) -> Path:
         """h1 is the server."""
         found: list[Any] = [
             {"host": self.hosts[c].address, "address": c} if isinstance(c, str) else c
             for c in clients
         ]
         document = {
-            "share": {"folder": "/srv/w", "owner": "root"},
+            "share": share or {"folder": "/srv/w", "owner": "root"},
             "mount": {"point": "/mnt/w"},
             "ssh": {
                 "user": "root",
@@ -143,6 +145,21 @@ def test_hosts_that_are_not_known_are_not_spoken_to(command: Command, hosts: Ssh
     assert "HAS CHANGED" in changed["message"]
     assert "bequeath hosts add" in unknown["hint"] + unknown["message"]
     assert of(document, hosts, "h1")["state"] == "done"
+
+
+def test_the_share_is_measured_as_its_owner(command: Command, hosts: SshHosts) -> None:
+    place = hosts["h2"].disk / "scratch" / "w"
+    place.mkdir()
+    os.chown(place, UID, UID)
+    inventory = command.inventory(
+        {"host": hosts["h2"].address, "point": "/scratch/w"},
+        share={"folder": "/srv/w", "owner": USER},
+    )
+    _, document, err = command(inventory, "--verify", "--quick")
+    assert document["unasked"] == [], err
+    (machine,) = document["facts"]["machines"]
+    assert (machine["begun"]["uid"], machine["begun"]["gid"]) == (UID, UID)
+    assert os.listdir(place) == [], "nothing is left there"
 
 
 def test_ctrl_c_twice_leaves_a_host_that_hangs(command: Command, hosts: SshHosts) -> None:
