@@ -209,7 +209,9 @@ class Machine:
         """What it sends comes late, and some of it never."""
         words = (f"delay {delay_ms}ms loss {loss_percent}% limit 20000").split()
         done = self.run("tc", "qdisc", "replace", "dev", "eth0", "root", "netem", *words)
+        shown = self.run("tc", "qdisc", "show", "dev", "eth0")
         assert done.code == 0, done
+        assert "netem" in shown.out, shown
 
     def netem_off(self) -> None:
         """What it sends goes at once again."""

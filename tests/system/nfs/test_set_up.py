@@ -1,4 +1,5 @@
-"""A share between two machines, set up and taken back by the commands a person types."""
+"""Three machines that never heard of NFS, a share between them, and back: each by the commands
+a person types, with real packages from a repository on their disks."""
 
 from __future__ import annotations
 
@@ -7,101 +8,143 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.system.nfs.rig import SUBNET, Machine, Network, machines, why_not
+from tests.system.nfs import bare
+from tests.system.nfs.look import changed, look
+from tests.system.nfs.rig import SUBNET, Answer, Machine, Network, machines, why_not
+
+_REASON = why_not() or bare.why_not()
 
 pytestmark = [
     pytest.mark.needs("nfs"),
     pytest.mark.slow,
-    pytest.mark.skipif(bool(why_not()), reason=why_not()),
+    pytest.mark.timeout(1800),  # on a machine that is busy
+    pytest.mark.skipif(bool(_REASON), reason=_REASON),
 ]
 
 #: A folder with a blank: one share it must stay.
 SHARE, POINT = "/srv/our weights", "/mnt/the weights"
 
-#: Everything that can be configured: kind, mode, owner, target and content of each file.
-_LOOK = """
-cd /; find etc srv mnt var/lib/bequeath run/bequeath-nfs.lock -path etc/mtab -prune -o \
-  -printf '%p %y %m %U %G %l\\n' 2>/dev/null | grep -v bequeath-nfs.lock | sort
-find etc srv -type f -exec sha256sum {} + | sort -k2
-grep -c nfs4 proc/mounts; cat proc/fs/nfsd/threads 2>/dev/null || echo 0
-exportfs -s 2>/dev/null; ps -e -o comm= | grep -E '^(rpcbind|rpc.mountd)' | sort
-exit 0
+#: Packages are installed by it, on a machine that may be busy.
+LONG_S = 900.0
+
+#: Users that packages make stay, as Debian wants it; nothing else about accounts changes.
+_ACCOUNTS = "cd /etc; grep -vhE '^(statd|_rpc):' passwd shadow group gshadow"
+_ACCOUNT_FILES = tuple(
+    f"etc/{name}{end}" for name in ("passwd", "shadow", "group", "gshadow") for end in ("", "-")
+)
+
+#: As another package manager does.
+_HOLD_LOCK = """
+import fcntl, time
+held = open("/var/lib/dpkg/lock-frontend", "r+")
+fcntl.lockf(held, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(10000)
 """
 
 
 @pytest.fixture
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
-    with machines(tmp_path_factory.mktemp("rig"), ["server", "client"]) as found:
-        yield found
+    folder = tmp_path_factory.mktemp("rig")
+    with machines(folder, ["server", "one", "two"], bare.bare_disk(folder)) as network:
+        yield network
 
 
-def look(machine: Machine) -> list[str]:
+def state(machine: Machine) -> list[str]:
     """What undoing has to bring back."""
-    return machine.run("bash", "-c", _LOOK).out.splitlines()
+    lines = [line for line in look(machine) if not line.endswith(_ACCOUNT_FILES)]
+    return lines + machine.run("sh", "-c", _ACCOUNTS).out.splitlines()
 
 
-def as_user(machine: Machine, program: str) -> tuple[int, str]:
-    """By a user without privileges, whom server and client know by the same number."""
-    user = ("setpriv", "--reuid", "1234", "--regid", "1234", "--clear-groups")
-    answer = machine.run(*user, "sh", "-c", program, limit_s=20)
-    return answer.code, answer.out + answer.err
+def nfs(machine: Machine, *argv: str) -> Answer:
+    return machine.nfs(*argv, limit_s=LONG_S)
+
+
+def done(answer: Answer) -> list[str]:
+    """What a ``--json`` command has changed."""
+    assert answer.code == 0, answer
+    return [step["text"] for step in json.loads(answer.out)["steps"] if step["state"] == "done"]
+
+
+def refused(answer: Answer, words: str) -> None:
+    """By the machine, in one sentence, and with nothing left half done."""
+    assert answer.code == 4, answer
+    assert words in answer.err
+    assert "could not all be taken back" not in answer.err
 
 
 def test_a_share_from_nothing_and_back(rig: Network) -> None:
-    server, client = rig
-    server.run("modprobe", "nfsd")
-    server.run("mount", "-t", "nfsd", "nfsd", "/proc/fs/nfsd")  # Debian's script does, for good
-    untouched = look(server), look(client)
+    server, one, two = rig
+    untouched = {machine.name: state(machine) for machine in rig}
+    assert server.run("exportfs").code == 127, "a bare machine has no NFS"
 
-    refused = client.nfs("client", f"server:{SHARE}", POINT, "--last", "fstab")
-    assert refused.code == 4, refused
-    assert "nothing answers at server port 2049" in refused.err
-    assert look(client) == untouched[1], "what failed left nothing behind"
+    # While the server is set up, another package manager is at work on a client.
+    holding = two.start(*two.python_argv(_HOLD_LOCK))
+    mount = ("client", f"server:{SHARE}", POINT)
+    two_waits = two.start(*two.python_argv("-m", "dispatcher.cli", "nfs", *mount))
 
-    planned = server.nfs("server", SHARE, f"{SUBNET}.0/24", "--owner", "1234", "--dry-run")
+    planned = nfs(server, "server", SHARE, f"{SUBNET}.0/24", "--owner", "trial", "--dry-run")
     assert planned.code == 0, planned
     assert r"+/srv/our\040weights 10.79.0.0/24(rw,sync,root_squash" in planned.out
-    assert look(server) == untouched[0], "a plan is not carried out"
+    assert "install nfs-kernel-server" in planned.out
+    assert changed(untouched["server"], state(server)) == [], "a plan is not carried out"
 
-    done = server.nfs("server", SHARE, f"{SUBNET}.0/24", "--owner", "1234", "--json")
-    assert done.code == 0, done
-    assert json.loads(done.out)["changed"]
+    asked = ("server", SHARE, f"{SUBNET}.0/24", "--owner", "trial", "--json")
+    assert "install nfs-kernel-server" in done(nfs(server, *asked))
     assert server.run("cat", "/proc/fs/nfsd/versions").out.startswith("-3 "), "NFSv3 is off"
-    again = server.nfs("server", SHARE, f"{SUBNET}.0/24", "--owner", "1234", "--json")
-    assert {step["state"] for step in json.loads(again.out)["steps"]} == {"already"}
+    assert done(nfs(server, *asked)) == []
 
-    mounted = client.nfs("client", f"server:{SHARE}", POINT)
-    assert mounted.code == 0, mounted
-    assert "hard: while the server is away" in mounted.err
-    again = client.nfs("client", f"server:{SHARE}", POINT)
+    refused(two_waits.wait(LONG_S), "the package manager is at work for somebody else")
+    assert changed(untouched["two"], state(two)) == []
+    holding.signal("KILL")
+    holding.wait()
+
+    command = Machine.python_argv("-m", "dispatcher.cli", "nfs", *mount)
+    for mounted in [running.wait(LONG_S) for running in [m.start(*command) for m in (one, two)]]:
+        assert mounted.code == 0, mounted
+        assert "hard: while the server is away" in mounted.err
+    again = nfs(one, *mount)
     assert again.out.endswith("nothing to change: everything is so already\n"), again
 
-    assert as_user(client, f"echo mine >'{POINT}/file'") == (0, "")
+    assert one.as_user("sh", "-c", f"echo mine >'{POINT}/file'") == (0, "", "")
+    assert two.as_user("cat", f"{POINT}/file").out == "mine\n"
     assert server.run("stat", "-c", "%u %g", f"{SHARE}/file").out == "1234 1234\n"
-    assert client.run("touch", f"{POINT}/roots").code != 0, "root of a client is nobody"
-    shown = json.loads(server.nfs("status", "--json").out)["shown"]
+    assert two.run("touch", f"{POINT}/roots").code != 0, "root of a client is nobody"
+    shown = json.loads(nfs(server, "status", "--json").out)["shown"]
     assert shown["shares"][0]["exported"]
-    assert "client" in shown["server"]["clients"][0]
+    assert {"one", "two"} <= {word for c in shown["server"]["clients"] for word in _words(c)}
 
-    used = server.nfs("undo")
-    assert used.code == 4, used
-    assert "clients use this server" in used.err
-    keeper = client.run(
-        *("setpriv", "--reuid", "1234", "--regid", "1234", "--clear-groups", "sh", "-c"),
-        f"cd '{POINT}' && {{ setsid sleep 100 >/dev/null 2>&1 & echo $!; }}",
-    )
-    used = client.nfs("undo")
-    assert used.code == 4, used
-    assert "(sleep)" in used.err
-    client.run("kill", keeper.out.strip())
-    client.run("sh", "-c", f"while test -d /proc/{keeper.out.strip()}; do :; done")
+    lacks = nfs(two, "client", f"server:{SHARE}", "/mnt/elsewhere", "--sec", "krb5p")
+    refused(lacks, "this kernel lacks one of the options")
+    assert "rpcsec_gss_krb5" in lacks.err
+    assert two.run("test", "-e", "/mnt/elsewhere").code != 0
 
-    undone = client.nfs("undo")
-    assert undone.code == 0, undone
-    assert look(client) == untouched[1]
-    kept = server.nfs("undo")
+    # Another export: that changes and nothing else, and nobody on a client notices.
+    narrower = done(nfs(server, "server", SHARE, "one", "two", "--json"))
+    assert len(narrower) == 1, narrower
+    assert narrower[0].startswith("change /etc/exports.d/bequeath-")
+    assert two.as_user("cat", f"{POINT}/file").out == "mine\n"
+
+    refused(nfs(server, "undo"), "clients use this server")
+    program = f"cd '{POINT}' && exec sleep 1000"
+    keeper = one.start(*one.user_argv("sh", "-c", program))
+    one.run("sh", "-c", "until pgrep -x sleep >/dev/null; do :; done")
+    refused(nfs(one, "undo"), "(sleep)")
+    keeper.signal("KILL")
+    keeper.wait()
+
+    command = Machine.python_argv("-m", "dispatcher.cli", "nfs", "undo")
+    for undone in [running.wait(LONG_S) for running in [m.start(*command) for m in (one, two)]]:
+        assert undone.code == 0, undone
+    for client in (one, two):
+        assert changed(untouched[client.name], state(client)) == []
+    kept = nfs(server, "undo")
     assert kept.code == 0, kept
     assert "is not empty: it stays" in kept.out, "nobody's weights are removed"
     server.run("rm", f"{SHARE}/file")
     server.run("rmdir", SHARE)
-    assert look(server) == untouched[0]
+    assert changed(untouched["server"], state(server)) == []
+
+
+def _words(text: str) -> list[str]:
+    return text.replace("/", " ").replace(".", " ").split()
