@@ -45,9 +45,9 @@ def lab(tmp_path: Path) -> Iterator[RemoteLab]:
         one.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def s3() -> Iterator[S3Server]:
-    """One S3 server for all tests of a module."""
+    """One S3 server for all tests here."""
     if why := s3_server.why_not():
         pytest.skip(why)
     with pytest.MonkeyPatch.context() as patch:
@@ -56,9 +56,9 @@ def s3() -> Iterator[S3Server]:
             yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def ssh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    """One sshd for all tests of a module."""
+    """One sshd for all tests here."""
     if why := sshd.why_not():
         pytest.skip(why)
     with sshd.running(tmp_path_factory.mktemp("ssh") / "server") as server:

@@ -39,7 +39,10 @@ def test_children_inherit_over_s3_and_the_best_are_kept(lab: RemoteLab, s3: S3Se
     )
     assert max(run_to_its_end(lab, folder).values()) >= 4.0
     place = Place(RemoteRoot(f"s3://{BUCKET}/lab", s3.options(), folder.name))
-    assert len(place.listing("published")) < 16  # of the others, retention has removed some
+    words = ["weights", "gc", folder.name, "--yes", "--folder", str(folder.parent)]
+    done = CliRunner().invoke(app, words)  # of what the run itself has left
+    assert done.exit_code == 0, done.output
+    assert len(place.listing("published")) == 2
     for text in (folder / "experiment.json", *(folder / "logs").iterdir()):
         assert b"not-to-be-seen" not in text.read_bytes()  # the secret itself
     assert b"not-to-be-seen" not in (folder / "journal.sqlite").read_bytes()
@@ -100,9 +103,13 @@ def test_two_agents_inherit_from_each_other(
         "python": sys.executable,
         "workFolder": str(tmp_path / "there"),
     }
+    (tmp_path / "meeting").mkdir()
     folder = lab.create(
-        maxTrialNumber=16,
+        maxTrialNumber=20,
         trialConcurrency=4,
+        trialFunction="meeting:meet",
+        trialCodeDirectory=str(CODE),
+        trialEnvironment={"MEETING": str(tmp_path / "meeting")},
         weightsRoot=f"s3://{BUCKET}/two",
         weightsRootOptions=s3.options(),
         trainingService=[
