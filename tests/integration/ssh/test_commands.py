@@ -94,8 +94,12 @@ def test_a_command_past_its_limit_is_ended_with_its_children(
 ) -> None:
     pids = tmp_path / "pids"
     program = f"sleep 600 & echo $$ $! > {pids}; wait"
-    with pytest.raises(CommandTimedOut, match="was ended"):
-        connection.run(["sh", "-c", program], limit_s=3)
+    for limit_s in (3, 20, 100):  # however long a busy machine takes to begin
+        with pytest.raises(CommandTimedOut) as caught:
+            connection.run(["sh", "-c", program], limit_s=limit_s)
+        if pids.exists():
+            break
+    assert "was ended" in caught.value.message
     for pid in pids.read_text().split():
         wait_until(lambda pid=pid: not _runs(int(pid)), f"process {pid} ends")
     assert connection.run(["true"], limit_s=60).ok
@@ -133,5 +137,5 @@ def test_nothing_is_left_of_a_connection(server: object) -> None:
         made.run(["true"], limit_s=60)
         made.reverse_forward("127.0.0.1", 1)
         made.local_forward("127.0.0.1", 1)
-    assert not [x for x in threading.enumerate() if x not in before and x.is_alive()]
+    wait_until(lambda: not set(threading.enumerate()) - before, "its threads end")
     assert not made.is_alive()
