@@ -13,9 +13,14 @@ from typing import Any, BinaryIO, Self
 from dispatcher.errors import BackendError
 from dispatcher.ssh import files, running
 from dispatcher.ssh.command import LAUNCHER, Launch, launch, launch_kill
-from dispatcher.ssh.errors import CommandTimedOut, ConnectionLost, SessionRefused
+from dispatcher.ssh.errors import (
+    CommandTimedOut,
+    ConnectionLost,
+    SessionRefused,
+    TransferFailed,
+)
 from dispatcher.ssh.forwarding import LocalForward, ReverseForwards
-from dispatcher.ssh.link import Link, NoMoreSessions
+from dispatcher.ssh.link import Link, NoMoreSessions, SlowPeer
 from dispatcher.ssh.login import Dial
 from dispatcher.ssh.running import Ran
 from dispatcher.ssh.target import SshTarget
@@ -119,13 +124,7 @@ class SshConnection:
             SessionRefused: the machine runs nothing for us.
         """
         begin = launch(argv, environment or {}, folder)
-        try:
-            return self._run(begin, argv[0], limit_s, most_bytes, stdin, heard)
-        except running.OutOfTime as error:
-            text = f"{argv[0]!r} took longer than {limit_s:g} s"
-            ended = error.pid > 0 and self._kill(error.pid)
-            text += " and was ended" if ended else "; it may still go on there"
-            raise CommandTimedOut(text, where=self._first.label) from error
+        return self._run(begin, argv[0], limit_s, most_bytes, stdin, heard)
 
     def _run(
         self,
@@ -146,22 +145,29 @@ class SshConnection:
                 if link.ends_within(2):
                     raise link.lost(f"{name!r} was started") from error
                 raise SessionRefused("runs no commands", where=link.label) from error
-            return running.talk(
-                link,
-                channel,
-                launch=begin,
-                stdin=stdin,
-                limit_s=max(0.0, deadline - time.monotonic()),
-                most_bytes=most_bytes,
-                name=name,
-                heard=heard,
-            )
+            try:
+                return running.talk(
+                    link,
+                    channel,
+                    launch=begin,
+                    stdin=stdin,
+                    limit_s=max(0.0, deadline - time.monotonic()),
+                    most_bytes=most_bytes,
+                    name=name,
+                    heard=heard,
+                )
+            except running.OutOfTime as error:
+                # While its own session is still counted: it takes one until it has ended.
+                ended = error.pid > 0 and self._kill(error.pid)
+                fate = " and was ended" if ended else "; it may still go on there"
+                text = f"{name!r} took longer than {limit_s:g} s{fate}"
+                raise CommandTimedOut(text, where=link.label) from error
 
     def _kill(self, pid: int) -> bool:
         """SSH can send signals, but OpenSSH passes none on to what root runs."""
         try:
             return self._run(launch_kill(pid), "kill", 30, 1024).ok
-        except (running.OutOfTime, BackendError):
+        except BackendError:
             return False
 
     def put(
@@ -173,7 +179,8 @@ class SshConnection:
         not synced to the disk. A relative path, and ``~/``, begin in the home folder.
 
         Raises:
-            TransferFailed, HostDiskFull, ConnectionLost, SessionRefused: see there.
+            TransferFailed, HostDiskFull, CommandTimedOut, ConnectionLost, SessionRefused: see
+                there.
         """
         path = files.from_home(path)
         with self._sftp(path, "written", limit_s) as sftp:
@@ -183,7 +190,7 @@ class SshConnection:
         """Read a file of at most ``most_bytes``.
 
         Raises:
-            TransferFailed, ConnectionLost, SessionRefused: see there.
+            TransferFailed, CommandTimedOut, ConnectionLost, SessionRefused: see there.
         """
         with self._sftp(path, "read", limit_s) as sftp:
             return files.get(sftp, files.from_home(path), most_bytes)
@@ -250,9 +257,20 @@ class SshConnection:
     def _sftp(self, path: str, doing: str, limit_s: float) -> Iterator[Any]:
         deadline = time.monotonic() + limit_s
         with self._session(deadline, "a file transfer") as (link, channel):
-            sftp = files.begin(link, channel)
-            with files.telling(link, path, doing):
-                yield sftp
+            ending = threading.Timer(max(0.0, deadline - time.monotonic()), channel.close)
+            ending.daemon = True
+            ending.start()
+            try:
+                sftp = files.begin(link, channel)
+                with files.telling(link, path, doing):
+                    yield sftp
+            except (TransferFailed, SessionRefused) as error:
+                if time.monotonic() < deadline:
+                    raise
+                text = f"{path} was not {doing} in {limit_s:g} s"
+                raise CommandTimedOut(text, where=link.label) from error
+            finally:
+                ending.cancel()
 
     def _is_full(self, folder: str) -> bool:
         try:
@@ -283,8 +301,10 @@ class SshConnection:
                     text = f"opens no session ({error})"
                     hint = "MaxSessions in its sshd_config must not be 0"
                     raise SessionRefused(text, hint=hint, where=link.label) from error
-            except BaseException:
+            except BaseException as error:
                 self._give_back(link)
+                if isinstance(error, SlowPeer) and time.monotonic() >= deadline:
+                    raise CommandTimedOut(error.message, where=error.where) from error
                 raise
 
     def _give_back(self, link: Link) -> None:

@@ -19,7 +19,10 @@ class ConnectionLost(PassingBackendError):
 
 
 class CommandTimedOut(PassingBackendError):
-    """Raised when a command ran past its limit; its process group was sent SIGKILL."""
+    """Raised when a command or a transfer ran past its limit.
+
+    A command's process group was sent SIGKILL, where the text does not say otherwise.
+    """
 
 
 class LoginRefused(PermanentBackendError):

@@ -21,6 +21,10 @@ class NoMoreSessions(Exception):
     """A server opens no further session in this connection."""
 
 
+class SlowPeer(ConnectionLost):
+    """A connection that stands, as far as is known, and does not answer in time."""
+
+
 class Link:
     """A logged-in transport, with those of the jump hosts below it.
 
@@ -87,7 +91,8 @@ class Link:
 
         Raises:
             NoMoreSessions: the server opens no further one.
-            ConnectionLost: the connection ended, or did not answer in time.
+            ConnectionLost: the connection ended.
+            SlowPeer: no answer came in time.
         """
         import paramiko
 
@@ -99,9 +104,11 @@ class Link:
                 try:
                     return self.transport.open_session(timeout=timeout_s)
                 except (paramiko.SSHException, EOFError, OSError) as error:
-                    late = time.monotonic() - asked >= timeout_s
-                    if late or not self.is_alive():
+                    if not self.is_alive():
                         raise self.lost("a session was opened") from error
+                    if time.monotonic() - asked >= timeout_s:
+                        text = f"opened no session in {timeout_s:.1f} s"
+                        raise SlowPeer(text, where=self.label) from error
                     refusal = getattr(error, "text", "") or str(error)
             self._closing.wait(pause_s)
         raise NoMoreSessions(refusal)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dispatcher.ssh import (
+    CommandTimedOut,
     ConnectionLost,
     ForwardRefused,
     HostUnreachable,
@@ -140,6 +141,35 @@ def test_one_session_in_each_connection(tmp_path: Path) -> None:
             gate.touch()
             assert all(run.result(200).ok for run in runs)
         assert server.log().count("Accepted publickey") == 3
+
+
+def test_a_command_is_ended_where_it_takes_the_only_session(tmp_path: Path) -> None:
+    with (
+        sshd.running(tmp_path / "narrow", "MaxSessions 1\n") as server,
+        connect(server.target(most_connections=2)) as made,
+    ):
+        begun = tmp_path / "begun"
+        for limit_s in (3, 20, 100):  # however long a busy machine takes to begin
+            with pytest.raises(CommandTimedOut) as caught:
+                made.run(["sh", "-c", f"touch {begun}; exec sleep 600"], limit_s=limit_s)
+            if begun.exists():
+                break
+        assert "was ended" in caught.value.message
+        assert made.run(["true"], limit_s=60).ok
+
+
+def test_a_transfer_past_its_limit(connection: SshConnection, tmp_path: Path) -> None:
+    class Slow:
+        def read(self, size: int) -> bytes:
+            wait_until(over.is_set, "the limit is over")
+            return b"x" * 70_000
+
+    over = threading.Event()
+    threading.Timer(5.0, over.set).start()
+    with pytest.raises(CommandTimedOut, match="was not written in 4 s"):
+        connection.put(str(tmp_path / "file"), Slow(), limit_s=4)  # type: ignore[arg-type]
+    assert not (tmp_path / "file").exists()
+    assert connection.run(["true"], limit_s=60).ok
 
 
 def test_a_server_that_opens_no_session(tmp_path: Path) -> None:
