@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dispatcher.core import events as e
+from dispatcher.errors import Superseded
 from dispatcher.ssh import SshConnection, connect
 from tests.integration.machines.conftest import POINT, Lab, joined
 from tests.support.ssh_hosts import why_not
@@ -97,6 +98,26 @@ def test_a_killed_head_finds_all_its_trials_again(lab: Lab, monkeypatch: Any) ->
     assert attempts(lab, folder) == {1}, "none was started again"
     printed = [p.read_text() for host in lab.hosts for p in host.disk.glob("root/**/stdout")]
     assert any(SECRET in text for text in printed), "the trials had it"
+
+
+def test_a_head_that_hangs_is_taken_over_from(lab: Lab, monkeypatch: Any) -> None:
+    """Its tunnels stand as long as it does; agents turn to its successor all the same."""
+    monkeypatch.setenv("LAB_SECRET", SECRET)
+    folder = held(lab)
+    first = lab.lead(folder)
+    six_run(lab, folder)
+    before = len(joined(lab, folder))
+    first.send_signal(signal.SIGSTOP)
+    try:
+        second = lab.lead(folder, "--take-over")
+        lab.until(lambda: len(joined(lab, folder)) >= before + 3, "all join again", folder)
+    finally:
+        first.send_signal(signal.SIGCONT)
+    assert first.wait(120) == Superseded.exit_code, lab.said(folder)
+    release(lab)
+    lab.finish(folder, second)
+    assert lab.events(folder, e.WorkerLost) == []
+    assert attempts(lab, folder) == {1}
 
 
 def test_a_tunnel_that_ends_is_made_anew(lab: Lab, monkeypatch: Any) -> None:
