@@ -26,8 +26,8 @@ WHY: dict[str, str] = {
     "noatime": "reading does not write",
     "nconnect": "several connections, so that one big file does not hold up all others; the "
     "first mount from a server decides for all of them",
-    "actimeo": f"for how many seconds attributes may be old; readers of weights wait "
-    f"{READER_PATIENCE_S} s, so it must be less",
+    "actimeo": "for how many seconds attributes may be old, and so how long a child may wait for "
+    f"weights that are there; less than {READER_PATIENCE_S}",
     "_netdev": "it is mounted after the network is up",
     "nofail": "this machine boots without the server",
     "ro": "nothing here can write to the share",
@@ -53,7 +53,8 @@ def mount_options(request: ClientRequest) -> tuple[str, ...]:
         raise RequestRefused("is not between 1 and 16", where=f"nconnect {request.nconnect}")
     if request.actimeo < 0 or request.actimeo >= READER_PATIENCE_S:
         raise RequestRefused(
-            f"readers wait {READER_PATIENCE_S} s for announced weights and would give up",
+            f"a child could wait that long for weights of a parent that has ended; "
+            f"it has to be less than {READER_PATIENCE_S} s",
             where=f"actimeo {request.actimeo}",
             hint="take 60 or less, or leave it out",
         )
