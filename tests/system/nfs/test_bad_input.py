@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.system.nfs.look import changed, look
-from tests.system.nfs.machine import Answer, Machine
+from tests.system.nfs.machine import Answer, Machine, Running
 from tests.system.nfs.rig import Network, machines, why_not
 
 pytestmark = [
@@ -76,6 +76,17 @@ def _error(answer: Answer) -> str:
     return answer.err
 
 
+@pytest.fixture(scope="module")
+def cut_off(rig: Network, server: Machine, client: Machine) -> tuple[Running, list[str]]:
+    """A client that asks a server which is cut off, and what it was like before. It waits for
+    most of a minute; meanwhile the server is asked for other things."""
+    before = look(client)
+    rig.cut(server)
+    command = client.python_argv("-m", "dispatcher.cli", "nfs", *CLIENT)
+    return client.start(*command), before
+
+
+@pytest.mark.usefixtures("cut_off")
 def test_paths_and_users_that_are_wrong(server: Machine) -> None:
     server.run("touch", "/srv/file")
     asked = ("client", "--owner", "trial")
@@ -111,6 +122,16 @@ def test_an_exports_file_that_somebody_broke(server: Machine) -> None:
         server.run("sh", "-c", f": >{file}")
 
 
+def test_a_server_that_is_cut_off(
+    rig: Network, server: Machine, client: Machine, cut_off: tuple[Running, list[str]]
+) -> None:
+    waiting, before = cut_off
+    said = _error(waiting.wait(300))
+    rig.heal(server)
+    assert "does not answer at port 2049" in said
+    assert changed(before, look(client)) == []
+
+
 def test_a_mount_point_that_is_taken(client: Machine) -> None:
     client.run("mkdir", "-p", "/mnt/full", "/mnt/other")
     client.run("touch", "/mnt/file", "/mnt/full/file")
@@ -124,12 +145,9 @@ def test_a_mount_point_that_is_taken(client: Machine) -> None:
             assert word in refused(client, "client", "server:/srv/w", point)
 
 
-def test_hosts_that_are_wrong(rig: Network, server: Machine, client: Machine) -> None:
+def test_hosts_that_are_wrong(server: Machine, client: Machine) -> None:
     with unchanged(server):
         assert "has no address here" in refused(server, "server", "/srv/w", "nowhere")
     with unchanged(client):
         assert "has no address here" in refused(client, "client", "nowhere:/srv/w", "/mnt/w")
         assert "nothing answers at server port 2049" in refused(client, *CLIENT)
-        rig.cut(server)
-        assert "does not answer at port 2049" in refused(client, *CLIENT)
-    rig.heal(server)
