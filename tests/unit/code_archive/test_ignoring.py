@@ -112,6 +112,24 @@ def test_single_patterns(line: str, path: str, fits: bool) -> None:
     assert bool(pattern and pattern.fits(path, is_folder=False)) is fits
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ["*.bin", "!y.bin"],
+        ["data/*", "!data/x.py"],
+        ["/*", "!/a", "!*.py"],
+        ["a/**/b", "!a/b"],
+        ["*", "!*/", "!*.py"],  # only Python, wherever it lies; libraries get this one wrong
+        ["data/", "!data/x.py"],  # in vain: the folder is left out
+    ],
+)
+def test_what_is_taken_back(repository: Path, tmp_path: Path, rules: list[str]) -> None:
+    lay(tmp_path, "a/b", "a/c/b", "data/x.py", "data/y.bin", "x.py", "y.bin", "z.bin", ".hidden")
+    for file in (".gitignore", ".bequeathignore"):
+        (tmp_path / file).write_text("".join(f"{line}\n" for line in rules))
+    assert names(tmp_path) == kept_by_git(repository, tmp_path)
+
+
 def test_caches_and_history_are_left_out(tmp_path: Path) -> None:
     lay(tmp_path, "a.py", "a.pyc", ".git/x", "b/__pycache__/x", ".venv/x", "b/.git")
     assert names(tmp_path) == {"a.py"}
