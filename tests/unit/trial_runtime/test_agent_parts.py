@@ -303,8 +303,8 @@ def test_paths_in_parameters_are_made_absolute(config, tmp_path):
 
 @pytest.mark.parametrize("path", ["../x", "/etc", "."])
 def test_paths_that_lead_out_are_refused(config, path):
+    start = wire.Start(1, 1, "{}", path)
     with pytest.raises(Unpreparable):
-        start = wire.Start(1, 1, "{}", path)
         located(config, start, session_for(config, start, "ipc://a"))
 
 
