@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +35,9 @@ class Place(NamedTuple):
 #: The worker of this machine.
 LOCAL = "local"
 
+#: Names of peers, whose keys and sockets are called after them.
+_TAKEN = (LOCAL, "tuner")
+
 
 def places(config: ExperimentConfig) -> list[Place]:
     """Where trials run: the same file always gives the same names."""
@@ -44,7 +47,7 @@ def places(config: ExperimentConfig) -> list[Place]:
         if not isinstance(service, SshServiceConfig):
             found.append(Place(LOCAL, service, None, usual))
             continue
-        taken = (LOCAL, *(place.worker for place in found))
+        taken = (*_TAKEN, *(place.worker for place in found))
         names = worker_names(service.machine_list, taken)
         for name, machine in zip(names, service.machine_list, strict=True):
             found.append(Place(name, service, machine, machine.slots or usual))
@@ -58,7 +61,7 @@ def machine_of(worker: str, machine: MachineConfig) -> Machine:
         target=partial(target_of, machine),
         python=machine.python,
         prolog=machine.prolog or "",
-        environment=_plain(machine.environment),
+        environment=dict(machine.environment),
         weights_root=machine.weights_root or "",
         work_folder=machine.work_folder,
     )
@@ -114,8 +117,3 @@ def _secret(reference: str | None) -> str:
         return resolve_reference(reference)
     except ValueError as error:
         raise PermanentBackendError(f"a password {error}") from error
-
-
-def _plain(environment: Mapping[str, str]) -> dict[str, str]:
-    """References stay: they are looked up when an agent is started."""
-    return {key: value.removeprefix("literal:") for key, value in environment.items()}

@@ -81,7 +81,7 @@ def add(
         if not as_json:
             _show_keys(text, shown)
         _agree(text, shown, fingerprint, yes=yes, as_json=as_json)
-        path = learn(shown)
+        path = learn(shown, fingerprint)
         done.append(_plain(text, shown))
         if not as_json:
             say(f"recorded in {path}")

@@ -13,6 +13,10 @@ from dispatcher.ssh.link import Link
 
 _CHUNK = 64 << 10
 _CONNECT_S = 10.0
+
+#: Connections by way of one machine's ports at a time. Anybody on that machine may connect to
+#: its loopback, and each connection costs us two threads and a socket.
+MOST_CONNECTIONS = 64
 _log = logging.getLogger(__name__)
 
 
@@ -20,13 +24,15 @@ class ReverseForwards:
     """Ports on the machine's loopback that lead to addresses near us.
 
     paramiko has one handler for all ports of a transport, so it is here that they are told
-    apart. Each connection costs two threads, which end with it.
+    apart. Each connection costs two threads, which end with it; those beyond
+    :data:`MOST_CONNECTIONS` are closed at once.
     """
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self._targets: dict[int, tuple[str, int]] = {}
         self._lock = threading.Lock()
+        self._served = 0
 
     def add(self, local: tuple[str, int], wanted: int = 0) -> int:
         """Ask the machine to listen on its 127.0.0.1; returns the port. Blocks for an answer.
@@ -64,16 +70,26 @@ class ReverseForwards:
     def _accept(self, channel: Any, _origin: Any, server: tuple[str, int]) -> None:
         # Called in the transport's thread, which must not wait.
         thread = threading.Thread(
-            target=self._serve, args=(channel, server[1]), name=f"ssh port {server[1]}", daemon=True
+            target=self._take, args=(channel, server[1]), name=f"ssh port {server[1]}", daemon=True
         )
         thread.start()
 
-    def _serve(self, channel: Any, port: int) -> None:
+    def _take(self, channel: Any, port: int) -> None:
         with self._lock:
             local = self._targets.get(port)
-        if local is None:
+            refused = local is None or self._served >= MOST_CONNECTIONS
+            self._served += not refused
+        if refused:
             channel.close()
             return
+        assert local is not None
+        try:
+            self._serve(channel, port, local)
+        finally:
+            with self._lock:
+                self._served -= 1
+
+    def _serve(self, channel: Any, port: int, local: tuple[str, int]) -> None:
         try:
             near = socket.create_connection(local, _CONNECT_S)
         except OSError as error:

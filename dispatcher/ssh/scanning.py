@@ -28,6 +28,7 @@ class Shown:
     name: str
     keys: tuple[HostKey, ...]
     known: bool  # that it shows one of them is known already
+    known_keys: tuple[HostKey, ...] = ()  # those of them that are known
 
 
 def look_at_keys(target: SshTarget, *, dial: Dial | None = None) -> Shown:
@@ -52,10 +53,11 @@ def look_at_keys(target: SshTarget, *, dial: Dial | None = None) -> Shown:
     if not keys:
         raise HostUnreachable("shows no key", where=hop.label)
     known = known_hosts.KnownKeys.of(hop.known_as, known_hosts.read(hop.known_hosts))
-    is_known = any(known.has(key) for key in keys.values())
+    known_keys = tuple(key for key in keys.values() if known.has(key))
+    is_known = bool(known_keys)
     if known.trusted() and not is_known:
         check_key(hop, next(iter(keys.values())))
-    return Shown(hop.known_as, tuple(keys.values()), is_known)
+    return Shown(hop.known_as, tuple(keys.values()), is_known, known_keys)
 
 
 def names_of(target: SshTarget) -> str:
@@ -68,10 +70,18 @@ def our_hosts() -> list[known_hosts.Line]:
     return known_hosts.read([known_hosts.our_file()])
 
 
-def learn(shown: Shown) -> Path:
-    """Record a machine in our own file; returns which that is."""
+def learn(shown: Shown, fingerprint: str = "") -> Path:
+    """Record a machine in our own file; returns which that is.
+
+    Each key was shown in a connection of its own, so one that is vouched for says nothing of
+    the others: of a machine that is known, or has a certain ``fingerprint``, only the keys
+    that are vouched for by that are recorded.
+    """
     path = known_hosts.our_file()
-    known_hosts.add(path, shown.name, shown.keys)
+    keys = shown.known_keys or shown.keys
+    if fingerprint:
+        keys = tuple(key for key in shown.keys if key.fingerprint == fingerprint)
+    known_hosts.add(path, shown.name, keys)
     return path
 
 

@@ -8,12 +8,15 @@ environment of the agent.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import stat
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import blake2s
 from pathlib import Path
 from typing import Literal
@@ -68,7 +71,22 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def attend(order: Order) -> Answer:
-    """Carry out an order. Blocks for ``grace_s`` and some seconds at most. Raises ``OSError``."""
+    """Carry out an order. Blocks for ``grace_s`` and some seconds at most, and while another one
+    about the same agents is carried out. Raises ``OSError``."""
+    with _alone(Path(order.folder)):
+        return _attend(order)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One at a time: who has lost its connection goes on here, while its head has connected
+    anew and says the same again, and each would start an agent."""
+    with open(_run_folder(folder) / "attending", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # on a disk of this host; ends with its process
+        yield
+
+
+def _attend(order: Order) -> Answer:
     folder = Path(order.folder)
     if order.verb in ("ensure", "take up"):
         return _ensure(order, folder)

@@ -28,6 +28,12 @@ def names_in(folder: str) -> list:  # type: ignore[type-arg]
         return []
 
 
+def whole(folder: str) -> list:  # type: ignore[type-arg]
+    """Runtimes with our package in them: an unpacking that was cut short leaves none."""
+    names = names_in(folder)
+    return [x for x in names if os.path.isdir(os.path.join(folder, x, "trial_runtime"))]
+
+
 def main() -> None:
     """Look, and say it."""
     folder = os.path.abspath(os.path.expanduser(sys.argv[1]))
@@ -45,7 +51,7 @@ def main() -> None:
         "folder_trouble": trouble,
         "missing": {name: trouble_with(name) for name in sys.argv[2:]},
         "code": names_in(os.path.join(folder, "code")),
-        "runtime": names_in(os.path.join(folder, "runtime")),
+        "runtime": whole(os.path.join(folder, "runtime")),
     }
     print(json.dumps(told))  # noqa: T201 - that is the answer
 

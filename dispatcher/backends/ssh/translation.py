@@ -49,10 +49,15 @@ def told_there(
         key: f"env:{SECRET}{key}" if is_reference(value) else value for key, value in wanted.items()
     }
     own = dict(machine.environment)
-    environment = own | resolve_references(own) | secrets
+    plain = {key: value.removeprefix("literal:") for key, value in own.items()}
+    environment = plain | resolve_references(own) | secrets
+    # By reference for trials, too, so that the agent knows what to mask in their last words.
+    variables = {key: f"env:{key}" for key in own if is_reference(own[key])} | variables
     root = machine.weights_root
     if config.remote is not None:  # views of a store lie on the machine's own disk
-        root = root or f"{folder_there(config, fitted)}/weights"
+        # Of this experiment and this worker alone: an agent removes all views that it finds.
+        own_part = f"{config.experiment}/{config.worker}"
+        root = f"{root}/{own_part}" if root else f"{folder_there(config, fitted)}/weights"
         environment = _variables_of(config.remote.options) | environment
     there = on_another_host(config, token=token, weights_root=root)
     told = replace(

@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -58,6 +60,33 @@ def test_one_is_started_found_again_told_its_heads_new_address_and_ended(folder:
     assert attend(Order("end", str(folder), "h1", ask=True, grace_s=60.0)) == Answer()
     assert os.waitpid(first.pid, os.WNOHANG)[0] == first.pid, "it is gone"
     assert not list(folder.glob("agent-h1*")), "keys and record go with it"
+
+
+def test_the_same_said_by_way_of_two_connections_starts_one_agent(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first connection was lost while its order was carried out; mutation: no lock."""
+    start, starts = attending.start_agent, []
+    twice = threading.Event()
+    answers: list[Answer] = []
+    second = threading.Thread(target=lambda: answers.append(attend(order(folder, port=2))))
+
+    def slowly(*told: Any) -> Any:
+        starts.append(told)
+        if len(starts) > 1:
+            twice.set()
+        else:
+            second.start()
+            assert not twice.wait(1.0)  # a second one would not wait
+        return start(*told)
+
+    monkeypatch.setattr(attending, "start_agent", slowly)
+    first = attend(order(folder))
+    second.join(60)
+    assert answers == [Answer(first.pid)], "it was found"
+    assert read_config(str(folder / "agent-h1.config.json")).head.address.endswith(":2")
+    attend(Order("end", str(folder), "h1"))
+    os.waitpid(first.pid, 0)
 
 
 def test_what_a_dead_one_ran_is_ended_before_the_next_is_started(folder: Path) -> None:

@@ -51,7 +51,9 @@ def test_paths_and_the_way_to_the_head_are_that_machines(monkeypatch: pytest.Mon
     assert (config.weights_root, config.canonical_root) == ("/mnt/w", "/srv/weights")
     assert config.root_token == "t"
     assert b"geheim" not in msgspec.json.encode(config), "it is written to that machine's disk"
-    assert config.trial.environment == {"A": "1", "KEY": "env:BEQUEATH_SECRET_KEY"}
+    variables = {"A": "1", "KEY": "env:BEQUEATH_SECRET_KEY"}
+    # By reference, so that the agent masks what it stands for in what it tells of trials.
+    assert config.trial.environment == {**variables, "C": "env:C"}
     assert told.environment == {"B": "2", "C": "geheim", "BEQUEATH_SECRET_KEY": "geheim"}
 
 
@@ -69,6 +71,26 @@ def test_a_store_is_reached_with_secrets_of_this_machine(monkeypatch: pytest.Mon
     assert told.config.weights_root.startswith(f"{FITTED.folder}/experiments/lab/h1/")
     assert told.environment["STORE_KEY"] == "s3cret"
     assert b"s3cret" not in msgspec.json.encode(told.config)
+
+
+def test_views_of_a_store_are_this_workers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent removes what it finds there: two experiments may name one folder."""
+    monkeypatch.setenv("LAB_KEY", "geheim")
+    config = replace(CONFIG, remote=RemoteRoot("s3://lab/nas"))
+    there = machine(weights_root="/scratch/w")
+    found = [
+        told_there(each, there, FITTED, port=1, token="").config.weights_root
+        for each in (config, replace(config, experiment="b"), replace(config, worker="h2"))
+    ]
+    assert len(set(found)) == 3
+    assert all(path.startswith("/scratch/w/") for path in found)
+
+
+def test_a_literal_on_a_machine_is_no_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_KEY", "geheim")
+    there = machine(environment={"STORE": "literal:file:/data/runs"})
+    told = told_there(CONFIG, there, FITTED, port=1, token="")
+    assert told.environment["STORE"] == "file:/data/runs"
 
 
 def probed(**keys: object) -> Probed:
@@ -116,6 +138,19 @@ def test_the_probe_tells_what_is_there_and_makes_the_work_folder(tmp_path: Path)
     assert told.missing["json"] == ""
     assert "no_such_module" in told.missing["no_such_module"]
     assert work.stat().st_mode & 0o077 == 0
+
+
+def test_a_runtime_whose_unpacking_was_cut_short_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "runtime" / "whole" / "trial_runtime").mkdir(parents=True)
+    (tmp_path / "runtime" / "cut" / ".part-x").mkdir(parents=True)
+    ran = subprocess.run(
+        [sys.executable, "-", str(tmp_path)],
+        input=fitting_module._PROBE.read_bytes(),
+        capture_output=True,
+        check=True,
+    )
+    told = msgspec.json.decode(ran.stdout.splitlines()[-1], type=Probed)
+    assert told.runtime == ["whole"]
 
 
 def test_a_prolog_prepares_the_command_and_cannot_mix_with_its_answer() -> None:

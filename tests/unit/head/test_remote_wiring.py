@@ -49,6 +49,11 @@ def test_workers_are_called_by_their_hosts_and_told_apart() -> None:
     assert [place.slots for place in found] == [1, 4, 4, 4, 3]
 
 
+def test_a_machine_called_as_the_tuner_is_told_apart_from_it() -> None:
+    """Its keys and its way to the head would be the tuner's."""
+    assert [place.worker for place in places(config(ssh({"host": "tuner"})))] == ["tuner-2"]
+
+
 def test_slots_and_the_number_of_workers() -> None:
     two = config(ssh({"host": "a", "slots": 1}, {"host": "b", "slots": 2}))
     assert (two.slots, worker_count(two), settings_of(two).workers) == (3, 2, 2)

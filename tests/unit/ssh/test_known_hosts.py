@@ -16,6 +16,7 @@ from dispatcher.ssh import HostKeyChanged, HostKeyUnknown
 from dispatcher.ssh.host_key import HostKey
 from dispatcher.ssh.known_hosts import KnownKeys, add, name_of, our_file, parse, read, remove
 from dispatcher.ssh.login import check_key
+from dispatcher.ssh.scanning import Shown, learn
 from dispatcher.ssh.target import SshTarget
 from dispatcher.ssh.user_config import way_to
 
@@ -147,3 +148,16 @@ def test_a_key_of_another_kind_counts_as_changed(tmp_path: Path) -> None:
     hop = way_to(SshTarget("gpu1", known_hosts=path, config_file=os.devnull))[-1]
     with pytest.raises(HostKeyChanged):
         check_key(hop, KEY)
+
+
+def test_only_keys_that_are_vouched_for_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each was shown in a connection of its own: somebody may sit in one of them only."""
+    monkeypatch.setenv("BEQUEATH_HOME", str(tmp_path))
+    path = learn(Shown("gpu1", (KEY, OTHER), known=False), KEY.fingerprint)
+    assert [line.key for line in read([path])] == [KEY]
+    learn(Shown("gpu1", (KEY, OTHER), known=True, known_keys=(KEY,)))
+    assert [line.key for line in read([path])] == [KEY]
+    learn(Shown("gpu1", (KEY, OTHER), known=False))
+    assert [line.key for line in read([path])] == [KEY, OTHER]

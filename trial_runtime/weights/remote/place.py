@@ -230,7 +230,8 @@ class Place:
     def forget_uploads(self) -> None:
         """Remove what this owner's process before has left half written."""
         for name in self.listing(UPLOADS) if not self._whole else ():
-            if name.startswith(f"{UPLOADS}/{self._owner}-"):
+            # The whole of the owner's name: "gpu" is not "gpu-2", who may be writing right now.
+            if name.rpartition("-")[0] == f"{UPLOADS}/{self._owner}":
                 self.remove(name)
 
     # -- inside ------------------------------------------------------------------------------
