@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 from tuners import space as spaces
 from tuners import values
-from tuners.base import Tuner
-from tuners.errors import NoMoreTrialError, TunerArgumentError, UnknownParent, WaitNotAllowed
+from tuners.errors import TunerArgumentError
+from tuners.inheriting import InheritingTuner
 
 _OURS = ("save_path", "restore_path", "budget", "budget_before", "promoted_from")
 
@@ -74,15 +74,16 @@ class Promotion:
     configuration: dict[str, Any]
 
 
-class ASHATuner(Tuner):
+class ASHATuner(InheritingTuner):
     """Asynchronous successive halving. Thread-safe; never waits but for an end under way.
 
     A trial trains a configuration from ``budget_before`` up to ``budget`` units of whatever the
     author counts (epochs, steps, pictures). A request promotes the best configuration that is in
     the top ``1 / eta`` of its rung, looking at the highest rung first; its trial starts from its
     own earlier weights (``promoted_from`` says from which trial). Where there is none, a new
-    configuration is drawn. Trials that failed, or reported NaN or infinity, or whose weights are
-    missing, do not count. All scores are kept, some 40 bytes each: any may be promoted later.
+    configuration is drawn; after a change of the search space the promoted keep what they have.
+    Trials that failed, or reported NaN or infinity, or whose weights are missing, do not count.
+    All scores are kept, some 40 bytes each: any may be promoted later.
 
     Args:
         optimize_mode: ``maximize`` or ``minimize``.
@@ -91,6 +92,8 @@ class ASHATuner(Tuner):
         eta: 1 of eta configurations is promoted; 4 in the paper.
         seed: the same seed gives the same answers under the same order of results; null draws one.
     """
+
+    _not_ended = "the end of trial {trial} is under way"
 
     def __init__(
         self,
@@ -110,16 +113,9 @@ class ASHATuner(Tuner):
         while self.budgets[-1] * eta <= max_budget:
             self.budgets.append(self.budgets[-1] * eta)
         self.seed = values.seed(seed)
-        self._space = spaces.Space(())
         self._rungs = [Rung() for _ in self.budgets]
         self._answering: dict[int, Promotion] = {}  # by request
         self._ended: dict[int, bool] = {}  # of those that wait: for who may not wait for an end
-
-    def update_search_space(self, search_space: Any) -> None:
-        """Takes the space; the promoted keep what they have."""
-        space = spaces.parse(search_space)
-        with self.lock:
-            self._space = space
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Promotes a configuration, or draws one.
@@ -242,19 +238,5 @@ class ASHATuner(Tuner):
                 rung.promote(next(key for key in rung.waiting if key[1] == trial))
                 self._ended.pop(trial, None)
 
-    # ---- waits, without the lock ---------------------------------------------------------------
-
-    def _has_ended_well(self, trial: int) -> bool:
-        """Waits for an end that is under way; False when the trial cannot bequeath."""
-        try:
-            return self.wait_for(trial, fallback=None) is not None
-        except UnknownParent:
-            return False
-        except WaitNotAllowed as refused:
-            with self.lock:
-                ended = self._ended.get(trial)
-            if ended is None:
-                raise NoMoreTrialError(
-                    f"the end of trial {trial} is under way, and {refused.reason}"
-                ) from refused
-            return ended
+    def _end_as_told(self, parameter_id: int) -> bool | None:
+        return self._ended.get(parameter_id)

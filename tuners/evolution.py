@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from tuners import space as spaces
 from tuners import values
-from tuners.base import Tuner
-from tuners.errors import NoMoreTrialError, TunerArgumentError, UnknownParent, WaitNotAllowed
+from tuners.errors import NoMoreTrialError, TunerArgumentError
+from tuners.inheriting import InheritingTuner
 from tuners.pareto import Archive, Objectives, Point, best_first
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Individual:
     point: Point | None = None  # of several objectives; the score is its first coordinate
 
 
-class RegularizedEvolutionTuner(Tuner):
+class RegularizedEvolutionTuner(InheritingTuner):
     """Aging evolution, asynchronous, with inheritance. Thread-safe; memory is bounded.
 
     With ``inherit`` every trial gets a ``save_path``, and a child the ``restore_path`` of its
@@ -43,7 +43,8 @@ class RegularizedEvolutionTuner(Tuner):
     answers. Trials that failed, or reported NaN or infinity, or whose weights went missing, do
     not enter the population; during the first generation others are drawn in their place.
 
-    Override ``founder`` and ``mutate`` for a search space of your own.
+    Parents that lie outside a changed search space are mutated into it. Override ``founder`` and
+    ``mutate`` for a search space of your own.
 
     With several ``objectives`` the best of a sample is the first one by the crowded comparison of
     NSGA-II in the whole population (Deb et al. 2002, section III-B): by front, and within a front
@@ -63,6 +64,8 @@ class RegularizedEvolutionTuner(Tuner):
         objectives: numbers of the final result and their modes, such as ``{"default": "maximize",
             "latency_ms": "minimize"}``; None: ``default`` alone.
     """
+
+    _not_ended = "too few trials have finished to breed from"
 
     def __init__(
         self,
@@ -87,7 +90,6 @@ class RegularizedEvolutionTuner(Tuner):
         self.inherit = inherit
         self.asynchronous = asynchronous
         self.archive: Archive[dict[str, Any]] = Archive(population_size)
-        self._space = spaces.Space(())
         self._population: deque[Individual] = deque(maxlen=population_size)
         # Asked for or running: parameter_id -> whether it is a founder without a result yet.
         self._pending: dict[int, bool] = {}
@@ -104,12 +106,6 @@ class RegularizedEvolutionTuner(Tuner):
         return spaces.mutate(self._space, parameters, rng)
 
     # ---- the tuner ---------------------------------------------------------------------------
-
-    def update_search_space(self, search_space: Any) -> None:
-        """Takes the space; parents that lie outside a new one are mutated into it."""
-        space = spaces.parse(search_space)
-        with self.lock:
-            self._space = space
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Breeds a child, or draws a founder. Blocks while too few individuals have finished.
@@ -275,17 +271,6 @@ class RegularizedEvolutionTuner(Tuner):
         self._grown = self._grown or len(self._population) == self.population_size
 
     # ---- waits, all without the lock ---------------------------------------------------------
-
-    def _has_ended_well(self, parameter_id: int) -> bool:
-        """Waits for a trial to end; False when it cannot bequeath, or never was."""
-        try:
-            return self.wait_for(parameter_id, fallback=None) is not None
-        except UnknownParent:
-            return False
-        except WaitNotAllowed as refused:
-            raise NoMoreTrialError(
-                f"too few trials have finished to breed from, and {refused.reason}"
-            ) from refused
 
     def _can_bequeath(self, parent: Individual) -> bool:
         """Waits until the parent's weights are committed: at once, or as long as its end takes."""

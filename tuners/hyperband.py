@@ -12,14 +12,8 @@ from typing import Any
 
 from tuners import space as spaces
 from tuners import values
-from tuners.base import Tuner
-from tuners.errors import (
-    NoMoreTrialError,
-    ParentFailed,
-    TunerArgumentError,
-    UnknownParent,
-    WaitNotAllowed,
-)
+from tuners.errors import NoMoreTrialError, ParentFailed, TunerArgumentError
+from tuners.inheriting import InheritingTuner
 
 _OURS = ("save_path", "restore_path", "budget", "budget_before")
 
@@ -58,7 +52,7 @@ def halvings(max_budget: int, eta: int) -> int:
     return times
 
 
-class HyperbandTuner(Tuner):
+class HyperbandTuner(InheritingTuner):
     """Hyperband, or one bracket of it: successive halving. Thread-safe; memory is bounded.
 
     A trial trains a configuration from ``budget_before`` up to ``budget`` units of whatever the
@@ -67,7 +61,8 @@ class HyperbandTuner(Tuner):
     their own earlier weights. Which rung a trial belongs to follows from its number alone; a
     request waits until the rung before has ended, and holds no slot meanwhile: with ``lookahead``
     above the size of a rung the next bracket begins while stragglers finish. When all brackets
-    were run it begins again, with fresh configurations.
+    were run it begins again, with fresh configurations. After a change of the search space the
+    promoted keep what they have.
 
     Trials that failed, or reported NaN or infinity, or whose weights are missing, are not
     promoted. When too few are left for a rung, its last requests end without a trial.
@@ -82,6 +77,8 @@ class HyperbandTuner(Tuner):
         inherit: false: the promoted train from scratch, as in the paper.
         seed: one seed gives one search, whatever the timing; null draws one.
     """
+
+    _not_ended = "trial {trial} of the rung before has not ended"
 
     def __init__(
         self,
@@ -99,18 +96,11 @@ class HyperbandTuner(Tuner):
         self.seed = values.seed(seed)
         self._rungs = _table(self.max_budget, self.eta, bracket)
         self._trials = sum(rung.count for rungs in self._rungs for rung in rungs)
-        self._space = spaces.Space(())
         # Of rounds that may still promote, by number: configuration and score; how trials ended.
         self._results: dict[int, tuple[dict[str, Any], float]] = {}
         self._ended: dict[int, bool] = {}
         self._latest = -1  # the highest number that was asked for: they are asked for in order
         self._open: set[int] = set()  # asked for and not answered
-
-    def update_search_space(self, search_space: Any) -> None:
-        """Takes the space; the promoted keep what they have."""
-        space = spaces.parse(search_space)
-        with self.lock:
-            self._space = space
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Draws a configuration, or promotes one. Blocks until the rung before has ended.
@@ -222,20 +212,8 @@ class HyperbandTuner(Tuner):
                 before = here
         raise AssertionError("the rungs of a round hold all of its trials")
 
-    def _has_ended_well(self, parameter_id: int) -> bool:
-        """Waits for a trial to end; False when it cannot bequeath, or never was."""
-        try:
-            return self.wait_for(parameter_id, fallback=None) is not None
-        except UnknownParent:
-            return False
-        except WaitNotAllowed as refused:
-            with self.lock:
-                ended = self._ended.get(parameter_id)
-            if ended is None:
-                raise NoMoreTrialError(
-                    f"trial {parameter_id} of the rung before has not ended, and {refused.reason}"
-                ) from refused
-            return ended
+    def _end_as_told(self, parameter_id: int) -> bool | None:
+        return self._ended.get(parameter_id)
 
 
 def _table(max_budget: int, eta: int, only: int | None) -> list[list[Rung]]:

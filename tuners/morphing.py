@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any
 from trial_runtime.morphism import chain
 from tuners import space as spaces
 from tuners import values
-from tuners.base import Tuner
-from tuners.errors import NoMoreTrialError, UnknownParent, WaitNotAllowed
 from tuners.evolution import RegularizedEvolutionTuner
 from tuners.growth import Growth, applied
+from tuners.inheriting import InheritingTuner
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +37,7 @@ class Neighbour:
     score: float
 
 
-class NetworkMorphismTuner(Tuner):
+class NetworkMorphismTuner(InheritingTuner):
     """Hill climbing by network morphisms (NASH). Thread-safe; memory is bounded.
 
     Trial 0 is the network to begin with. Then, step by step, ``neighbours`` trials start from the
@@ -47,7 +46,8 @@ class NetworkMorphismTuner(Tuner):
     no slot, so run as many as there are neighbours. A step in which all fail is passed over.
 
     Parameters are ``blocks`` (what to build), ``inherited`` (the parent's blocks) and ``steps``
-    (from these to those), and what the search space names, drawn anew for each trial.
+    (from these to those), and what the search space names, such as a learning rate, drawn anew for
+    each trial.
 
     Args:
         blocks: the network to begin with, see :class:`tuners.growth.Growth`.
@@ -60,6 +60,8 @@ class NetworkMorphismTuner(Tuner):
         max_kernel: largest kernel.
         seed: one seed gives one search, whatever the timing; null draws one.
     """
+
+    _not_ended = "trial {trial} of the step before has not ended"
 
     def __init__(
         self,
@@ -77,16 +79,9 @@ class NetworkMorphismTuner(Tuner):
         self.optimize_mode = values.optimize_mode(optimize_mode)
         self.neighbours = values.whole("neighbours", neighbours, 2)
         self.seed = values.seed(seed)
-        self._space = spaces.Space(())
         # Of the latest steps, by step: what finished, and all that have ended anyhow.
         self._finished: dict[int, list[Neighbour]] = {}
         self._ended: dict[int, dict[int, bool]] = {}
-
-    def update_search_space(self, search_space: Any) -> None:
-        """Takes the space of whatever else a trial needs, such as its learning rate."""
-        space = spaces.parse(search_space)
-        with self.lock:
-            self._space = space
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Returns a neighbour of the best network. Blocks until the step before has ended.
@@ -183,22 +178,8 @@ class NetworkMorphismTuner(Tuner):
             "restore_path": self.save_path(best.parameter_id),
         }
 
-    # ---- waits, without the lock ---------------------------------------------------------------
-
-    def _has_ended_well(self, parameter_id: int) -> bool:
-        """Waits for a trial to end; False when it cannot bequeath, or never was."""
-        try:
-            return self.wait_for(parameter_id, fallback=None) is not None
-        except UnknownParent:
-            return False
-        except WaitNotAllowed as refused:
-            with self.lock:
-                ended = self._ended.get(self._step(parameter_id), {}).get(parameter_id)
-            if ended is None:
-                raise NoMoreTrialError(
-                    f"trial {parameter_id} of the step before has not ended, and {refused.reason}"
-                ) from refused
-            return ended
+    def _end_as_told(self, parameter_id: int) -> bool | None:
+        return self._ended.get(self._step(parameter_id), {}).get(parameter_id)
 
 
 class MorphingEvolutionTuner(RegularizedEvolutionTuner):

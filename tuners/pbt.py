@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuners import exploit, values
 from tuners import space as spaces
-from tuners.base import Tuner
-from tuners.errors import NoMoreTrialError, UnknownParent, WaitNotAllowed
+from tuners.inheriting import InheritingTuner
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +31,7 @@ class Generation:
     succeeded: bool | None = None  # None: its end was not delivered yet
 
 
-class PBTTuner(Tuner):
+class PBTTuner(InheritingTuner):
     """Population based training. Thread-safe; memory is bounded by the population.
 
     A trial is one *generation* of one member: it loads what ``restore_path`` names, trains until
@@ -45,7 +44,8 @@ class PBTTuner(Tuner):
     When its turn comes a member compares itself with the latest results of all (exploit): it goes
     on with its own weights and hyperparameters, or takes over those of a better member and moves
     the hyperparameters (explore). One that diverged (NaN, infinity) or crashed takes over from
-    a better one, whatever its rank. Trials that users propose by hand are no members.
+    a better one, whatever its rank. Hyperparameters outside a changed search space are drawn anew
+    when a member moves. Trials that users propose by hand are no members.
 
     The schedule that a member found is read from the finished experiment by
     ``tuners.schedules.schedule`` and can be run again by the tuner ``Schedule``.
@@ -61,6 +61,8 @@ class PBTTuner(Tuner):
         asynchronous: true: as in the paper. false: a generation begins when the one before it has
             ended for all members, so that one seed gives one search, whatever the timing.
     """
+
+    _not_ended = "this member's earlier trial {trial} has not ended"
 
     def __init__(
         self,
@@ -83,7 +85,6 @@ class PBTTuner(Tuner):
         self.exploit_rule = _rule(exploit, self.fraction)
         self.seed = values.seed(seed)
         self.asynchronous = values.flag("asynchronous", asynchronous)
-        self._space = spaces.Space(())
         # By member, in order of ids. Two: a generation that began early must not be seen by the
         # one before it when generations are kept apart.
         self._finished: dict[int, deque[Generation]] = {}
@@ -107,12 +108,6 @@ class PBTTuner(Tuner):
         )
 
     # ---- the tuner ---------------------------------------------------------------------------
-
-    def update_search_space(self, search_space: Any) -> None:
-        """Takes the space; hyperparameters outside a new one are drawn anew when a member moves."""
-        space = spaces.parse(search_space)
-        with self.lock:
-            self._space = space
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Returns a member's next generation. Blocks until the one before it has ended.
@@ -218,6 +213,14 @@ class PBTTuner(Tuner):
         line = self._finished.get(parameter_id % self.population_size, ())
         return next((one for one in line if one.parameter_id == parameter_id), None)
 
+    def _end_as_told(self, parameter_id: int) -> bool | None:
+        generation = self._generation(parameter_id)
+        ended = None if generation is None else generation.succeeded
+        member = parameter_id % self.population_size
+        if ended is None and parameter_id <= self._foreign.get(member, -1):
+            return False
+        return ended
+
     # ---- waits, all without the lock ---------------------------------------------------------
 
     def _await_earlier(self, parameter_id: int) -> None:
@@ -237,26 +240,6 @@ class PBTTuner(Tuner):
                 with self.lock:
                     if self._generation(earlier) is not None:
                         break
-
-    def _has_ended_well(self, parameter_id: int) -> bool:
-        """Waits for a trial to end; False when it cannot bequeath, or never was."""
-        try:
-            return self.wait_for(parameter_id, fallback=None) is not None
-        except UnknownParent:
-            return False
-        except WaitNotAllowed as refused:
-            with self.lock:  # without a gate, its end is all there is to go by
-                generation = self._generation(parameter_id)
-                ended = None if generation is None else generation.succeeded
-                member = parameter_id % self.population_size
-                if ended is None and parameter_id <= self._foreign.get(member, -1):
-                    ended = False
-            if ended is None:
-                raise NoMoreTrialError(
-                    f"this member's earlier trial {parameter_id} has not ended, and "
-                    f"{refused.reason}"
-                ) from refused
-            return ended
 
 
 def _rule(name: str, fraction: float) -> exploit.Rule:

@@ -49,20 +49,30 @@ def _describe(name: str, value: Any, beside: list[Any]) -> Iterator[str]:
 
 def _describe_class(name: str, owner: type, beside: list[Any]) -> Iterator[str]:
     """With what it inherits, unless from a class that is listed itself."""
-    bases = ", ".join(base.__name__ for base in owner.__bases__ if base is not object)
+    bases = ", ".join(base.__name__ for base in _bases(owner, beside) if base is not object)
     yield f"class {name}({bases})" if bases else f"class {name}"
     if issubclass(owner, enum.Enum):
         yield f"    {', '.join(member.name for member in owner)}"
         return
     yield f"    def __init__{_signature(owner)}"
     members: dict[str, Any] = {}
+    listed = [each for each in owner.__mro__[1:] if each in beside]
     for each in reversed(owner.__mro__):
-        listed = each is not owner and each in beside
-        if not listed and each.__module__.partition(".")[0] in _OURS:
+        told = any(issubclass(one, each) for one in listed)
+        if not told and each.__module__.partition(".")[0] in _OURS:
             members.update(vars(each))
     for member in sorted(members):
         if not member.startswith("_"):
             yield from _describe_member(member, members[member])
+
+
+def _bases(owner: type, beside: list[Any]) -> Iterator[type]:
+    """Its bases; those of ours that nobody imports are passed over for what they derive from."""
+    for base in owner.__bases__:
+        if base in beside or base.__module__.partition(".")[0] not in _OURS:
+            yield base
+        else:
+            yield from _bases(base, beside)
 
 
 def _describe_member(name: str, value: Any) -> Iterator[str]:

@@ -1,0 +1,54 @@
+"""What the tuners have in common whose trials go on from the weights of others."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tuners import space as spaces
+from tuners.base import Tuner
+from tuners.errors import NoMoreTrialError, UnknownParent, WaitNotAllowed
+
+
+class InheritingTuner(Tuner):
+    """Draws from a search space, and asks how a trial ended before another one starts from it.
+
+    Like its base it keeps no state that a constructor would have to prepare.
+    """
+
+    #: Why a request cannot go on, where waiting is not allowed; ``{trial}`` is a number.
+    _not_ended: ClassVar[str] = "trial {trial} has not ended"
+
+    _space = spaces.Space(())
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Takes the space for what is drawn from now on; raises SpaceError if it is unreadable."""
+        space = spaces.parse(search_space)
+        with self.lock:
+            self._space = space
+
+    def _has_ended_well(self, parameter_id: int) -> bool:
+        """Waits for a trial to end; False when it cannot bequeath, or never was.
+
+        Called without the lock: the end that is waited for needs it.
+
+        Raises:
+            NoMoreTrialError: it has not ended, and waiting is not allowed.
+        """
+        try:
+            return self.wait_for(parameter_id, fallback=None) is not None
+        except UnknownParent:
+            return False
+        except WaitNotAllowed as refused:
+            with self.lock:
+                ended = self._end_as_told(parameter_id)
+            if ended is None:
+                words = self._not_ended.format(trial=parameter_id)
+                raise NoMoreTrialError(f"{words}, and {refused.reason}") from refused
+            return ended
+
+    def _end_as_told(self, parameter_id: int) -> bool | None:
+        """What ``trial_end`` said: all there is to go by without waits. None: nothing yet.
+
+        Called with the lock held. Here: for tuners that keep no such record.
+        """
+        return None
