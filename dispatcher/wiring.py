@@ -11,6 +11,7 @@ from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiment.services import Service
 from dispatcher.experiment.ssh_service import SshServiceConfig
+from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
 from dispatcher.remote_roots import check_references, remote_root
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
@@ -177,7 +178,7 @@ def agent_config(
 def _may_copy(config: ExperimentConfig, root: Path) -> bool:
     """Whether any host can want copies: not on one machine with weights on a disk of its own,
     where digests of files for nobody would only make saving slower."""
-    always = config.weights_cache.when == "always"
+    always = config.weights_cache.when == "always" or isinstance(config.weights_root, RootUrl)
     return always or worker_count(config) > 1 or network_type(root) is not None
 
 

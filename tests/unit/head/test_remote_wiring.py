@@ -81,6 +81,22 @@ def test_secrets_are_looked_up_at_login_and_nowhere_else(monkeypatch: pytest.Mon
         target_of(place.machine)
 
 
+def test_copies_are_kept_of_what_a_store_gives_also_on_one_machine(tmp_path: Any) -> None:
+    """Each child there would download its parent anew."""
+    from dispatcher.folders import ExperimentFolder
+    from trial_runtime.endpoint import Endpoint
+
+    def told(**keys: Any) -> bool:
+        made = config({"platform": "local"}, **keys)
+        folder = ExperimentFolder(tmp_path)
+        told = agent_config(made, made.services[0], folder, Endpoint(""), 1, tmp_path)
+        return told.cache is not None
+
+    assert told(weightsRoot="s3://lab/weights")
+    assert not told(weightsRoot="s3://lab/weights", weightsCache="off")
+    assert not told()
+
+
 def test_weights_of_other_hosts_may_take_longer_to_be_seen(tmp_path: Any) -> None:
     from dispatcher.folders import ExperimentFolder
     from trial_runtime.endpoint import Endpoint
