@@ -98,11 +98,14 @@ def asked_for(word: str, python: str, weights: str, jump: str) -> list[Asked]:
     """
     if is_file(word):
         return _of_file(Path(word))
+    from dispatcher.backends.ssh.fitting import USEFUL
+
     target = target_named(word, jump)
-    return [Asked(word, target, Needs(python=python), weights_there=weights)]
+    return [Asked(word, target, Needs(python=python, useful=USEFUL), weights_there=weights)]
 
 
 def _of_file(path: Path) -> list[Asked]:
+    from dispatcher.backends.ssh.fitting import OLDEST, USEFUL
     from dispatcher.experiment import load_experiment
     from dispatcher.known_folders import housed
     from dispatcher.remote_wiring import machine_of, places, target_of
@@ -114,7 +117,12 @@ def _of_file(path: Path) -> list[Asked]:
         if place.machine is None:
             continue
         machine = machine_of(place.worker, place.machine)
-        needs = Needs(python=machine.python, oldest=(3, 11), work_folder=machine.work_folder)
+        needs = Needs(
+            python=machine.command(),
+            oldest=OLDEST,
+            useful=USEFUL if config.weights_cache.when != "off" else {},
+            work_folder=machine.work_folder,
+        )
         here = root if isinstance(root, Path) and root.is_dir() else None
         there = machine.weights_root or (str(root) if isinstance(root, Path) else "")
         found.append(Asked(place.worker, target_of(place.machine), needs, here, there))

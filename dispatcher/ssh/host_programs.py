@@ -19,19 +19,31 @@ def run_program(
     name: str,
     words: Sequence[str],
     *,
-    python: str = "python3",
+    python: str | Sequence[str] = "python3",
+    alone: bool = True,
     stdin: bytes | BinaryIO = b"",
     limit_s: float,
 ) -> dict[str, Any]:
     """Run ``on_host/<name>.py`` there; returns what it says.
+
+    Args:
+        connection: to the machine.
+        name: of the program.
+        words: its arguments.
+        python: by which words a Python is called there.
+        alone: nothing in a working directory, a user's site or PYTHONPATH takes the place of a
+            module. False for a program that is to see the modules that trials see.
+        stdin: what it reads.
+        limit_s: after so long it is ended (seconds).
 
     Raises:
         NoPython: there is none by that name, or it is too old.
         ConnectionLost, CommandTimedOut, SessionRefused: see there.
     """
     text = importlib.resources.files("dispatcher.ssh.on_host").joinpath(f"{name}.py").read_text()
-    # -I: nothing in a working directory or a user's site takes the place of a module.
-    ran = connection.run([python, "-I", "-c", text, *words], stdin=stdin, limit_s=limit_s)
+    called = [python] if isinstance(python, str) else list(python)
+    argv = [*called, *(["-I"] if alone else []), "-c", text, *words]
+    ran = connection.run(argv, stdin=stdin, limit_s=limit_s)
     try:
         answer = json.loads(ran.out.splitlines()[-1])
     except (IndexError, ValueError):
@@ -40,7 +52,7 @@ def run_program(
         return answer
     said = ran.said().splitlines()[-1:]
     raise NoPython(
-        f"{python} runs no program of ours: {said[0] if said else f'exit code {ran.code}'}",
+        f"{called[-1]} runs no program of ours: {said[0] if said else f'exit code {ran.code}'}",
         hint="Python 3.9 or later must be there; name it (python: /opt/…/bin/python3)",
         where=connection.label,
     )
@@ -52,7 +64,7 @@ def unpack(
     digest: str,
     folder: str,
     *,
-    python: str = "python3",
+    python: str | Sequence[str] = "python3",
     limit_s: float = 3600,
 ) -> bool:
     """Send an archive and unpack it into ``folder``, which appears whole or not at all.

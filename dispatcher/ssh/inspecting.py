@@ -48,13 +48,14 @@ class Needs:
     """What is asked of a machine.
 
     ``folders`` maps a folder there to a file that must be in it already (it shows that both
-    of us mean the same folder); an empty name asks for nothing.
+    of us mean the same folder); an empty name asks for nothing. ``python``: the words by which
+    it is called there. ``useful`` maps modules that trials can do without to what they miss then.
     """
 
-    python: str = "python3"
+    python: str | Sequence[str] = "python3"
     oldest: tuple[int, int] = (3, 9)
     modules: Sequence[str] = NEEDED_MODULES
-    useful: Sequence[str] = ()
+    useful: Mapping[str, str] = field(default_factory=dict)
     work_folder: str = "~"
     folders: Mapping[str, str] = field(default_factory=dict)
 
@@ -82,7 +83,9 @@ def _look(connection: SshConnection, needs: Needs) -> Iterator[HostFinding]:
     asked = json.dumps({"modules": modules, "folders": folders})
     before = time.time()
     try:
-        told = run_program(connection, "probe", [asked], python=needs.python, limit_s=_LIMIT_S)
+        told = run_program(
+            connection, "probe", [asked], python=needs.python, alone=False, limit_s=_LIMIT_S
+        )
     except NoPython as error:
         yield HostFinding("python", Verdict.PROBLEM, error.message, error.hint)
         return
@@ -123,9 +126,10 @@ def _modules(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
         yield HostFinding("modules", Verdict.PROBLEM, f"missing: {why}", hint)
     else:
         yield HostFinding("modules", Verdict.OK, ", ".join(there))
-    absent = [name for name in needs.useful if _lacks(found[name])]
-    if absent:
-        yield HostFinding("modules", Verdict.NOTE, f"not there, if trials need it: {absent[0]}")
+    for name, missed in needs.useful.items():
+        if _lacks(found[name]):
+            hint = f"{told['executable']} -m pip install {name}"
+            yield HostFinding("modules", Verdict.NOTE, f"no {name}: {missed}", hint)
 
 
 def _lacks(module: Mapping[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,9 +17,14 @@ from dispatcher.ssh import SshConnection, unpack
 OLDEST = (3, 11)
 MODULES = {"msgspec": "msgspec", "zmq": "pyzmq", "numpy": "numpy", "blake3": "blake3"}
 
+#: What they can do without, and what they miss then.
+USEFUL = {"filelock": "files of parents are read from the share for each child, and not kept"}
+
 #: Importing numpy from a cold network file system takes long.
 PROBE_S = 120.0
 UNPACK_S = 3600.0
+
+_log = logging.getLogger("bequeath.backends.ssh")
 
 _PROBE = Path(__file__).with_name("probe_program.py")
 _MOST_SAID = 300
@@ -59,13 +65,15 @@ def fit(connection: SshConnection, machine: Machine, archives: Archives) -> Fitt
     problem = problem_with(found, machine)
     if problem:
         raise HostUnfit(problem, where=machine.name)
+    for name in lacks(found):
+        _log.info("%s: no %s: %s", machine.name, name, USEFUL[name])
     runtime, code = archives.runtime, archives.code
     fitted = Fitted(
         found.folder,
         f"{found.folder}/runtime/{runtime.digest}",
         f"{found.folder}/code/{code.digest}",
     )
-    python = machine.plain_python
+    python = machine.command()
     if runtime.digest not in found.runtime:
         below = f"{fitted.runtime}/trial_runtime"
         unpack(connection, runtime.path, runtime.digest, below, python=python, limit_s=UNPACK_S)
@@ -76,7 +84,7 @@ def fit(connection: SshConnection, machine: Machine, archives: Archives) -> Fitt
 
 def probe(connection: SshConnection, machine: Machine) -> Probed:
     """Ask a machine what it has; makes its work folder. Raises ``HostUnfit`` without a Python."""
-    argv = machine.command("-", machine.work_folder, *MODULES)
+    argv = machine.command("-", machine.work_folder, *MODULES, *USEFUL)
     ran = connection.run(argv, stdin=_PROBE.read_bytes(), limit_s=PROBE_S)
     lines = ran.out.splitlines()
     if ran.code == 127:
@@ -104,7 +112,7 @@ def problem_with(found: Probed, machine: Machine) -> str:
         return f"{machine.python!r} is Python {has}, and trials need {wanted}; {_OWN_PYTHON}"
     if found.folder_trouble:
         return f"cannot make the work folder {found.folder_trouble}; 'workFolder' names another"
-    lacking = [name for name, trouble in found.missing.items() if trouble]
+    lacking = [name for name, trouble in found.missing.items() if trouble and name not in USEFUL]
     if lacking:
         packages = " ".join(MODULES.get(name, name) for name in lacking)
         return (
@@ -112,6 +120,11 @@ def problem_with(found: Probed, machine: Machine) -> str:
             f"({found.missing[lacking[0]]}); install there: {packages}"
         )
     return ""
+
+
+def lacks(found: Probed) -> list[str]:
+    """What is not there and would be useful. Pure."""
+    return [name for name in USEFUL if found.missing.get(name)]
 
 
 _OWN_PYTHON = "'python' of the machine names another one"

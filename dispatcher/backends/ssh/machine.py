@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from dispatcher.ssh import SshTarget
 
-#: Runs the user's prolog, whose output must not mix with the answer, and then the command. Both
-#: are arguments: nothing is pasted into the text.
-_BEHIND_PROLOG = 'eval "$1" >&2; shift; exec "$@"'
+#: Runs the user's prolog and then the command. What the prolog says must not mix with the answer,
+#: nor may it read what the command is to read. Both are arguments: nothing is pasted into the text.
+_BEHIND_PROLOG = 'eval "$1" >&2 </dev/null; shift; exec "$@"'
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,6 @@ class Machine:
     environment: Mapping[str, str] = field(default_factory=dict)
     weights_root: str = ""
     work_folder: str = "~/.bequeath"
-
-    @property
-    def plain_python(self) -> str:
-        """A Python for what needs no more than the standard library, without the prolog."""
-        return "python3" if self.prolog else self.python
 
     def command(self, *words: str) -> list[str]:
         """The arguments by which its Python is called, behind the prolog."""

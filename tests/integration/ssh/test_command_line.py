@@ -106,6 +106,43 @@ def test_the_machines_of_an_experiment_file(hosts: Caller, own: sshd.Sshd, tmp_p
     assert os.listdir(tmp_path / "weights") == []
 
 
+def test_a_machine_is_looked_at_behind_its_prolog(
+    hosts: Caller, own: sshd.Sshd, tmp_path: Path
+) -> None:
+    """As trials will find it there: its Python, its modules, and what it can do without."""
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "its-python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (there / "its-python").chmod(0o755)
+    (there / "filelock.py").write_text("raise ImportError('not here')\n")
+    machine = {
+        "host": "box",
+        "python": "its-python",
+        "prolog": f"read x; echo hello; export PATH={there}:$PATH PYTHONPATH={there}",
+        "knownHosts": str(own.folder / "known_hosts"),
+    }
+    asked = {
+        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "trialCommand": "true",
+        "trialConcurrency": 1,
+        "maxTrialNumber": 1,
+        "weightsRoot": str(tmp_path),
+        "tuner": {"name": "Random"},
+        "trainingService": {"platform": "ssh", "machineList": [machine]},
+    }
+    file = tmp_path / "experiment.yml"
+
+    def modules() -> list[str]:
+        file.write_text(json.dumps(asked))
+        (box,) = json.loads(hosts("check", str(file), "--json"))["hosts"]
+        return [f["text"] for f in box["findings"] if f["topic"] == "modules"]
+
+    (_, note) = modules()
+    assert note.startswith("no filelock: files of parents are read from the share")
+    asked["weightsCache"] = "off"
+    assert len(modules()) == 1
+
+
 def test_what_names_no_machine(hosts: Caller) -> None:
     assert "names no machine" in hosts("check", "box:99999", code=3)
     assert "does not exist" in hosts("check", "none.yml", code=3)
