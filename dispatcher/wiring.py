@@ -47,6 +47,7 @@ def settings_of(config: ExperimentConfig) -> Settings:
         losses_at_once=True,
         max_failed_in_a_row=config.effective_max_failed_in_a_row,
         quarantine_after=config.quarantine_after,
+        quarantine_pause_s=config.quarantine_pause,
         workers=worker_count(config),
         substitute_result=json.dumps(silent) if isinstance(silent, float) else None,
         silent_is_failure=silent == "fail",

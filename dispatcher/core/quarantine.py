@@ -9,7 +9,7 @@ out for twice as long. A trial that fails on two workers is not held against eit
 from dispatcher.core.actions import Action, ReportWorker
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Conduct, EndReason, State, Trial, Worker
-from dispatcher.core.settings import QUARANTINE_MAX_S, QUARANTINE_S
+from dispatcher.core.settings import QUARANTINE_MAX_S
 
 #: Ends that may be the fault of the place.
 _BLAMED = frozenset(
@@ -88,7 +88,9 @@ def _another_usable(state: State, worker: Worker) -> bool:
 
 def _leave_out(state: State, worker: Worker, why: str, out: list[Action]) -> None:
     conduct = worker.conduct
-    pause_s = min(QUARANTINE_S * 2.0 ** min(conduct.quarantines, 30), QUARANTINE_MAX_S)
+    first_s = state.settings.quarantine_pause_s
+    longest_s = max(first_s, QUARANTINE_MAX_S)
+    pause_s = min(first_s * 2.0 ** min(conduct.quarantines, 30), longest_s)
     conduct.quarantines += 1
     conduct.quarantined_until = state.now + pause_s
     conduct.on_probation = False

@@ -3,6 +3,13 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+#: Seconds for which a worker is left out after trials failed there one after another, if the
+#: file says nothing. It doubles each time its probe fails as well. A minute is what a full
+#: scratch disk or a stuck driver needs at least; after an hour somebody has repaired it, or
+#: nobody will.
+QUARANTINE_S = 60.0
+QUARANTINE_MAX_S = 3600.0
+
 
 class TunerErrorPolicy(StrEnum):
     """What an exception in a tuner method does to the rest of the experiment."""
@@ -52,6 +59,7 @@ class Settings:
     max_failed_in_a_row: int = 0  # trials; 0: no limit
     quarantine_after: int = 0  # different trials failed on a worker; 0: never
     workers: int = 1  # that take part; only when all of them are given up is nothing left
+    quarantine_pause_s: float = QUARANTINE_S
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.
@@ -81,12 +89,6 @@ STALL_REPORT_S = 2.0
 #: Undelivered results beyond ``4 × slots`` and this many stop new requests: a tuner whose
 #: ``receive_trial_result`` is slower than its trials must slow the experiment down.
 DELIVERY_BACKLOG = 64
-
-#: Seconds for which a worker is left out after trials failed there one after another. It
-#: doubles each time its probe fails as well. A minute is what a full scratch disk or a stuck
-#: driver needs at least; after an hour somebody has repaired it, or nobody will.
-QUARANTINE_S = 60.0
-QUARANTINE_MAX_S = 3600.0
 
 #: Different causes of failure that are told apart; the rest is counted as one.
 CAUSES_KEPT = 32

@@ -10,7 +10,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dispatcher.experiment.fields import CountOrZero, Grace, Section, SizeOrZero
+from dispatcher.core.settings import QUARANTINE_S
+from dispatcher.experiment.fields import CountOrZero, Duration, Grace, Section, SizeOrZero
 
 FAILED_IN_A_ROW = 25
 """A search space in which half of the trials fail has a row of 25 failures with a probability of
@@ -105,6 +106,13 @@ class FailurePolicy(Section):
             "go well on another, after which it is left out for a while; 0 for never."
         ),
     ] = 8
+    quarantine_pause: Annotated[
+        Duration,
+        Field(
+            description="Time for which such a worker is left out, before it gets one attempt as "
+            "a probe; doubled each time that fails as well, up to an hour."
+        ),
+    ] = QUARANTINE_S
     disk_reserve: Annotated[
         SizeOrZero,
         Field(

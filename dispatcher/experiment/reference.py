@@ -54,6 +54,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "retry_backoff",
         "max_failed_trials_in_a_row",
         "quarantine_after",
+        "quarantine_pause",
         "disk_reserve",
     ),
     "Weights": (

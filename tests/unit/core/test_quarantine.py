@@ -194,8 +194,9 @@ def _holds(scene: Scene, worker: WorkerId) -> tuple[tuple[TrialId, int], ...]:
     return tuple((t, scene.state.trials[t].attempt) for t in scene.state.workers[worker].running)
 
 
-def test_the_time_doubles_with_each_probe_that_fails_and_is_bounded() -> None:
-    scene = two()
+@pytest.mark.parametrize("first_s", [QUARANTINE_S, 30.0])
+def test_the_time_doubles_with_each_probe_that_fails_and_is_bounded(first_s: float) -> None:
+    scene = two(quarantine_pause_s=first_s)
     spoil(scene, 2)
     end_on(scene, GOOD, EndReason.FINISHED)
     times, failed_at = [], scene.now + 1.0
@@ -207,8 +208,17 @@ def test_the_time_doubles_with_each_probe_that_fails_and_is_bounded() -> None:
         scene.tick()
         failed_at = scene.now + 1.0
         end_on(scene, BAD, EndReason.FAILED)
-    assert times[:3] == [QUARANTINE_S, 2 * QUARANTINE_S, 4 * QUARANTINE_S]
+    assert times[:3] == [first_s, 2 * first_s, 4 * first_s]
     assert times[-1] == QUARANTINE_MAX_S
+
+
+def test_a_first_pause_beyond_the_bound_is_as_long_as_was_asked_for() -> None:
+    scene = two(quarantine_pause_s=2 * QUARANTINE_MAX_S)
+    spoil(scene, 2)
+    end_on(scene, GOOD, EndReason.FINISHED)
+    begun = scene.now + 1.0
+    end_on(scene, BAD, EndReason.FAILED)
+    assert scene.state.workers[BAD].conduct.quarantined_until == begun + 2 * QUARANTINE_MAX_S
 
 
 def test_a_probe_that_was_killed_says_nothing_and_another_follows() -> None:

@@ -56,6 +56,8 @@ def test_what_is_given_is_taken() -> None:
     assert settings_of(found).quarantine_after == 0
     assert found.disk_reserve == 2 << 30
     assert settings_of(config(maxFailedTrialsInARow=0)).max_failed_in_a_row == 0
+    assert settings_of(config()).quarantine_pause_s == 60.0
+    assert settings_of(config(quarantinePause="5m")).quarantine_pause_s == 300.0
     assert config(diskReserve=0).disk_reserve == 0
     assert from_json(to_json(found), "there") == found
 
@@ -87,6 +89,7 @@ def to_camel(name: str) -> str:
         ({"retries": 3}, "retries"),
         ({"maxFailedTrialsInARow": -1}, "maxFailedTrialsInARow"),
         ({"quarantineAfter": True}, "quarantineAfter"),
+        ({"quarantinePause": 0}, "quarantinePause"),
         ({"diskReserve": "5%"}, "diskReserve"),
         ({"diskReserve": -1}, "diskReserve"),
     ],
