@@ -1,4 +1,7 @@
-"""Evolution of digit classifiers on two machines: weights over kernel NFS, trials over SSH."""
+"""Evolution of digit classifiers on two machines: weights over kernel NFS, trials over SSH.
+
+The clocks of both are wrong, one fast and one slow: nothing that counts is told by them.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,9 @@ pytestmark = [
 
 CODE = Path(__file__).parent / "digits"
 TRIALS = 24
+
+#: By how much the clock of each machine is wrong (seconds).
+FAST_S, SLOW_S = 3 * 3600, -2 * 86400
 
 _SSHD = """\
 HostKey /etc/ssh/host_key
@@ -54,6 +60,12 @@ print(json.dumps({
 }))
 """
 
+_MOMENTS = """
+import sqlite3, sys
+store = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
+print(list(store.execute("SELECT min(at), max(at) FROM journal").fetchone()))
+"""
+
 
 def sh(machine: Machine, script: str) -> str:
     done = machine.run("sh", "-ec", script, limit_s=120)
@@ -81,8 +93,20 @@ def serve_ssh(machine: Machine, key: str) -> str:
     return f"{machine.name} " + " ".join(sh(machine, "cat /etc/ssh/host_key.pub").split()[:2])
 
 
+def clock(machine: Machine) -> int:
+    """Seconds since 1970, as a machine has it."""
+    return int(sh(machine, "date +%s"))
+
+
+def set_wrong(machine: Machine, by_s: int) -> None:
+    """Step its clock."""
+    sh(machine, f"date -u -s @$(( $(date +%s) + ({by_s}) ))")
+
+
 def test_digits_evolve_on_two_machines(share: Share) -> None:
     server, home = share.server, TRIAL.home
+    set_wrong(share.one, FAST_S)
+    set_wrong(share.two, SLOW_S)
     key = f"{home}/.ssh/id_ed25519"
     make = f"mkdir -p {home}/.ssh; ssh-keygen -q -t ed25519 -N '' -f {key}; cat {key}.pub"
     done = server.as_user("sh", "-ec", make)
@@ -147,3 +171,10 @@ def test_digits_evolve_on_two_machines(share: Share) -> None:
     founders = max(values[trial] for trial in range(4))
     assert max(values.values()) >= founders, "inheriting did not help"
     assert max(values.values()) > 0.85
+
+    # Clocks were wrong to the end, and what the head wrote down is told by its own.
+    right = clock(server)
+    assert clock(share.one) - right > FAST_S / 2
+    assert clock(share.two) - right < SLOW_S / 2
+    first, last = json.loads(server.python(_MOMENTS, journal).out)
+    assert right - 3600 < first <= last <= right + 1
