@@ -27,6 +27,10 @@ LOOK_EVERY_S = 5.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 15.0
 HOPELESS_PAUSE_S, LONGEST_HOPELESS_PAUSE_S = 60.0, 300.0
 
+#: An agent that ends before it is so old (seconds) is followed by the next one after a pause, and
+#: by one after that after a longer one: what ended it may last, and each is told and recorded.
+SHORT_LIFE_S = 60.0
+
 #: Attempts at a machine on which nothing of this experiment was ever started, before it is said
 #: that it cannot be reached.
 FIRST_TRIES = 3
@@ -89,6 +93,9 @@ class SshProcess:
         self._hopeless = False
         self._reported = False  # that it cannot be had
         self._told_last: AgentConfig | None = None  # what the agent there was told
+        self._had_at = 0.0  # when it was started or taken up
+        self._short_lives = 0  # in a row
+        self._not_before = 0.0  # when the next one may be started
         self._thread = threading.Thread(target=self._work, name=f"ssh {machine.name}", daemon=True)
 
     # -- the engine's thread -----------------------------------------------------------------
@@ -208,7 +215,11 @@ class SshProcess:
                     visit.end(config, 0.0, ask=False)
                     with self._lock:
                         self._condemned.clear()
-                elif wanted is not None and not (told and pid is not None):
+                elif (
+                    wanted is not None
+                    and not (told and pid is not None)
+                    and time.monotonic() >= self._not_before
+                ):
                     self._have(visit, wanted, pid)
                     told = True
                 elif doubted and pid is not None and config is not None:
@@ -221,15 +232,26 @@ class SshProcess:
                         if not (self._leaving or self._end_by is not None):
                             self._lock.wait(_WATCH_EVERY_S)
             except AgentEnded as end:
+                self._rest()
                 with self._lock:
                     self._loss = Loss(end.reason)
+                    self.trouble = end.reason
                     self._pid = self._wanted = None
+
+    def _rest(self) -> None:
+        """An agent has ended: let some time pass, if that was soon."""
+        now = time.monotonic()
+        self._short_lives = self._short_lives + 1 if now - self._had_at < SHORT_LIFE_S else 0
+        if self._short_lives:
+            pause_s = FIRST_PAUSE_S * 2.0 ** min(self._short_lives - 1, 10)
+            self._not_before = now + min(LONGEST_HOPELESS_PAUSE_S, pause_s)
 
     def _have(self, visit: Visit, wanted: AgentConfig, known: int | None) -> None:
         if known is not None:
             visit.take_up(wanted)
         else:
             pid, fresh = visit.ensure(wanted)
+            self._had_at = time.monotonic()
             what = "started an" if fresh else "took up the"
             _log.info("%s: %s agent, pid %d", self.place, what, pid)
             with self._lock:

@@ -156,6 +156,33 @@ def test_what_ended_is_told_once_with_its_last_words_and_not_replaced_unasked(
     assert len(scene.lost) == 1
 
 
+def test_those_that_end_soon_follow_one_another_at_growing_distance(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one that cannot live is started, lost and recorded every few seconds for days."""
+    monkeypatch.setattr(process, "FIRST_PAUSE_S", 1000.0)
+    monkeypatch.setattr(process, "LONGEST_HOPELESS_PAUSE_S", 3600.0)
+    scene.process.ensure(CONFIG)
+    scene.world.logins.put(None)
+    scene.until(lambda: scene.process.pid == 101)
+    pauses = []
+    for _ in range(3):
+        scene.world.pid = 0
+        scene.process.look(60.0)
+        told = len(scene.lost)
+        scene.until(lambda told=told: len(scene.lost) > told)  # type: ignore[misc]
+        assert scene.process.trouble.startswith("its process ended")
+        pauses.append(round(scene.process._not_before - process.time.monotonic(), -2))
+        scene.process.give_up()
+        scene.process.ensure(CONFIG)
+        scene.process._not_before = 0.0  # that time is over
+        scene.until(lambda: scene.process.pid is not None)
+    assert pauses == [1000.0, 2000.0, 3600.0]
+    scene.process._not_before = process.time.monotonic() + 1000.0
+    scene.process.end(process.time.monotonic() + 60.0)
+    assert scene.world.did[-2:] == ["end", "left"], "nobody waits for that pause"
+
+
 def test_one_that_is_given_up_is_ended_before_another_is_started(scene: Scene) -> None:
     """Else both would run the same trials. Mutation: ``give_up`` forgets the pid."""
     scene.process.ensure(CONFIG)
