@@ -7,20 +7,10 @@ directory exists and the like is :mod:`dispatcher.experiment.checks`.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    PlainValidator,
-    Strict,
-    ValidationInfo,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dispatcher.experiment.algorithm import AlgorithmConfig, AssessorConfig, TunerConfig
 from dispatcher.experiment.failure_policy import (
@@ -39,13 +29,10 @@ from dispatcher.experiment.fields import (
     Switch,
     Text,
     choice_reader,
-    fold_word,
-    resolve_path,
 )
 from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.plain_json import plain
 from dispatcher.experiment.problems import Misfit
-from dispatcher.experiment.references import FILE
 from dispatcher.experiment.search_space import parse_search_space
 from dispatcher.experiment.sections import (
     ChannelConfig,
@@ -57,6 +44,12 @@ from dispatcher.experiment.sections import (
 )
 from dispatcher.experiment.service import ReuseMode
 from dispatcher.experiment.services import Service, TrainingService
+from dispatcher.experiment.trial_fields import (
+    FunctionName,
+    VariableName,
+    VariableText,
+    WithoutResult,
+)
 from dispatcher.experiment.weights_place import WeightsPlace
 
 __all__ = [
@@ -91,14 +84,7 @@ MOST_LOOKAHEAD = 20_000
 MOST_SLOTS = 99_999
 """NNI's bound: anything above is a slip of the finger."""
 
-_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _LOG_LEVELS = choice_reader("debug", "info", "warning", "error")
-
-
-def _read_function(value: object) -> object:
-    if isinstance(value, str) and not _FUNCTION.fullmatch(value):
-        raise ValueError(f"must be written as 'module:function', not {value!r}")
-    return value
 
 
 def _check_name(name: str) -> str:
@@ -107,37 +93,10 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _check_variable(name: str) -> str:
-    if "=" in name or "\0" in name:
-        raise ValueError(f"has the name {name!r}, which no environment variable can have")
-    return name
-
-
-def _read_variable(value: object, info: ValidationInfo) -> object:
-    """Take ``OMP_NUM_THREADS: 1`` as it is meant; 1.10 and yes have more than one meaning."""
-    if isinstance(value, str) and value.startswith(FILE):
-        return FILE + str(resolve_path(value.removeprefix(FILE), info))
-    if isinstance(value, str) and "\0" in value:
-        raise ValueError("holds a NUL character, which no environment variable can")
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
 def _read_log_level(value: object) -> object:
     """Take NNI's two levels that we lack for their nearest neighbours."""
     neighbours = {"trace": "debug", "fatal": "error"}
     return neighbours.get(value.lower(), _LOG_LEVELS(value)) if isinstance(value, str) else value
-
-
-def _read_without_result(value: object) -> object:
-    if isinstance(value, str) and fold_word(value) in ("ignore", "none", "fail"):
-        return "fail" if fold_word(value) == "fail" else "ignore"
-    if value is None:
-        return "ignore"
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        number = float(value)
-        if number - number == 0:  # neither infinite nor NaN
-            return number
-    raise ValueError(f"must be 'ignore', 'fail' or the number to take instead, not {value!r}")
 
 
 class ExperimentConfig(FailurePolicy, WeightsPlace):
@@ -175,7 +134,7 @@ class ExperimentConfig(FailurePolicy, WeightsPlace):
         Field(description="What a trial runs, by `bash -c`. Excludes `trialFunction`."),
     ] = None
     trial_function: Annotated[
-        Annotated[Text, BeforeValidator(_read_function)] | None,
+        FunctionName | None,
         Field(
             description="What a trial calls, as `module:function`. Excludes `trialCommand`.",
             json_schema_extra={"examples": ["train:main"]},
@@ -185,10 +144,7 @@ class ExperimentConfig(FailurePolicy, WeightsPlace):
         ResolvedPath, Field(description="Folder in which trials run and from which they import.")
     ] = Path(".")
     trial_environment: Annotated[
-        dict[
-            Annotated[Text, AfterValidator(_check_variable)],
-            Annotated[str, Strict(), BeforeValidator(_read_variable)],
-        ],
+        dict[VariableName, VariableText],
         Field(
             description="Environment variables of trials. `env:NAME` and `file:PATH` are "
             "references, resolved when a trial starts and never stored; `literal:` in front "
@@ -203,9 +159,7 @@ class ExperimentConfig(FailurePolicy, WeightsPlace):
         Grace, Field(description="Time between asking a trial to stop and ending it.")
     ] = 10.0
     on_trial_without_result: Annotated[
-        Literal["ignore", "fail"] | float,
-        PlainValidator(_read_without_result),
-        WithJsonSchema({"anyOf": [{"enum": ["ignore", "fail"]}, {"type": "number"}]}),
+        WithoutResult,
         Field(
             description="When a trial exits with 0 and reported no final result: `ignore` (the "
             "tuner hears of its end only), `fail`, or the number to take instead."
