@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -22,16 +21,12 @@ from dispatcher.background import kill_experiment, start_in_background
 from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.experiment import ExperimentConfig, build_experiment, load_experiment
-from dispatcher.experiment.snapshot import from_json, to_json
+from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder
-from dispatcher.function_source import (
-    Definition,
-    check_stands_alone,
-    import_folder,
-    is_importable,
-    module_source,
-)
+from dispatcher.notebook_code import NotebookCode
+from dispatcher.plotting import PlotFile, PlotKind, draw
 from dispatcher.queries.status import is_led
+from dispatcher.submitted import looked_up
 
 if TYPE_CHECKING:
     from dispatcher.queries import ExperimentSummary, Lineage, TrialDetail, TrialSummary
@@ -41,24 +36,6 @@ __all__ = ["Experiment", "PlotFile"]
 #: Seconds between looks at which head leads, while one runs and while there seems to be none.
 _LOOK_EVERY_S = 1.0
 _BETWEEN_HEADS_S = 0.05
-
-_TRIAL_MODULE = "bequeath_trial"
-_TUNER_FILE = "bequeath_tuner.py"
-
-PlotKind = Literal["progress", "parallel", "lineage"]
-
-
-class PlotFile:
-    """A picture on disk, which a notebook shows by itself."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path  #: where the PNG file lies
-
-    def __repr__(self) -> str:
-        return f"<picture {self.path}>"
-
-    def _repr_png_(self) -> bytes:
-        return self.path.read_bytes()
 
 
 class Experiment:
@@ -114,7 +91,7 @@ class Experiment:
         **settings: Any,
     ) -> None:
         self._folder: Path | None = None
-        self._staged: dict[str, str] = {}  # files that create() puts into the experiment
+        self._code = NotebookCode()
         given = {"trial": trial, "tuner": tuner, "tuner_args": tuner_args, **settings}
         if isinstance(config, ExperimentConfig | str | Path):
             extra = [name for name, value in given.items() if value is not None]
@@ -130,11 +107,10 @@ class Experiment:
         values: dict[str, Any] = {**(config or {}), **settings}
         with tempfile.TemporaryDirectory(prefix="bequeath-") as stage:
             if trial is not None:
-                values |= self._trial_settings(trial, Path(stage), values)
+                values |= self._code.trial_settings(trial, Path(stage), values)
             if tuner is not None:
-                values["tuner"] = self._tuner_settings(tuner, tuner_args or {}, Path(stage))
-            for name, text in self._staged.items():
-                (Path(stage) / name).write_text(text, encoding="utf-8")
+                values["tuner"] = self._code.tuner_settings(tuner, tuner_args or {}, Path(stage))
+            self._code.write_into(Path(stage))
             self.config = known_folders.housed(build_experiment(values))
 
     @classmethod
@@ -152,77 +128,6 @@ class Experiment:
         opened = cls(from_json(path.read_text(encoding="utf-8"), str(path)))
         opened._folder = folder
         return opened
-
-    # -- before it starts -----------------------------------------------------------------
-
-    def _trial_settings(
-        self, trial: Callable[..., Any] | str, stage: Path, values: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        if isinstance(trial, str):
-            return {"trial_function": trial}
-        function = check_stands_alone(trial, "trial")
-        if is_importable(function):
-            name = f"{function.__module__}:{function.__qualname__}"
-            if "trial_code_directory" in values or "trialCodeDirectory" in values:
-                return {"trial_function": name}
-            return {
-                "trial_function": name,
-                "trial_code_directory": str(import_folder(function.__module__)),
-            }
-        here = str(Path(str(values.get("trial_code_directory", "."))).absolute())
-        # Relative paths and neighbours mean in the trial what they mean in the notebook.
-        preamble = f"import os\nimport sys\n\nsys.path.append({here!r})\nos.chdir({here!r})\n"
-        self._staged[f"{_TRIAL_MODULE}.py"] = module_source(function, preamble)
-        return {
-            "trial_function": f"{_TRIAL_MODULE}:{function.__name__}",
-            "trial_code_directory": str(stage),
-        }
-
-    def _tuner_settings(
-        self, tuner: type | str, args: Mapping[str, Any], stage: Path
-    ) -> dict[str, Any]:
-        if isinstance(tuner, str):
-            return {"name": tuner, "class_args": dict(args)}
-        owner = check_stands_alone(tuner, "tuner")
-        name = _builtin_name(owner)
-        if name is not None:
-            return {"name": name, "class_args": dict(args)}
-        if is_importable(owner):
-            return {
-                "class_name": f"{owner.__module__}:{owner.__qualname__}",
-                "code_directory": str(import_folder(owner.__module__)),
-                "class_args": dict(args),
-            }
-        preamble = f"import sys\n\nsys.path.append({str(Path.cwd())!r})\n"
-        self._staged[_TUNER_FILE] = module_source(owner, preamble)
-        file = str(stage / _TUNER_FILE)
-        return {"class_name": owner.__name__, "file": file, "class_args": dict(args)}
-
-    def _create(self) -> Path:
-        from dispatcher.creating import create
-
-        if not self._staged:
-            return create(self.config)
-        # The folder is known only when it is there, so the record is mended afterwards.
-        with tempfile.TemporaryDirectory(prefix="bequeath-") as stage:
-            for name, text in self._staged.items():
-                (Path(stage) / name).write_text(text, encoding="utf-8")
-            folder = ExperimentFolder(create(self._moved(self.config, Path(stage))))
-            code = folder.path / "notebook"
-            shutil.copytree(stage, code)
-        recorded = from_json(folder.config.read_text(encoding="utf-8"), str(folder.config))
-        self.config = self._moved(recorded, code)
-        folder.config.write_text(to_json(self.config), encoding="utf-8")
-        return folder.path
-
-    def _moved(self, config: ExperimentConfig, code: Path) -> ExperimentConfig:
-        """The configuration with the staged files in another folder."""
-        update: dict[str, Any] = {}
-        if f"{_TRIAL_MODULE}.py" in self._staged:
-            update["trial_code_directory"] = code
-        if _TUNER_FILE in self._staged:
-            update["tuner"] = config.tuner.model_copy(update={"file": code / _TUNER_FILE})
-        return config.model_copy(update=update)
 
     # -- running it -----------------------------------------------------------------------
 
@@ -259,7 +164,7 @@ class Experiment:
             BequeathError: the head ended before it answered; its own words.
         """
         if self._folder is None:
-            self._folder = self._create()
+            self._folder, self.config = self._code.create(self.config)
             known_folders.remember(self._folder.parent)
         start_in_background(self._folder, take_over=take_over)
         return self
@@ -405,19 +310,8 @@ class Experiment:
         Raises:
             UserError: matplotlib is missing, or the file cannot be written.
         """
-        from dispatcher.queries import pictures
-
-        painters = {
-            "progress": pictures.draw_progress,
-            "parallel": pictures.draw_parallel,
-            "lineage": pictures.draw_lineage,
-        }
-        if kind not in painters:
-            raise UserError(f"there is no plot {kind!r}", hint=f"one of {', '.join(painters)}")
         target = Path(path) if path is not None else self.folder / f"{kind}.png"
-        with queries.ExperimentReader.open(self.folder) as reader:
-            painters[kind](reader, target)
-        return PlotFile(target)
+        return draw(self.folder, kind, target)
 
     # -- changing it while it runs --------------------------------------------------------
 
@@ -431,7 +325,7 @@ class Experiment:
             UserError: they are no JSON, or their paths are taken or lead nowhere.
             PassingBackendError: the experiment does not run.
         """
-        return int(self._ask("submit", parameters=dict(parameters))["trial"])
+        return int(self._ask("submit", parameters=looked_up(self.folder, parameters))["trial"])
 
     def stop_trial(self, number: int) -> None:
         """End one trial; it counts as failed and is not retried.
@@ -485,11 +379,3 @@ class Experiment:
         summary = self.status()
         best = f", best {summary.best.value:.6g}" if summary.best is not None else ""
         return f"<Experiment {summary.id} {summary.status}, {summary.ended} trials over{best}>"
-
-
-def _builtin_name(owner: Definition) -> str | None:
-    if not owner.__module__.startswith("tuners."):
-        return None
-    from tuners.builtin import BUILTIN_NAMES, builtin_tuner
-
-    return next((name for name in BUILTIN_NAMES if builtin_tuner(name) is owner), None)

@@ -1,0 +1,131 @@
+"""What a notebook gives for trial and tuner: settings, and files that another process can have."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dispatcher.experiment import ExperimentConfig
+from dispatcher.experiment.snapshot import from_json, to_json
+from dispatcher.folders import ExperimentFolder
+from dispatcher.function_source import (
+    Definition,
+    check_stands_alone,
+    import_folder,
+    is_importable,
+    module_source,
+)
+
+_TRIAL_MODULE = "bequeath_trial"
+_TUNER_FILE = "bequeath_tuner.py"
+
+
+class NotebookCode:
+    """Functions and classes of one experiment; what no module has is written out as source.
+
+    Settings are made, and checked, with such files in a temporary folder; :meth:`create` gives
+    them a place in the experiment's own.
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}  # by file name
+
+    def trial_settings(
+        self, trial: Callable[..., Any] | str, stage: Path, values: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The keys of an experiment file that lead a trial to its function.
+
+        Args:
+            trial: a function, or ``module:function``.
+            stage: the folder that :meth:`write_into` is going to fill.
+            values: all settings given.
+
+        Raises:
+            UserError: a function that another process cannot have.
+        """
+        if isinstance(trial, str):
+            return {"trial_function": trial}
+        function = check_stands_alone(trial, "trial")
+        if is_importable(function):
+            name = f"{function.__module__}:{function.__qualname__}"
+            if "trial_code_directory" in values or "trialCodeDirectory" in values:
+                return {"trial_function": name}
+            return {
+                "trial_function": name,
+                "trial_code_directory": str(import_folder(function.__module__)),
+            }
+        here = str(Path(str(values.get("trial_code_directory", "."))).absolute())
+        # Relative paths and neighbours mean in the trial what they mean in the notebook.
+        preamble = f"import os\nimport sys\n\nsys.path.append({here!r})\nos.chdir({here!r})\n"
+        self._texts[f"{_TRIAL_MODULE}.py"] = module_source(function, preamble)
+        return {
+            "trial_function": f"{_TRIAL_MODULE}:{function.__name__}",
+            "trial_code_directory": str(stage),
+        }
+
+    def tuner_settings(
+        self, tuner: type | str, args: Mapping[str, Any], stage: Path
+    ) -> dict[str, Any]:
+        """The value of the key ``tuner``; arguments and errors as of :meth:`trial_settings`."""
+        if isinstance(tuner, str):
+            return {"name": tuner, "class_args": dict(args)}
+        owner = check_stands_alone(tuner, "tuner")
+        name = _builtin_name(owner)
+        if name is not None:
+            return {"name": name, "class_args": dict(args)}
+        if is_importable(owner):
+            return {
+                "class_name": f"{owner.__module__}:{owner.__qualname__}",
+                "code_directory": str(import_folder(owner.__module__)),
+                "class_args": dict(args),
+            }
+        preamble = f"import sys\n\nsys.path.append({str(Path.cwd())!r})\n"
+        self._texts[_TUNER_FILE] = module_source(owner, preamble)
+        file = str(stage / _TUNER_FILE)
+        return {"class_name": owner.__name__, "file": file, "class_args": dict(args)}
+
+    def write_into(self, stage: Path) -> None:
+        """Write the files that were made into a folder."""
+        for name, text in self._texts.items():
+            (stage / name).write_text(text, encoding="utf-8")
+
+    def create(self, config: ExperimentConfig) -> tuple[Path, ExperimentConfig]:
+        """Lay the experiment down, these files in it; return its folder and configuration.
+
+        Raises:
+            BequeathError: as of :func:`dispatcher.creating.create`.
+        """
+        from dispatcher.creating import create
+
+        if not self._texts:
+            return create(config), config
+        # The folder is known only when it is there, so the record is mended afterwards.
+        with tempfile.TemporaryDirectory(prefix="bequeath-") as stage:
+            self.write_into(Path(stage))
+            folder = ExperimentFolder(create(self._moved(config, Path(stage))))
+            code = folder.path / "notebook"
+            shutil.copytree(stage, code)
+        recorded = from_json(folder.config.read_text(encoding="utf-8"), str(folder.config))
+        config = self._moved(recorded, code)
+        folder.config.write_text(to_json(config), encoding="utf-8")
+        return folder.path, config
+
+    def _moved(self, config: ExperimentConfig, code: Path) -> ExperimentConfig:
+        """The configuration with the files in another folder."""
+        update: dict[str, Any] = {}
+        if f"{_TRIAL_MODULE}.py" in self._texts:
+            update["trial_code_directory"] = code
+        if _TUNER_FILE in self._texts:
+            update["tuner"] = config.tuner.model_copy(update={"file": code / _TUNER_FILE})
+        return config.model_copy(update=update)
+
+
+def _builtin_name(owner: Definition) -> str | None:
+    if not owner.__module__.startswith("tuners."):
+        return None
+    from tuners.builtin import BUILTIN_NAMES, builtin_tuner
+
+    return next((name for name in BUILTIN_NAMES if builtin_tuner(name) is owner), None)
