@@ -11,9 +11,9 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.experiment.updates import apply_update
 from dispatcher.folders import ExperimentFolder
-from dispatcher.wiring import settings_of, weights_root
+from dispatcher.submitted import spelled
+from dispatcher.wiring import settings_of
 from trial_runtime.failpoints import failpoint
-from trial_runtime.weights.paths import resolve_in_root
 
 
 class UserRequests:
@@ -24,20 +24,12 @@ class UserRequests:
         self._folder = folder
 
     def admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
-        """A trial by hand, with canonical paths. Raises ``UserError``."""
-        from trial_runtime.errors import TrialRuntimeError
-
-        keys = self._config.weight_keys
-        root = str(weights_root(self._config, self._folder))
-        reads = [str(p) for p in self._config.weights_read_roots]
+        """A trial by hand, with canonical paths if they were looked up by who submits it.
+        Raises ``UserError``."""
+        save, restore = spelled(self._config, self._folder, parameters)
         try:
-            save, restore = parameters.get(keys.save), parameters.get(keys.restore)
-            return e.TrialSubmitted(
-                json.dumps(parameters, allow_nan=False),
-                resolve_in_root(root, save) if save is not None else None,
-                resolve_in_root(root, restore, read_roots=reads) if restore is not None else None,
-            )
-        except (TrialRuntimeError, ValueError, TypeError) as error:
+            return e.TrialSubmitted(json.dumps(parameters, allow_nan=False), save, restore)
+        except (ValueError, TypeError) as error:
             raise UserError(f"cannot submit these parameters: {error}") from error
 
     def update(self, key: str, value: Any) -> list[e.Event]:

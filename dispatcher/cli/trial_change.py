@@ -56,9 +56,11 @@ def submit(
     """
     from dispatcher.cli.find import find_running
     from dispatcher.control.client import HeadClient
+    from dispatcher.submitted import looked_up
 
     values = _read(parameters)
     found = find_running(experiment, folder)
+    values = looked_up(found.folder, values)
     with HeadClient(found.folder) as client:
         trial = client.ask("submit", parameters=values)["trial"]
     if as_json:

@@ -53,15 +53,7 @@ def resolve_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()
     real = os.path.realpath(joined)
     if os.path.islink(real):  # realpath gives up on loops and leaves the link in place
         raise PathThroughLink("the symbolic links on this path go in circles", where=candidate)
-    inside = relative_to(real_root, real)
-    if inside == ".":
-        raise PathOutsideRoot(
-            "is the weights root itself", hint="choose a folder below it", where=candidate
-        )
-    if inside is not None and (first := inside.partition("/")[0]) in _RESERVED:
-        raise PathOutsideRoot(
-            f"{first} {_RESERVED[first]}", hint="choose another name", where=candidate
-        )
+    inside = _inside(real_root, real, candidate)
     if inside is not None:
         return inside
     reads = tuple(read_roots)
@@ -75,7 +67,42 @@ def resolve_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()
                 hint="save and read below the weights root itself, not through a link",
                 where=candidate,
             )
-    raise PathOutsideRoot(
+    raise _nowhere(root, candidate)
+
+
+def spelled_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()) -> str:
+    """As :func:`resolve_in_root`, by the spelling alone: no file system is asked, and links are
+    not followed. For who may not wait for a server; what it gives has to be resolved before use.
+
+    Raises:
+        PathOutsideRoot: by its spelling it lies in none of them, or is ``root`` itself.
+    """
+    _check_spelling(candidate)
+    plain = os.path.normpath(os.path.join(root, candidate))
+    inside = _inside(os.path.normpath(root), plain, candidate)
+    if inside is not None:
+        return inside
+    if any(relative_to(os.path.normpath(other), plain) is not None for other in read_roots):
+        return plain
+    raise _nowhere(root, candidate)
+
+
+def _inside(root: str, path: str, candidate: str) -> str | None:
+    """``path`` as seen from ``root``, None if outside; nobody may claim the root or our folders."""
+    inside = relative_to(root, path)
+    if inside == ".":
+        raise PathOutsideRoot(
+            "is the weights root itself", hint="choose a folder below it", where=candidate
+        )
+    if inside is not None and (first := inside.partition("/")[0]) in _RESERVED:
+        raise PathOutsideRoot(
+            f"{first} {_RESERVED[first]}", hint="choose another name", where=candidate
+        )
+    return inside
+
+
+def _nowhere(root: str, candidate: str) -> PathOutsideRoot:
+    return PathOutsideRoot(
         f"does not lie below the weights root {root}",
         hint="choose a path below the weights root; weights that are only read may lie in a "
         "folder declared in weightsReadRoots",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trial_runtime.errors import PathOutsideRoot, PathThroughLink
-from trial_runtime.weights.paths import nested, resolve_in_root
+from trial_runtime.weights.paths import nested, resolve_in_root, spelled_in_root
 from trial_runtime.weights.roots import Roots, current, locate_to_read
 
 
@@ -27,6 +28,21 @@ def test_spellings_of_one_place(root: Path, candidate: str) -> None:
 def test_places_outside(root: Path, candidate: str) -> None:
     with pytest.raises(PathOutsideRoot):
         resolve_in_root(str(root), candidate.format(root=root))
+
+
+def test_a_spelling_is_judged_without_asking_any_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stat", "lstat", "readlink", "open"):
+        monkeypatch.setattr(os, name, lambda *_, **__: pytest.fail("asked the disk"))
+    for candidate in ("gen1/3", "gen1/x/../3", "/w/gen1//3", "/w/../w/gen1/3"):
+        assert spelled_in_root("/w", candidate) == "gen1/3"
+    assert spelled_in_root("/w", "/pre/net", read_roots=["/pre"]) == "/pre/net"
+    assert spelled_in_root("/w", "/pre", read_roots=["/pre/"]) == "/pre"
+    outside = ("..", "../x", "/wx", "", ".", "a/..", "a\0b", ".checkpoints/x", "/pre/../etc")
+    for candidate in outside:
+        with pytest.raises(PathOutsideRoot):
+            spelled_in_root("/w", candidate, read_roots=["/pre"])
+    with pytest.raises(PathOutsideRoot):
+        spelled_in_root("/w", "/pre/net")
 
 
 def test_a_root_that_is_reached_through_a_link(root: Path, tmp_path: Path) -> None:

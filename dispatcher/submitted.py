@@ -1,0 +1,86 @@
+"""Parameters by hand: their paths of weights, looked at by who asks, checked by the head.
+
+Where a path leads is a question to the disk, which may lie on a server that is away; so it is
+asked in the process of the one who submits, who waits and may give up. The head's engine, for
+which everybody waits, judges the spelling alone. The agent that starts the trial looks again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dispatcher.errors import UserError
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.snapshot import from_json
+from dispatcher.folders import ExperimentFolder
+from dispatcher.wiring import weights_root
+from trial_runtime.errors import TrialRuntimeError
+from trial_runtime.weights.paths import relative_to, resolve_in_root, spelled_in_root
+
+
+def looked_up(folder: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters, with paths of weights that lead through no link. Asks the disk, and blocks
+    as long as it does.
+
+    Args:
+        folder: the experiment's.
+        parameters: as they were written.
+
+    Raises:
+        UserError: a path leads nowhere that it may lead.
+        OSError: the experiment's record cannot be read.
+    """
+    place = ExperimentFolder(folder)
+    config = from_json(place.read_config(), str(place.config))
+    keys = config.weight_keys
+    save, restore = _paths(config, place, parameters, resolve_in_root)
+    found = dict(parameters)
+    if save is not None:
+        found[keys.save] = save
+    if restore is not None:
+        found[keys.restore] = _as_declared(restore, map(str, config.weights_read_roots))
+    return found
+
+
+def _as_declared(path: str, read_roots: Iterable[str]) -> str:
+    """A path outside of the weights root, spelled below the read root as the file has it, which
+    may be a link: that is how the head, and machines that have it elsewhere, know it."""
+    if os.path.isabs(path):
+        for root in read_roots:
+            below = relative_to(os.path.realpath(root), path)
+            if below is not None:
+                return os.path.normpath(os.path.join(root, below))
+    return path
+
+
+def spelled(
+    config: ExperimentConfig, folder: ExperimentFolder, parameters: Mapping[str, Any]
+) -> tuple[str | None, str | None]:
+    """The save path and the restore path, by their spelling alone: the disk is not asked.
+
+    Raises:
+        UserError: a path leads nowhere that it may lead.
+    """
+    return _paths(config, folder, parameters, spelled_in_root)
+
+
+def _paths(
+    config: ExperimentConfig,
+    folder: ExperimentFolder,
+    parameters: Mapping[str, Any],
+    resolve: Callable[..., str],
+) -> tuple[str | None, str | None]:
+    keys = config.weight_keys
+    root = str(weights_root(config, folder))
+    reads = [str(path) for path in config.weights_read_roots]
+    try:
+        save, restore = parameters.get(keys.save), parameters.get(keys.restore)
+        return (
+            resolve(root, save) if save is not None else None,
+            resolve(root, restore, read_roots=reads) if restore is not None else None,
+        )
+    except (TrialRuntimeError, ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"cannot submit these parameters: {error}") from error
