@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from typing import Any, BinaryIO, Final, cast
 
 from trial_runtime.weights.remote.faults import RemoteRefused
@@ -84,8 +85,19 @@ def checked_sftp() -> Any:
 
         def _connect(self) -> None:
             self.client = connected(self.host, self.ssh_kwargs)
-            self.ftp = self.client.open_sftp()
-            self.ftp.get_channel().settimeout(ANSWER_S)
+            # paramiko waits for this answer without a bound, and keeps the connection and its
+            # thread when there is none.
+            ending = threading.Timer(ANSWER_S, self.client.close)
+            ending.daemon = True
+            ending.start()
+            try:
+                self.ftp = self.client.open_sftp()
+                self.ftp.get_channel().settimeout(ANSWER_S)
+            except BaseException:
+                self.client.close()
+                raise
+            finally:
+                ending.cancel()
 
         def upload(self, source: BinaryIO, path: str) -> None:
             """Write a new file and have the server make it durable, if it can."""
