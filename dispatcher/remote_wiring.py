@@ -63,6 +63,7 @@ def machine_of(worker: str, machine: MachineConfig) -> Machine:
         prolog=machine.prolog or "",
         environment=dict(machine.environment),
         weights_root=machine.weights_root or "",
+        read_roots=machine.weights_read_roots,
         work_folder=machine.work_folder,
     )
 

@@ -54,7 +54,9 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
     for at, service in _services(config):
         if isinstance(service, SshServiceConfig):
             for index, machine in enumerate(service.machine_list):
-                yield from _check_machine((*at, "machineList", index), machine)
+                place = (*at, "machineList", index)
+                yield from _check_machine(place, machine)
+                yield from _check_read_roots(place, machine, len(config.weights_read_roots))
     for index, root in enumerate(config.weights_read_roots):
         problem = _check_folder(root)
         if problem is not None:
@@ -86,6 +88,16 @@ def _check_machine(at: JsonPath, machine: MachineConfig) -> Iterator[Finding]:
         for key, secret in (("password", login.password), ("passphrase", login.passphrase)):
             if secret is not None:
                 yield from _check_reference((*place, key), secret)
+
+
+def _check_read_roots(at: JsonPath, machine: MachineConfig, wanted: int) -> Iterator[Finding]:
+    named = len(machine.weights_read_roots)
+    if named and named != wanted:
+        yield Finding(
+            (*at, "weightsReadRoots"),
+            f"names {named} folders, and 'weightsReadRoots' of the experiment has {wanted}",
+            "name the place of each of them on this machine, in the same order",
+        )
 
 
 def _check_reference(at: JsonPath, text: str) -> Iterator[Finding]:

@@ -143,6 +143,13 @@ class MachineConfig(LoginConfig):
             "given."
         ),
     ] = None
+    weights_read_roots: Annotated[
+        tuple[FolderThere, ...],
+        Field(
+            description="Where it has the folders of `weightsReadRoots`, in the same order; the "
+            "same paths if not given."
+        ),
+    ] = ()
     work_folder: Annotated[
         Text,
         Field(description="Folder there for code, logs and working directories."),

@@ -84,13 +84,12 @@ def on_another_host(
         read_roots: where it has those read roots that are not at the same place.
     """
     moved = read_roots or {}
-    if config.remote is not None:  # there is no share, and what is below the root is the host's
-        return replace(config, weights_root=weights_root or config.weights_root)
-    return replace(
+    there = replace(
         config,
-        canonical_root=config.weights_root,
         canonical_read_roots=config.read_roots,
-        root_token=token,
         weights_root=weights_root or config.weights_root,
         read_roots=tuple(moved.get(each, each) for each in config.read_roots),
     )
+    if config.remote is not None:  # there is no share, and what is below the root is the host's
+        return there
+    return replace(there, canonical_root=config.weights_root, root_token=token)

@@ -23,6 +23,8 @@ class Machine:
         prolog: what bash runs before anything of ours; empty for nothing.
         environment: variables there, references to secrets included.
         weights_root: where it has mounted the weights root; empty for the same place as here.
+        read_roots: where it has the folders that may be read from, in the order of the head's;
+            empty for the same places as here.
         work_folder: for code, logs and working directories; ``~`` is its user's home.
     """
 
@@ -32,6 +34,7 @@ class Machine:
     prolog: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     weights_root: str = ""
+    read_roots: tuple[str, ...] = ()
     work_folder: str = "~/.bequeath"
 
     def command(self, *words: str) -> list[str]:

@@ -59,7 +59,8 @@ def told_there(
         own_part = f"{config.experiment}/{config.worker}"
         root = f"{root}/{own_part}" if root else f"{folder_there(config, fitted)}/weights"
         environment = _variables_of(config.remote.options) | environment
-    there = on_another_host(config, token=token, weights_root=root)
+    moved = dict(zip(config.read_roots, machine.read_roots, strict=False))
+    there = on_another_host(config, token=token, weights_root=root, read_roots=moved)
     told = replace(
         there,
         head=replace(config.head, address=f"tcp://127.0.0.1:{port}"),

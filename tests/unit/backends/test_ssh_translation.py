@@ -17,6 +17,7 @@ from dispatcher.backends.ssh.fitting import MODULES, Fitted, Probed, problem_wit
 from dispatcher.backends.ssh.translation import told_there
 from dispatcher.ssh import SshTarget
 from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.agent.elsewhere import Elsewhere
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.weights.remote.address import RemoteRoot
 
@@ -84,6 +85,20 @@ def test_views_of_a_store_are_this_workers_alone(monkeypatch: pytest.MonkeyPatch
     ]
     assert len(set(found)) == 3
     assert all(path.startswith("/scratch/w/") for path in found)
+
+
+@pytest.mark.parametrize("remote", [None, RemoteRoot("s3://lab/nas")])
+def test_read_roots_may_be_elsewhere_there(
+    monkeypatch: pytest.MonkeyPatch, remote: RemoteRoot | None
+) -> None:
+    monkeypatch.setenv("LAB_KEY", "geheim")
+    config = replace(CONFIG, read_roots=("/srv/pre", "/srv/zoo"), remote=remote)
+    there = machine(read_roots=("/data/pre", "/data/zoo"))
+    told = told_there(config, there, FITTED, port=1, token="").config
+    assert told.read_roots == ("/data/pre", "/data/zoo")
+    assert Elsewhere(told).here("/srv/zoo/net") == "/data/zoo/net"
+    same = told_there(config, machine(), FITTED, port=1, token="").config
+    assert same.read_roots == config.read_roots
 
 
 def test_a_literal_on_a_machine_is_no_reference(monkeypatch: pytest.MonkeyPatch) -> None:

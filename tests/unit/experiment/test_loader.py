@@ -166,6 +166,16 @@ APPENDED = {
         "e.yml:7:23: 'weightsReadRoots[1]' does not exist: nope\n"
         "  relative paths count from the experiment file's folder"
     ),
+    "weightsReadRoots: [.]\ntrainingService:\n  platform: ssh\n  machineList:\n"
+    "    - {host: gpu1, weightsReadRoots: [/a, /b]}": (
+        "e.yml:11:38: 'trainingService.machineList[0].weightsReadRoots' names 2 folders, and "
+        "'weightsReadRoots' of the experiment has 1\n"
+        "  name the place of each of them on this machine, in the same order"
+    ),
+    "trainingService: {platform: ssh, machineList: [{host: a, weightsReadRoots: [b]}]}": (
+        "e.yml:7:77: 'trainingService.machineList[0].weightsReadRoots[0]' must be a path from the "
+        "root of that machine, not 'b'"
+    ),
     "weightsRoot: e.yml": "e.yml:7:14: 'weightsRoot' is not a folder: e.yml",
     "trialGpuNumber: 1": (
         "e.yml:7:1: unknown key 'trialGpuNumber'\n"

@@ -16,12 +16,18 @@ def machines(tmp_path: Any) -> list[dict[str, Any]]:
     (tmp_path / "key").touch()
     return [
         {"host": "gpu1", "user": "me", "keyFile": "key", "prolog": "module load cuda"},
-        {"host": "gpu2", "port": 2222, "jump": "gate", "weightsRoot": "/mnt/w/"},
+        {
+            "host": "gpu2",
+            "port": 2222,
+            "jump": "gate",
+            "weightsRoot": "/mnt/w/",
+            "weightsReadRoots": ["/p/"],
+        },
     ]
 
 
 def built(good: dict[str, Any], service: Any) -> ExperimentConfig:
-    return build_experiment(good | {"trainingService": service})
+    return build_experiment(good | {"trainingService": service, "weightsReadRoots": ["."]})
 
 
 def test_nnis_spellings_mean_the_same(good: dict[str, Any], machines: Any) -> None:
@@ -41,6 +47,7 @@ def test_what_is_read(good: dict[str, Any], machines: Any, tmp_path: Any) -> Non
         "~/.bequeath",
     )
     assert (two.label, two.weights_root) == ("gpu2:2222", "/mnt/w")
+    assert (one.weights_read_roots, two.weights_read_roots) == ((), ("/p",))
     assert two.jump is not None
     assert (two.jump.host, two.jump.port) == ("gate", None)
 

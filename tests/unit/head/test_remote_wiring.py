@@ -81,6 +81,14 @@ def test_secrets_are_looked_up_at_login_and_nowhere_else(monkeypatch: pytest.Mon
         target_of(place.machine)
 
 
+def test_where_a_machine_has_read_roots_is_passed_on(tmp_path: Any) -> None:
+    (tmp_path / "pre").mkdir()
+    made = config(ssh({"host": "a", "weightsReadRoots": ["/p"]}), weightsReadRoots=["pre"])
+    (place,) = places(made)
+    assert place.machine is not None
+    assert machine_of(place.worker, place.machine).read_roots == ("/p",)
+
+
 def test_copies_are_kept_of_what_a_store_gives_also_on_one_machine(tmp_path: Any) -> None:
     """Each child there would download its parent anew."""
     from dispatcher.folders import ExperimentFolder
