@@ -40,6 +40,7 @@ def logins(inventory: Inventory, folder: Path) -> Connect:
     @contextlib.contextmanager
     def log_in(member: Member) -> Iterator[Remote]:
         from nfs_setup.cluster.remote import Unreachable
+        from nfs_setup.errors import RequestRefused
         from nfs_setup.local_host import LocalHost
 
         if member.login.local:
@@ -52,6 +53,8 @@ def logins(inventory: Inventory, folder: Path) -> Connect:
                 yield _There(connection)
         except BackendError as error:
             raise Unreachable(error.message, hint=error.hint) from error
+        except UserError as error:  # what ~/.ssh says of this host
+            raise RequestRefused(error.message, hint=error.hint, where=error.where) from error
 
     return log_in
 

@@ -16,12 +16,14 @@ from rich.console import Console
 
 from dispatcher.cli.json_shapes import SHAPES
 from dispatcher.cli.nfs_inventory import read_inventory
+from dispatcher.cli.nfs_login import logins
 from dispatcher.cli.nfs_progress import Progress
 from nfs_setup.cluster import plan
 from nfs_setup.cluster.conduct import Conductor
 from nfs_setup.cluster.members import Login, Member
 from nfs_setup.cluster.outcome import Outcome
 from nfs_setup.cluster.remote import Remote, Unreachable
+from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
 from nfs_setup.local_host import LocalHost
 from tests.unit.cli.conftest import Shell
@@ -185,6 +187,22 @@ def test_options_that_contradict_one_another(
 ) -> None:
     assert bequeath("nfs", "cluster", file, *words).code == 2
     assert machines.order == []
+
+
+def test_ssh_configuration_that_is_no_good_for_one_host_is_that_hosts_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must not end the command, while others are under way."""
+    pytest.importorskip("paramiko")
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "config").write_text("Host one\n  ProxyCommand nc %h %p\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file = tmp_path / "inventory.yml"
+    file.write_text(INVENTORY)
+    found = read_inventory(file)
+    log_in = logins(found, tmp_path)
+    with pytest.raises(RequestRefused, match="ProxyCommand"), log_in(found.clients[0]):
+        pass
 
 
 def test_ctrl_c_is_an_end_in_order(bequeath: Shell, machines: Cluster, file: Path) -> None:
