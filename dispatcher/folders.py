@@ -6,7 +6,6 @@ short, since the path of a socket is limited to about a hundred bytes.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import secrets
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError
 from trial_runtime.failpoints import failpoint
+from trial_runtime.run_folder import NotOurs, run_folder_below
 
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # no letters that are taken for one another
 
@@ -141,20 +141,13 @@ def run_folder(experiment: Path, *, before: str | None = None) -> Path:
     if before and _is_private(Path(before)):
         return Path(before)
     base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
-    ours = base / f"bequeath-{os.getuid()}"
-    name = hashlib.blake2s(os.fsencode(experiment.resolve()), digest_size=6).hexdigest()
-    folder = ours / name
-    for path in (ours, folder):
-        path.mkdir(mode=0o700, exist_ok=True)
-        info = path.lstat()
-        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
-            raise PermanentBackendError(
-                f"{path} is not a folder of ours",
-                hint="remove it, or set XDG_RUNTIME_DIR to a folder of your own",
-            )
-        if info.st_mode & 0o077:
-            path.chmod(0o700)
-    return folder
+    try:
+        return run_folder_below(base, experiment)
+    except NotOurs as error:
+        raise PermanentBackendError(
+            f"{error.filename} {error.strerror}",
+            hint="remove it, or set XDG_RUNTIME_DIR to a folder of your own",
+        ) from None
 
 
 def _is_private(folder: Path) -> bool:

@@ -11,13 +11,11 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-import stat
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import blake2s
 from pathlib import Path
 from typing import Literal
 
@@ -35,6 +33,7 @@ from trial_runtime.agent.record import (
     write_private,
 )
 from trial_runtime.agent.sweep import kill_sessions_below
+from trial_runtime.run_folder import run_folder_below
 
 #: What SIGKILL may take until a process is gone (seconds).
 KILL_S = 5.0
@@ -153,21 +152,8 @@ def _sweep(folder: Path) -> None:
 
 
 def _run_folder(folder: Path) -> Path:
-    """Private and short, and the same each time: sockets and session files lie in it.
-
-    Not below XDG_RUNTIME_DIR: that goes away with the last login.
-    """
-    ours = Path(tempfile.gettempdir()) / f"bequeath-{os.getuid()}"
-    name = blake2s(os.fsencode(folder.resolve()), digest_size=6).hexdigest()
-    made = ours / name
-    for path in (ours, made):
-        path.mkdir(mode=0o700, exist_ok=True)
-        info = path.lstat()
-        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
-            raise PermissionError(13, "is not a folder of ours", str(path))
-        if info.st_mode & 0o077:
-            path.chmod(0o700)
-    return made
+    """Not below XDG_RUNTIME_DIR: that goes away with the last login."""
+    return run_folder_below(Path(tempfile.gettempdir()), folder)
 
 
 def _last_words(folder: Path) -> str:
