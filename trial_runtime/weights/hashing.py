@@ -12,6 +12,7 @@ _MANY_THREADS_BYTES: Final = 64 * 1024 * 1024
 WORTH_A_POOL_BYTES: Final = 4 * 1024 * 1024
 # More threads than this only wait for memory.
 _MAX_WORKERS: Final = 8
+_READ_BYTES: Final = 4 * 1024 * 1024
 
 
 def workers() -> int:
@@ -35,6 +36,19 @@ def digest(data: Any, threads: int = 1) -> str:
     if threads > 1 and size >= _MANY_THREADS_BYTES:
         return blake3(data, max_threads=threads).hexdigest()
     return blake3(data).hexdigest()
+
+
+def digest_of_rest(fd: int) -> tuple[int, str]:
+    """How many bytes a descriptor still has to read, and their BLAKE3; reads to the end."""
+    from blake3 import blake3
+
+    hasher = blake3()
+    nbytes = 0
+    buffer = memoryview(bytearray(_READ_BYTES))
+    while read := os.readv(fd, [buffer]):
+        hasher.update(buffer[:read])
+        nbytes += read
+    return nbytes, hasher.hexdigest()
 
 
 def digest_of_pieces(pieces: Sequence[Any], threads: int = 1) -> str:

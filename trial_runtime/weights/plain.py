@@ -30,7 +30,6 @@ from trial_runtime.weights.reading import OpenedManifest, manifest_bytes, open_m
 from trial_runtime.weights.roots import locate_to_read
 
 MAX_FILES: Final = 10_000
-_READ_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +215,6 @@ def _refuse_link_out(real_top: str, path: str) -> None:
 
 
 def _digest_file(path: str, name: str, sync: bool, top: str) -> PlainFile:
-    from blake3 import blake3
-
-    hasher = blake3()
-    nbytes = 0
-    buffer = memoryview(bytearray(_READ_BYTES))
     real = os.path.realpath(path)
     if relative_to(top, real) is None:
         raise PathThroughLink(f"a symbolic link leads out of the weights, to {real}", where=path)
@@ -228,12 +222,10 @@ def _digest_file(path: str, name: str, sync: bool, top: str) -> PlainFile:
     try:
         if sync:
             os.fsync(fd)
-        while read := os.readv(fd, [buffer]):
-            hasher.update(buffer[:read])
-            nbytes += read
+        nbytes, digest = hashing.digest_of_rest(fd)
     finally:
         os.close(fd)
-    return PlainFile(name, nbytes, hasher.hexdigest())
+    return PlainFile(name, nbytes, digest)
 
 
 def verify_tree(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from trial_runtime.errors import CorruptWeights
 from trial_runtime.failpoints import failpoint
+from trial_runtime.weights import hashing
 from trial_runtime.weights.paths import open_regular, relative_to
 from trial_runtime.weights.patience import Patience
 from trial_runtime.weights.plain import PublishedDigest, digest_tree, published_digest
@@ -17,8 +17,6 @@ from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.place import Place
 from trial_runtime.weights.remote.record import Record, StoredFile
 from trial_runtime.weights.roots import Located
-
-_READ_BYTES: Final = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +112,9 @@ def _of_tree(view: str, save_path: str) -> list[StoredFile]:
 
 
 def _own(view: str, path: str, save_path: str) -> StoredFile:
-    from blake3 import blake3
-
-    hasher = blake3()
-    nbytes = 0
     fd, _ = open_regular(os.path.join(view, path))
     try:
-        buffer = memoryview(bytearray(_READ_BYTES))
-        while read := os.readv(fd, [buffer]):
-            hasher.update(buffer[:read])
-            nbytes += read
+        nbytes, digest = hashing.digest_of_rest(fd)
     finally:
         os.close(fd)
-    return StoredFile(path, nbytes, hasher.hexdigest(), save_path)
+    return StoredFile(path, nbytes, digest, save_path)
