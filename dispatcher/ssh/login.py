@@ -176,8 +176,6 @@ def _forget(hop: Hop, lines: list[known_hosts.Line]) -> str:
 
 
 def _log_in(hop: Hop, transport: Any) -> None:
-    import paramiko
-
     tried: list[str] = []
     locked: list[Locked] = []
     with agent_keys(hop) as of_agent:
@@ -189,41 +187,36 @@ def _log_in(hop: Hop, transport: Any) -> None:
     if hop.password:
         tried.append("the password")
         with _login_trouble(hop, transport, tried):
-            try:
-                transport.auth_password(hop.user, hop.password)
-            except paramiko.AuthenticationException:
-                if not transport.is_active():
-                    raise
+            transport.auth_password(hop.user, hop.password)
     if not transport.is_authenticated():
         raise _refused(hop, transport, tried, locked)
 
 
 def _offer(hop: Hop, transport: Any, key: Key, tried: list[str]) -> bool:
     """Try one key; whether that was enough. A server may want a password after it."""
-    import paramiko
-
     tried.append(key.name)
     with _login_trouble(hop, transport, tried):
-        try:
-            transport.auth_publickey(hop.user, key.key)
-        except paramiko.AuthenticationException:
-            if not transport.is_active():
-                raise
+        transport.auth_publickey(hop.user, key.key)
     return bool(transport.is_authenticated())
 
 
 @contextlib.contextmanager
 def _login_trouble(hop: Hop, transport: Any, tried: list[str]) -> Iterator[None]:
-    """The connection ended while we logged in: by the network, or since we asked too often."""
+    """The connection ended while we logged in: by the network, or since we asked too often.
+
+    A refusal on a connection that lasts passes in silence: something else may be tried.
+    """
     import paramiko
 
     try:
         yield
     except (paramiko.SSHException, EOFError, OSError) as error:
+        if isinstance(error, paramiko.AuthenticationException) and transport.is_active():
+            return
         if len(tried) > 1 and not transport.is_active():
             raise LoginRefused(
                 f"closed the connection after {len(tried)} tries to log in as {hop.user}",
-                hint="name one key (sshKeyFile, or IdentityFile with IdentitiesOnly yes)",
+                hint="name one key (keyFile, or IdentityFile with IdentitiesOnly yes)",
                 where=hop.label,
             ) from error
         text = f"the connection ended during the login: {error}"
@@ -240,7 +233,7 @@ def _refused(hop: Hop, transport: Any, tried: list[str], locked: list[Locked]) -
     if locked:
         path = locked[0].path
         text += f"; the key {path} has a passphrase, and no agent holds it"
-        hint = f"ssh-add {path}, or give the passphrase by reference (sshPassphrase: env:NAME)"
+        hint = f"ssh-add {path}, or give the passphrase by reference (passphrase: env:NAME)"
     elif takes and "publickey" not in takes and not hop.password:
         hint = "give a password by reference (password: env:NAME)"
     return LoginRefused(text, hint=hint, where=hop.label)
