@@ -40,6 +40,15 @@ def test_what_is_wrong_is_said_with_what_to_change(bequeath: Shell, share: Path)
     assert said.out.endswith("1 wrong, 0 slow\n")
 
 
+def test_without_paramiko_the_extra_is_named(
+    bequeath: Shell, share: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    said = bequeath("nfs", "verify", share, "--from", "gpu1")
+    assert (said.code, "pip install 'bequeath[ssh]'" in said.err) == (4, True), said
+    assert os.listdir(share) == []
+
+
 def test_json_is_as_documented(bequeath: Shell, share: Path) -> None:
     said = bequeath("nfs", "verify", share / "none", "--json")
     document = json.loads(said.out)
