@@ -57,7 +57,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     :mod:`trial_runtime.weights.share`; with it an agent takes nothing before it has found it.
     ``cache``: whether parents' files are copied to this host's disk; not, if it is None.
     ``remote``: where weights go, if not to a folder; ``weights_root`` is then one of this host,
-    for views of it."""
+    for views of it. ``runtime``: the folder of our package, where it was brought for this."""
 
     worker: str
     slots: int
@@ -80,6 +80,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     root_token: str = ""
     cache: CacheSpec | None = None
     remote: RemoteRoot | None = None
+    runtime: str = ""
 
     @property
     def trials_folder(self) -> str:

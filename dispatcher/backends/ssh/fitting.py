@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,10 +24,15 @@ USEFUL = {"filelock": "files of parents are read from the share for each child, 
 #: Importing numpy from a cold network file system takes long.
 PROBE_S = 120.0
 UNPACK_S = 3600.0
+TIDY_S = 600.0
 
 _log = logging.getLogger("bequeath.backends.ssh")
 
 _PROBE = Path(__file__).with_name("probe_program.py")
+_TIDY = Path(__file__).with_name("tidy_program.py")
+
+#: Of code and of runtimes each, how many of those used last stay on a machine, whoever uses them.
+KEPT = 8
 _MOST_SAID = 300
 
 
@@ -61,30 +67,39 @@ def fit(connection: SshConnection, machine: Machine, archives: Archives) -> Fitt
         HostUnfit: trials cannot run there.
         BackendError: the connection or the machine is in the way.
     """
-    found = probe(connection, machine)
+    runtime, code = archives.runtime, archives.code
+    trees = (f"runtime/{runtime.digest}", f"code/{code.digest}")
+    found = probe(connection, machine, trees)
     problem = problem_with(found, machine)
     if problem:
         raise HostUnfit(problem, where=machine.name)
     for name in lacks(found):
         _log.info("%s: no %s: %s", machine.name, name, USEFUL[name])
-    runtime, code = archives.runtime, archives.code
-    fitted = Fitted(
-        found.folder,
-        f"{found.folder}/runtime/{runtime.digest}",
-        f"{found.folder}/code/{code.digest}",
-    )
+    fitted = Fitted(found.folder, *(f"{found.folder}/{tree}" for tree in trees))
     python = machine.command()
     if runtime.digest not in found.runtime:
         below = f"{fitted.runtime}/trial_runtime"
         unpack(connection, runtime.path, runtime.digest, below, python=python, limit_s=UNPACK_S)
     if code.digest not in found.code:
         unpack(connection, code.path, code.digest, fitted.code, python=python, limit_s=UNPACK_S)
+    if runtime.digest not in found.runtime or code.digest not in found.code:
+        _tidy(connection, machine, trees)
     return fitted
 
 
-def probe(connection: SshConnection, machine: Machine) -> Probed:
-    """Ask a machine what it has; makes its work folder. Raises ``HostUnfit`` without a Python."""
-    argv = machine.command("-", machine.work_folder, *MODULES, *USEFUL)
+def _tidy(connection: SshConnection, machine: Machine, trees: Iterable[str]) -> None:
+    """Remove what was brought for others, long ago. That it cannot be done is no reason to stop."""
+    argv = machine.command("-", machine.work_folder, str(KEPT), ",".join(trees))
+    ran = connection.run(argv, stdin=_TIDY.read_bytes(), limit_s=TIDY_S)
+    level = logging.INFO if ran.ok else logging.WARNING
+    said = ran.out.decode(errors="replace").strip() if ran.ok else ran.said()
+    _log.log(level, "%s: old code and runtimes: %s", machine.name, said[-_MOST_SAID:])
+
+
+def probe(connection: SshConnection, machine: Machine, trees: Iterable[str]) -> Probed:
+    """Ask a machine what it has; makes its work folder, and marks as used which ``trees`` below it
+    are there. Raises ``HostUnfit`` without a Python."""
+    argv = machine.command("-", machine.work_folder, ",".join(trees), *MODULES, *USEFUL)
     ran = connection.run(argv, stdin=_PROBE.read_bytes(), limit_s=PROBE_S)
     lines = ran.out.splitlines()
     if ran.code == 127:

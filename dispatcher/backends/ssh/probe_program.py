@@ -1,6 +1,7 @@
 """Run by another machine's Python, of whatever version, before anything of ours is there.
 
-Arguments: the work folder, then names of modules. Says as JSON what the machine has.
+Arguments: the work folder, folders below it that are about to be used (with commas between),
+then names of modules. Says as JSON what the machine has.
 """
 
 import importlib
@@ -34,6 +35,14 @@ def whole(folder: str) -> list:  # type: ignore[type-arg]
     return [x for x in names if os.path.isdir(os.path.join(folder, x, "trial_runtime"))]
 
 
+def mark_used(folder: str) -> None:
+    """Let its time say when it was last wanted, for who removes what is not."""
+    try:
+        os.utime(folder)
+    except OSError:
+        pass
+
+
 def main() -> None:
     """Look, and say it."""
     folder = os.path.abspath(os.path.expanduser(sys.argv[1]))
@@ -44,12 +53,14 @@ def main() -> None:
                 os.makedirs(made, 0o700)
     except OSError as error:
         trouble = "%s: %s" % (folder, error.strerror)  # noqa: UP031
+    for name in sys.argv[2].split(","):
+        mark_used(os.path.join(folder, name))
     told = {
         "version": list(sys.version_info[:3]),
         "executable": sys.executable,
         "folder": folder,
         "folder_trouble": trouble,
-        "missing": {name: trouble_with(name) for name in sys.argv[2:]},
+        "missing": {name: trouble_with(name) for name in sys.argv[3:]},
         "code": names_in(os.path.join(folder, "code")),
         "runtime": whole(os.path.join(folder, "runtime")),
     }

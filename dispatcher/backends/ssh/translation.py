@@ -66,6 +66,7 @@ def told_there(
         head=replace(config.head, address=f"tcp://127.0.0.1:{port}"),
         experiment_folder=folder_there(config, fitted),
         run_folder="",  # known there
+        runtime=fitted.runtime,
         trial=replace(
             config.trial, code_directory=fitted.code, environment=variables, own_folders=True
         ),

@@ -51,6 +51,7 @@ def test_paths_and_the_way_to_the_head_are_that_machines(monkeypatch: pytest.Mon
     assert config.trial.code_directory == FITTED.code
     assert (config.weights_root, config.canonical_root) == ("/mnt/w", "/srv/weights")
     assert config.root_token == "t"
+    assert config.runtime == FITTED.runtime, "or it might be removed"
     assert b"geheim" not in msgspec.json.encode(config), "it is written to that machine's disk"
     variables = {"A": "1", "KEY": "env:BEQUEATH_SECRET_KEY"}
     # By reference, so that the agent masks what it stands for in what it tells of trials.
@@ -142,7 +143,7 @@ def test_what_a_machine_lacks_is_said(keys: dict[str, object], words: str) -> No
 def test_the_probe_tells_what_is_there_and_makes_the_work_folder(tmp_path: Path) -> None:
     work = tmp_path / "work"
     ran = subprocess.run(
-        [sys.executable, "-", str(work), "json", "no_such_module"],
+        [sys.executable, "-", str(work), "", "json", "no_such_module"],
         input=fitting_module._PROBE.read_bytes(),
         capture_output=True,
         check=True,
@@ -159,7 +160,7 @@ def test_a_runtime_whose_unpacking_was_cut_short_is_not_there(tmp_path: Path) ->
     (tmp_path / "runtime" / "whole" / "trial_runtime").mkdir(parents=True)
     (tmp_path / "runtime" / "cut" / ".part-x").mkdir(parents=True)
     ran = subprocess.run(
-        [sys.executable, "-", str(tmp_path)],
+        [sys.executable, "-", str(tmp_path), ""],
         input=fitting_module._PROBE.read_bytes(),
         capture_output=True,
         check=True,
