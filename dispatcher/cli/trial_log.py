@@ -78,15 +78,17 @@ def log(
 def _elsewhere(found: Found, trial: int, attempt: int) -> LogElsewhere | None:
     """The logs of an attempt on another machine; None for those that lie here."""
     from dispatcher import queries
-    from dispatcher.experiment.snapshot import from_json
-    from dispatcher.folders import ExperimentFolder
-    from dispatcher.remote_logs import LogElsewhere
+    from dispatcher.remote_wiring import LOCAL
 
     with queries.ExperimentReader.open(found.folder) as reader:
         attempts = queries.trial(reader, trial).attempts
     worker = next((each.worker for each in attempts if each.number == attempt), None)
-    if worker is None:
+    if worker in (None, LOCAL):  # what lies here can be read whatever has become of the file
         return None
+    from dispatcher.experiment.snapshot import from_json
+    from dispatcher.folders import ExperimentFolder
+    from dispatcher.remote_logs import LogElsewhere
+
     folder = ExperimentFolder(found.folder)
     config = from_json(folder.read_config(), str(folder.config))
     return LogElsewhere.of(config, found.id, worker, trial, attempt)
