@@ -7,8 +7,7 @@ which everybody waits, judges the spelling alone. The agent that starts the tria
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder
 from dispatcher.wiring import weights_root
 from trial_runtime.errors import TrialRuntimeError
-from trial_runtime.weights.paths import relative_to, resolve_in_root, spelled_in_root
+from trial_runtime.weights.paths import as_declared, resolve_in_root, spelled_in_root
 
 
 def looked_up(folder: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,19 +40,8 @@ def looked_up(folder: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
     if save is not None:
         found[keys.save] = save
     if restore is not None:
-        found[keys.restore] = _as_declared(restore, map(str, config.weights_read_roots))
+        found[keys.restore] = as_declared(restore, map(str, config.weights_read_roots))
     return found
-
-
-def _as_declared(path: str, read_roots: Iterable[str]) -> str:
-    """A path outside of the weights root, spelled below the read root as the file has it, which
-    may be a link: that is how the head, and machines that have it elsewhere, know it."""
-    if os.path.isabs(path):
-        for root in read_roots:
-            below = relative_to(os.path.realpath(root), path)
-            if below is not None:
-                return os.path.normpath(os.path.join(root, below))
-    return path
 
 
 def spelled(

@@ -74,10 +74,11 @@ def _canonical(
         raise Nonsense(f"parameters.{key}: {path!r} is not a path; it must be text")
     if _lies_plainly_below(rules.weights_root, path):
         return path
-    from trial_runtime.weights.paths import resolve_in_root
+    from trial_runtime.weights.paths import as_declared, resolve_in_root
 
     try:
-        return resolve_in_root(rules.weights_root, path, read_roots=read_roots)
+        found = resolve_in_root(rules.weights_root, path, read_roots=read_roots)
+        return as_declared(found, read_roots)
     except PathError as error:
         raise Nonsense(" ".join(f"parameters.{key}: {error}".split())) from None
 

@@ -132,6 +132,19 @@ def relative_to(root: str, path: str) -> str | None:
     return path[len(prefix) :] if path.startswith(prefix) else None
 
 
+def as_declared(path: str, read_roots: Iterable[str]) -> str:
+    """What :func:`resolve_in_root` gave, spelled below its read root as that is declared.
+
+    The root may be a link here; other hosts, which have it elsewhere, know it by that name only.
+    """
+    if os.path.isabs(path):
+        for root in read_roots:
+            below = relative_to(os.path.realpath(root), path)
+            if below is not None:
+                return os.path.normpath(os.path.join(root, below))
+    return path
+
+
 def nested(one: str, other: str) -> bool:
     """Whether two canonical paths claim the same place, or one contains the other."""
     return relative_to(one, other) is not None or relative_to(other, one) is not None

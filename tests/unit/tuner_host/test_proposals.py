@@ -85,6 +85,17 @@ def test_paths_are_canonical(tmp_path: Path) -> None:
         propose(3, {"save_path": str(read_root / "x")}, rules)
 
 
+def test_a_read_root_that_is_a_link_keeps_its_name(tmp_path: Path) -> None:
+    """Machines that have it elsewhere know it by the name in the file."""
+    (tmp_path / "zoo").mkdir()
+    declared = tmp_path / "pretrained"
+    declared.symlink_to("zoo")
+    rules = ProposalRules(str(tmp_path / "root"), read_roots=(str(declared),))
+    for spelling in (declared / "x", tmp_path / "zoo" / "x"):
+        assert propose(3, {"restore_path": str(spelling)}, rules).restore_path == f"{declared}/x"
+    assert propose(3, {"restore_path": str(declared)}, rules).restore_path == str(declared)
+
+
 def test_keys_are_configurable() -> None:
     rules = ProposalRules("/weights", save_key="out", restore_key="in")
     proposal = propose(3, {"out": "a", "in": "b", "save_path": 7}, rules)
