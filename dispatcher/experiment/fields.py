@@ -24,6 +24,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from dispatcher.experiment.durations import parse_duration
+from dispatcher.experiment.references import FILE
 from dispatcher.experiment.sizes import parse_size
 
 BASE_FOLDER = "base_folder"
@@ -107,6 +108,16 @@ def resolve_path(value: object, info: ValidationInfo) -> Path:
         raise ValueError(f"names a home folder that does not exist: {text!r}") from error
     base: Path = (info.context or {}).get(BASE_FOLDER) or Path.cwd()
     return Path(os.path.normpath(base / path))
+
+
+def absolute_reference(text: str, info: ValidationInfo) -> str:
+    """Make the path in ``file:PATH`` absolute; any other text comes back as it is.
+
+    Who follows it may stand in another folder: a head in the background, or the next one.
+    """
+    if not text.startswith(FILE):
+        return text
+    return FILE + str(resolve_path(text.removeprefix(FILE), info))
 
 
 def choice_reader(*names: str) -> Callable[[object], object]:

@@ -7,30 +7,32 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, Strict, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from dispatcher.experiment.fields import (
     Count,
     ResolvedPath,
     Section,
     Text,
+    absolute_reference,
     choice_reader,
 )
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.references import ENV, FILE
 from dispatcher.experiment.service import REMOTE, ServiceConfig, is_remote
+from dispatcher.experiment.trial_fields import VariableName, VariableText
 
 _LONGEST_NAME = 40  # of a worker: sockets are called after it, and their paths are short
 _JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]]+\]|[^@:\s]+)(?::(?P<port>[0-9]+))?")
 
 
-def _check_reference(text: str) -> str:
+def _check_reference(text: str, info: ValidationInfo) -> str:
     if not text.startswith((ENV, FILE)) or text in (ENV, FILE):
         # The text is not repeated: it is what nobody should read in a log.
         raise ValueError(
             "must be a reference, 'env:NAME' or 'file:PATH': secrets stand in no experiment file"
         )
-    return text
+    return absolute_reference(text, info)
 
 
 def _check_absolute(text: str) -> str:
@@ -130,7 +132,7 @@ class MachineConfig(LoginConfig):
         ),
     ] = None
     environment: Annotated[
-        dict[Text, Annotated[str, Strict()]],
+        dict[VariableName, VariableText],
         Field(
             description="Environment variables there, beside `trialEnvironment`; `env:NAME` and "
             "`file:PATH` are resolved on this machine."

@@ -14,8 +14,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from dispatcher.experiment.fields import Text, fold_word, resolve_path
-from dispatcher.experiment.references import FILE
+from dispatcher.experiment.fields import Text, absolute_reference, fold_word
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -34,10 +33,10 @@ def _check_variable(name: str) -> str:
 
 def _read_variable(value: object, info: ValidationInfo) -> object:
     """Take ``OMP_NUM_THREADS: 1`` as it is meant; 1.10 and yes have more than one meaning."""
-    if isinstance(value, str) and value.startswith(FILE):
-        return FILE + str(resolve_path(value.removeprefix(FILE), info))
-    if isinstance(value, str) and "\0" in value:
-        raise ValueError("holds a NUL character, which no environment variable can")
+    if isinstance(value, str):
+        value = absolute_reference(value, info)
+        if "\0" in value:
+            raise ValueError("holds a NUL character, which no environment variable can")
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.experiment import ExperimentConfig, build_experiment
+from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors, build_experiment
 from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.experiment.ssh_service import SshServiceConfig
 
@@ -85,3 +85,28 @@ def test_the_record_gives_back_the_same(
         text = to_json(config)
         assert "geheim" not in text
         assert from_json(text) == config
+
+
+def test_what_is_read_here_for_a_machine_counts_from_the_files_folder(
+    good: dict[str, Any], machines: list[dict[str, Any]], tmp_path: Any
+) -> None:
+    """The head stands elsewhere when it reads them, and the next one elsewhere again."""
+    (tmp_path / "secret").write_text("s")
+    machines[0] |= {
+        "password": "file:secret",
+        "environment": {"TOKEN": "file:secret", "THREADS": 1, "URL": "literal:file:x"},
+    }
+    service = built(good, {"platform": "ssh", "machineList": machines}).training_service
+    assert isinstance(service, SshServiceConfig)
+    one = service.machine_list[0]
+    absolute = f"file:{tmp_path / 'secret'}"
+    assert one.password == absolute
+    assert one.environment == {"TOKEN": absolute, "THREADS": "1", "URL": "literal:file:x"}
+
+
+def test_a_variable_of_a_machine_has_a_name_that_one_can_have(
+    good: dict[str, Any], machines: list[dict[str, Any]]
+) -> None:
+    machines[0]["environment"] = {"A=B": "x"}
+    with pytest.raises(ExperimentFileErrors, match="no environment variable can have"):
+        built(good, {"platform": "ssh", "machineList": machines})
