@@ -18,7 +18,7 @@ from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.weight_keeper import Policy
 from trial_runtime.agent.config import AgentConfig, CacheSpec, TrialSpec
 from trial_runtime.endpoint import Endpoint
-from trial_runtime.mounts import network_type
+from trial_runtime.mounts import named_on_network, network_type
 
 #: Whatever one host writes it sees itself at once, also on a network file system: what is not
 #: there now will not come, and a child that waits for it would hold its slot for nothing.
@@ -180,7 +180,9 @@ def _may_copy(config: ExperimentConfig, root: Path) -> bool:
     """Whether any host can want copies: not on one machine with weights on a disk of its own,
     where digests of files for nobody would only make saving slower."""
     always = config.weights_cache.when == "always" or isinstance(config.weights_root, RootUrl)
-    return always or worker_count(config) > 1 or network_type(root) is not None
+    if always or worker_count(config) > 1 or named_on_network(root):
+        return True  # without touching the root, whose server may be away when a head starts
+    return network_type(root) is not None
 
 
 def cache_of(config: ExperimentConfig) -> CacheSpec | None:

@@ -49,6 +49,16 @@ def network_type(folder: str | os.PathLike[str], *, mountinfo: Path = MOUNTINFO)
     return kind if kind is not None and is_network(kind) else None
 
 
+def named_on_network(folder: str | os.PathLike[str], *, mountinfo: Path = MOUNTINFO) -> bool:
+    """Whether a folder lies on a share by its spelling. Asks no file system but the kernel's
+    table, so that a server which is away keeps nobody; links are not followed."""
+    try:
+        lines = mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return False
+    return is_network(type_of_mount(os.path.abspath(folder), lines) or "")
+
+
 def unescaped(word: str) -> str:
     """A word of the table, which writes blanks and the like as octal numbers."""
     return _OCTAL.sub(lambda match: chr(int(match[1], 8)), word)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +12,11 @@ import pytest
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.folders import ExperimentFolder
 from dispatcher.remote_wiring import LOCAL, machine_of, places, target_of
 from dispatcher.wiring import agent_config, settings_of, worker_count
+from trial_runtime.endpoint import Endpoint
+from trial_runtime.mounts import named_on_network, network_type
 
 
 def config(service: Any, **keys: Any) -> ExperimentConfig:
@@ -91,8 +97,6 @@ def test_where_a_machine_has_read_roots_is_passed_on(tmp_path: Any) -> None:
 
 def test_copies_are_kept_of_what_a_store_gives_also_on_one_machine(tmp_path: Any) -> None:
     """Each child there would download its parent anew."""
-    from dispatcher.folders import ExperimentFolder
-    from trial_runtime.endpoint import Endpoint
 
     def told(**keys: Any) -> bool:
         made = config({"platform": "local"}, **keys)
@@ -105,10 +109,29 @@ def test_copies_are_kept_of_what_a_store_gives_also_on_one_machine(tmp_path: Any
     assert not told()
 
 
-def test_weights_of_other_hosts_may_take_longer_to_be_seen(tmp_path: Any) -> None:
-    from dispatcher.folders import ExperimentFolder
-    from trial_runtime.endpoint import Endpoint
+def test_a_head_starts_while_the_share_of_its_weights_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(
+        f"21 1 8:1 / / rw - ext4 /dev/a rw\n30 21 0:4 / {tmp_path}/w rw - nfs4 s:/ rw\n"
+    )
+    for each in (named_on_network, network_type):
+        monkeypatch.setattr(each, "__kwdefaults__", {"mountinfo": table})
+    made = config({"platform": "local"}, weightsRoot="w")
+    folder = ExperimentFolder(tmp_path)
+    real: Callable[..., str] = os.path.realpath
 
+    def asked(path: Any, **keys: Any) -> str:
+        assert not os.fspath(path).startswith(f"{tmp_path}/w"), "this would wait for the server"
+        return real(path, **keys)
+
+    monkeypatch.setattr(os.path, "realpath", asked)
+    told = agent_config(made, made.services[0], folder, Endpoint(""), 1, tmp_path)
+    assert told.cache is not None
+
+
+def test_weights_of_other_hosts_may_take_longer_to_be_seen(tmp_path: Any) -> None:
     def told(made: ExperimentConfig) -> float:
         folder = ExperimentFolder(tmp_path)
         told = agent_config(made, made.services[0], folder, Endpoint(""), 1, tmp_path)
