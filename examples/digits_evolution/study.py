@@ -183,11 +183,11 @@ def _paths(searches: list[report.Search]) -> list[report.Path]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=12)
-    parser.add_argument("--sweep-seeds", type=int, default=3, help="how many of them sweep epochs")
-    parser.add_argument("--first-seed", type=int, default=300, help="lower ones served for tuning")
+    parser.add_argument("--seeds", type=int, default=24)
+    parser.add_argument("--sweep-seeds", type=int, default=5, help="how many of them sweep epochs")
+    parser.add_argument("--first-seed", type=int, default=400, help="lower ones served for tuning")
     parser.add_argument("--budget-s", type=float, default=40.0, help="core-seconds a search")
-    parser.add_argument("--epochs", type=int, nargs="+", default=[120, 240, 480, 960])
+    parser.add_argument("--epochs", type=int, nargs="+", default=[240, 480, 960, 1920])
     parser.add_argument("--dispatch", action="store_true", help="run as experiments of bequeath")
     parser.add_argument("--out", type=Path, default=HERE)
     options = parser.parse_args()
