@@ -48,6 +48,7 @@ class LogFile:
         self._loud = False
         self.rotations = 0  # how often the file was begun anew
         self.failed: str | None = None  # why nothing more is kept, such as a full disk
+        self._unkept = b""  # the end of what came afterwards: it may say why the trial failed
 
     def pump(self, pipe: int) -> bool:
         """Move what the pipe holds, up to :data:`PUMP_BYTES`. False at its end."""
@@ -72,14 +73,15 @@ class LogFile:
             self._descriptor = -1
 
     def tail(self, lines: int = 20) -> str:
-        """The last lines, bounded in bytes as well."""
+        """The last lines, bounded in bytes as well; also of what could not be kept."""
         try:
             with open(self.path, "rb") as file:
                 size = file.seek(0, os.SEEK_END)
                 file.seek(max(0, size - _TAIL_BYTES))
-                text = file.read().decode(errors="replace")
+                kept = file.read()
         except OSError:
-            return ""
+            kept = b""
+        text = (kept + self._unkept)[-_TAIL_BYTES:].decode(errors="replace")
         return "\n".join(text.rstrip().splitlines()[-lines:])
 
     def _move(self, pipe: int, limit: int) -> int:
@@ -101,17 +103,25 @@ class LogFile:
         return moved
 
     def _write(self, content: bytes) -> None:
+        if self.failed is None:
+            content = self._kept(content)
         if self.failed is not None:
-            return
+            self._unkept = (self._unkept + content)[-_TAIL_BYTES:]
+
+    def _kept(self, content: bytes) -> bytes:
+        """Write it; returns what could not be written, when the disk is full."""
         try:
             if self._descriptor < 0:
                 self._open()
             if self._size and self._size + len(content) > self._max_bytes:
                 self._rotate()
-            os.write(self._descriptor, content)
-            self._size += len(content)
+            while content and self.failed is None:
+                written = os.write(self._descriptor, content)
+                self._size += written
+                content = content[written:]
         except OSError as error:
             self._fail(error)
+        return content
 
     def _open(self) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC

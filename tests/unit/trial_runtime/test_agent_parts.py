@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
@@ -195,6 +196,45 @@ class TestLogFile:
             os.write(write_end, b"x" * 4096)
             assert file.pump(read_end)
         assert file.failed
+        os.close(write_end)
+        os.close(read_end)
+
+    def test_what_the_disk_does_not_take_is_told_all_the_same(self, tmp_path):
+        """Else nobody learns why the trial failed: for want of room, most likely."""
+        (tmp_path / "file").write_text("")
+        read_end, write_end = make_pipe()
+        file = LogFile(str(tmp_path / "file" / "stderr"), max_bytes=1 << 20, max_files=2)
+        for n in range(1000):
+            os.write(write_end, f"{n:99d}\n".encode())
+            assert file.pump(read_end)
+        os.write(write_end, b"OSError: [Errno 28] No space left on device\n")
+        assert file.pump(read_end)
+        assert file.failed
+        *before, last = file.tail(10_000).splitlines()
+        assert last == "OSError: [Errno 28] No space left on device"
+        assert 50 < len(before) < 100, "bounded"
+        os.close(write_end)
+        os.close(read_end)
+
+    def test_a_disk_that_becomes_full_takes_a_part_and_the_rest_is_told(
+        self, tmp_path, monkeypatch
+    ):
+        read_end, write_end = make_pipe()
+        os.write(write_end, b"first\nlast\n")
+        room = iter([6])
+        write = os.write
+
+        def small(descriptor, content):
+            try:
+                return write(descriptor, content[: next(room)])
+            except StopIteration:
+                raise OSError(errno.ENOSPC, "No space left on device") from None
+
+        monkeypatch.setattr(os, "write", small)
+        file = LogFile(str(tmp_path / "stderr"), max_bytes=1000, max_files=2)
+        assert file.pump(read_end)
+        assert (tmp_path / "stderr").read_bytes() == b"first\n"
+        assert file.tail() == "first\nlast"
         os.close(write_end)
         os.close(read_end)
 
