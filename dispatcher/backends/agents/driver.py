@@ -226,7 +226,8 @@ class AgentDriver:
             return None
         if silent_s <= (self._lost_s if self._joined else max(self._lost_s, START_S)):
             return None
-        return Loss(f"silent for {silent_s:.0f} s")
+        trouble = self._process.trouble  # such as a key that has changed
+        return Loss(f"silent for {silent_s:.0f} s" + (f"; {trouble}" if trouble else ""))
 
     def waiting(self) -> str | None:
         """Why this backend runs nothing at the moment, in a sentence, or None."""
@@ -236,7 +237,9 @@ class AgentDriver:
         if not self._joined:
             return self._trouble or f"the agent of {place} has not joined yet"
         if silence > self._suspect_s:
-            return f"the agent of {place} has been silent for {silence:.0f} s"
+            trouble = self._process.trouble
+            text = f"the agent of {place} has been silent for {silence:.0f} s"
+            return f"{text}; {trouble}" if trouble else text
         return None
 
     def statistics(self) -> Statistics:

@@ -281,11 +281,9 @@ class SshProcess:
             self.trouble = f"{where}{text}"
             if self._reported or self._end_by is not None:
                 return
-            if hopeless:
-                self._loss = Loss(self.trouble, hopeless=True)
-            elif self._pid is not None:
-                return  # it was there: its lease is what counts
-            elif not self._known and self._failures >= FIRST_TRIES:
+            if self._pid is not None:
+                return  # it was there, and may work: its lease is what counts
+            if hopeless or (not self._known and self._failures >= FIRST_TRIES):
                 self._loss = Loss(self.trouble, hopeless=True)
             elif self._known and now - self._failing_since >= self._patience_s:
                 self._loss = Loss(self.trouble)
@@ -300,5 +298,10 @@ class SshProcess:
         pause_s = min(longest, first * 2.0 ** min(max(0, self._failures - 1), 10))
         until = time.monotonic() + pause_s
         with self._lock:
+            was_ending = self._end_by is not None
             while not self._over() and (left_s := until - time.monotonic()) > 0:
+                if self._end_by is not None:
+                    if not was_ending:
+                        return  # somebody waits now: another attempt at once
+                    left_s = min(left_s, max(0.0, self._end_by - time.monotonic()))
                 self._lock.wait(left_s)

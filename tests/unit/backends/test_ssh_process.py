@@ -212,6 +212,24 @@ def test_a_lost_connection_is_made_anew_and_the_agent_told_where_its_head_is(
     assert scene.lost == [], "its lease is what counts"
 
 
+def test_one_that_works_is_not_lost_since_nobody_may_log_in_there_now(scene: Scene) -> None:
+    """Such as when the key of its machine has changed; it is said all the same."""
+    scene.process.ensure(CONFIG)
+    scene.world.logins.put(None)
+    scene.until(lambda: scene.process.pid == 101)
+    scene.world.logins.put(HostUnfit("another key", where="h1"))
+    scene.world.logins.put(HostUnfit("another key", where="h1"))
+    scene.world.cut.set()
+    scene.until(lambda: scene.world.tried == 4)
+    assert scene.process.trouble == "h1: another key"
+    assert scene.lost == [], "its lease is what counts"
+    scene.process.give_up()  # it is over
+    scene.process.ensure(CONFIG)
+    scene.world.logins.put(HostUnfit("another key", where="h1"))
+    scene.until(lambda: scene.lost)
+    assert scene.lost == [Loss("h1: another key", hopeless=True)]
+
+
 def test_an_agent_that_ended_behind_a_cut_link_is_lost(scene: Scene) -> None:
     scene.process.ensure(CONFIG)
     scene.world.logins.put(None)
@@ -261,6 +279,23 @@ def test_what_trying_again_does_not_mend_is_said_at_once(scene: Scene) -> None:
     scene.until(lambda: scene.lost)
     assert scene.lost == [Loss("h1: has no numpy", hopeless=True)]
     assert scene.process.trouble == "h1: has no numpy"
+
+
+def test_at_the_end_it_is_tried_once_more_whatever_the_pause(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: the pause goes on, and the agent is left behind on a machine that is mended."""
+    scene.process.ensure(CONFIG)
+    scene.world.logins.put(None)
+    scene.until(lambda: scene.process.pid == 101)
+    monkeypatch.setattr(process, "HOPELESS_PAUSE_S", 1000.0)
+    monkeypatch.setattr(process, "LONGEST_HOPELESS_PAUSE_S", 1000.0)
+    scene.world.logins.put(HostUnfit("another key"))
+    scene.world.cut.set()
+    scene.until(lambda: scene.process.trouble == "another key")
+    scene.world.logins.put(None)
+    scene.process.end(process.time.monotonic() + 100.0)
+    assert scene.world.did[-2:] == ["end", "left"]
 
 
 def test_a_head_that_does_not_lead_any_more_touches_nothing() -> None:
