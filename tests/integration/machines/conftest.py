@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -121,10 +122,26 @@ class Lab:
 
     def ended_on(self, folder: Path) -> dict[int, str]:
         """Trial → worker of its last attempt."""
-        import sqlite3
-
         with sqlite3.connect(f"file:{folder / 'journal.sqlite'}?mode=ro", uri=True) as store:
             return dict(store.execute("SELECT trial, worker FROM attempts ORDER BY attempt"))
+
+    def attempts(self, folder: Path) -> list[tuple[int, int, str, str]]:
+        """Trial, attempt, worker and reason of the end of all that have ended."""
+        with sqlite3.connect(f"file:{folder / 'journal.sqlite'}?mode=ro", uri=True) as store:
+            return store.execute(
+                "SELECT trial, attempt, worker, end_reason FROM attempts"
+                " WHERE end_reason IS NOT NULL ORDER BY trial, attempt"
+            ).fetchall()
+
+    def counted_metrics(self, folder: Path) -> dict[int, list[tuple[float, int]]]:
+        """Trial → what it reported, in order: the number, and whether it was the final one."""
+        found: dict[int, list[tuple[float, int]]] = {}
+        with sqlite3.connect(f"file:{folder / 'journal.sqlite'}?mode=ro", uri=True) as store:
+            for trial, number, final in store.execute(
+                "SELECT trial, number, final FROM metrics WHERE counted ORDER BY trial, seq"
+            ):
+                found.setdefault(trial, []).append((number, final))
+        return found
 
     def said(self, folder: Path) -> str:
         """What to look at when a test fails."""
