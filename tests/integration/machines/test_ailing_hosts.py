@@ -29,7 +29,7 @@ pytestmark = [
 METRICS = [(float(step), 0) for step in range(5)] + [(5.0, 1)]
 
 #: Short, so that silence is seen; long enough that a busy machine loses nobody.
-LEASES = {"alive": 1, "suspect": 5, "lost": 180}
+LEASES = {"alive": 1, "suspect": 3, "lost": 180}
 
 
 class Story:
@@ -47,6 +47,7 @@ class Story:
             },
             "trialFunction": "steady_trial:main",
             "maxTrialNumber": 10_000,
+            "lookahead": 6,  # what is asked for already must still run at the end
             "maxFailedTrialsInARow": 0,
             "leases": LEASES,
         }
@@ -207,7 +208,7 @@ def test_a_full_disk_is_named_and_the_host_is_used_when_there_is_room(lab: Lab) 
 def test_a_tunnel_that_ends_again_and_again_costs_nothing_but_time(lab: Lab) -> None:
     """Mutations: the agent forgets what was not acknowledged; the head takes words twice."""
     names = ("h1", "h2", "h3")
-    story = Story(lab, lab.service(*names))
+    story = Story(lab, lab.service(*names, reuseMode="inProcess"))
     story.until(lambda: len(joined(lab, story.folder)) == 3, "all join")
     for _ in range(3):
         for _ in range(2):  # in the midst of work, and as soon as there is a connection again

@@ -16,8 +16,10 @@ def main(parameters=None):
     if wanted:
         with open(wanted, "rb"):
             pass
-    with open("scratch", "wb") as file:  # in the working directory
-        file.write(bytes(int(os.environ.get("SCRATCH_BYTES", "0"))))
+    scratch = int(os.environ.get("SCRATCH_BYTES", "0"))
+    if scratch:
+        with open("scratch", "wb") as file:  # in the working directory
+            file.write(bytes(scratch))
     for step in range(STEPS):
         bq.report_intermediate(float(step))
         time.sleep(0.1)
