@@ -71,4 +71,7 @@ class WatchedSocket:
                 self._inner.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass  # not connected any more
-        self._inner.close()
+        try:
+            self._inner.close()
+        except (OSError, EOFError):
+            pass  # a channel through a jump host says goodbye, and its own line may be gone
