@@ -58,7 +58,7 @@ def report(sections: dict[str, Section]) -> str:
         "Written by `make bench`; do not edit. Targets are ratios within one run wherever that "
         "makes sense, since absolute figures drift from machine to machine. Peers run in "
         "environments of their own; what is counted of each is said at the top of its script "
-        "in `benchmarks/peers`. A dash under *met* means: could not be measured here.",
+        "in `benchmarks/peers`. A dash under *met*: no target, or not measured here.",
         "",
         summary([row for section in sections.values() for row in section["rows"]]),
     ]
@@ -75,7 +75,7 @@ def summary(rows: Sequence[Row]) -> str:
     """How many targets are met."""
     verdicts = [row["ok"] for row in rows]
     met, missed = verdicts.count(True), verdicts.count(False)
-    return f"{met} targets met, {missed} missed, {verdicts.count(None)} not measured."
+    return f"{met} targets met, {missed} missed, {verdicts.count(None)} without a verdict."
 
 
 def table(rows: Sequence[Row]) -> list[str]:

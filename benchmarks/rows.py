@@ -8,7 +8,7 @@ from typing import TypedDict
 
 
 class Row(TypedDict):
-    """One measured claim. ``ok`` is None when the row could not be measured here."""
+    """One measured claim. ``ok`` is None without a target, or where it could not be measured."""
 
     what: str
     target: str
