@@ -22,7 +22,7 @@ def test_a_section_run_earlier_stays_in_the_report():
 
     text = collector.write(["startup", "dispatch"]).read_text()
 
-    assert "1 targets met, 1 missed, 1 not measured." in text
+    assert "1 targets met, 1 missed, 1 without a verdict." in text
     assert text.index("## Startup") < text.index("## Dispatch")
     assert "| a | ≤ 1 | 2 | **no** | profile |" in text
 
