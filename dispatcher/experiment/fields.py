@@ -20,6 +20,7 @@ from pydantic import (
     Strict,
     ValidationInfo,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
@@ -55,6 +56,11 @@ class Section(BaseModel):
     def fits(cls, value: Any) -> bool:
         """Whether what a file has is meant for this class, where others may stand, too."""
         return True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, value: Any) -> Any:
+        return cls.read_short_form(value)
 
     @classmethod
     def read_short_form(cls, value: Any) -> Any:

@@ -60,11 +60,6 @@ class RetentionConfig(Section):
         Field(description="How many of the best trials, or of the last generations."),
     ] = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _expand(cls, value: Any) -> Any:
-        return cls.read_short_form(value)
-
     @classmethod
     def read_short_form(cls, value: Any) -> Any:
         """Read ``all``, ``{keep: {best: 5}}`` and ``{best: 5}`` as ``{keep, count}``."""

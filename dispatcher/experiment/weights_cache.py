@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dispatcher.experiment.fields import Section, Size, Text, choice_reader
 
@@ -48,11 +48,6 @@ class WeightsCacheConfig(Section):
             "the home is on the network."
         ),
     ] = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _expand(cls, value: Any) -> Any:
-        return cls.read_short_form(value)
 
     @classmethod
     def read_short_form(cls, value: Any) -> Any:
