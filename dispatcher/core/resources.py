@@ -1,0 +1,57 @@
+"""What a trial needs and what a worker has: plain frozen values, compared and added up.
+
+Devices are named as the vendor names them (``GPU-…``, ``MIG-…``), never by index: an index means
+another device after a reboot, or once one has fallen off the bus.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU, or one MIG device of it.
+
+    ``trouble`` says in a few words why nothing new may go there (a foreign process, a lost
+    device); empty if something may. ``parent`` is the GPU of a MIG device.
+    """
+
+    id: str
+    index: int = 0
+    name: str = ""
+    memory_bytes: int = 0  # in all
+    free_bytes: int | None = None  # None: not told
+    parent: str = ""
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one worker has for trials. A number of None is not counted there; ``custom`` are
+    (name, amount), sorted by name. ``cached`` are digests of weights that lie on its disk."""
+
+    devices: tuple[Device, ...] = ()
+    cpus: float | None = None
+    memory_bytes: int | None = None
+    custom: tuple[tuple[str, float], ...] = ()
+    cached: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What one trial takes while it runs.
+
+    ``gpus`` below 1 is a share of one device, which trials share up to 1; above, whole devices
+    of one host. ``gpu_memory_bytes`` is what each of them must have in all. ``priority``: higher
+    goes first.
+    """
+
+    gpus: float = 0.0
+    gpu_memory_bytes: int = 0
+    cpus: float = 0.0
+    memory_bytes: int = 0
+    custom: tuple[tuple[str, float], ...] = ()
+    priority: int = 0
+
+
+#: A trial that takes a slot and nothing else.
+A_SLOT = Needs()
