@@ -156,3 +156,63 @@ class Backend(Protocol):
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
         """End the agents, or leave them to wait for the next head. Blocks at most that long."""
         ...
+
+
+class FileEntry(NamedTuple):
+    """A file that an attempt has written. ``path`` is relative, with ``/`` between names;
+    ``size`` in bytes; ``changed_at`` by the clock of its machine; ``version`` changes whenever
+    the content may have. Of a ``link`` nothing is read."""
+
+    path: str
+    size: int
+    changed_at: float
+    version: str
+    link: bool = False
+
+
+class FileList(NamedTuple):
+    """Files by name; ``cut`` says that there are more than were asked for."""
+
+    entries: list[FileEntry]
+    cut: bool
+
+
+class FilePiece(NamedTuple):
+    """A part of a file, and what is known of the whole: ``data`` is empty behind its end.
+    ``identity`` changes when another file has taken the name, as rotated logs do."""
+
+    data: bytes
+    size: int
+    version: str
+    identity: str
+
+
+class AttemptFiles(Protocol):
+    """The files of one attempt where it runs or ran, and a shell there.
+
+    A backend may offer it. Paths begin with one of these: ``stdout``, ``stderr`` (older parts
+    ``stdout.1`` …), ``artefacts/``, ``work/`` (its working directory, if it has one of its own)
+    and ``checkpoints/``. No link is followed. All methods block, and raise ``BackendError``
+    where the place is not to be reached. What a place says is not believed further than that:
+    whoever writes such files here checks their names and sizes. Thread: one.
+    """
+
+    place: str  # for people
+
+    def list(self, below: str = "", *, most: int) -> FileList:
+        """The files, or those in a folder of theirs; at most so many."""
+        ...
+
+    def read(self, path: str, offset: int, limit: int) -> FilePiece | None:
+        """A part of a file, ``limit`` bytes or fewer; None if there is no such file."""
+        ...
+
+    def shell(self, command: Sequence[str], *, terminal: bool) -> int:
+        """Run a command where the attempt runs, a shell if it is empty, with the attempt's
+        environment but without its secret; returns the exit code. It has our stdin, stdout and
+        stderr; with ``terminal`` they are one, and the command gets one there."""
+        ...
+
+    def close(self) -> None:
+        """Log out."""
+        ...
