@@ -53,6 +53,7 @@ _TRANSIENT = (
     e.TunerHostReady,
     e.WorkerSuspect,
     e.WorkerHeard,
+    e.WorkerOffers,
     e.DiskLow,
     e.DiskRecovered,
 )

@@ -103,7 +103,11 @@ class LaunchWorker:
 @dataclass(frozen=True, slots=True)
 class StartAttempt:
     """Run an attempt. Idempotent by (trial, attempt). Paths are relative to the weights root
-    (or absolute, for read roots); ``restore_digest`` is what the child must find there."""
+    (or absolute, for read roots); ``restore_digest`` is what the child must find there.
+
+    ``devices`` are the ids of those it may use, ``device_share`` the part of its one device (0:
+    all of each); ``cpus`` and ``memory_bytes`` are bounds, 0 for none.
+    """
 
     worker: WorkerId
     trial: TrialId
@@ -113,6 +117,10 @@ class StartAttempt:
     restore_path: str | None = None
     restore_digest: str | None = None
     restore_kind: str | None = None
+    devices: tuple[str, ...] = ()
+    cpus: float = 0.0
+    memory_bytes: int = 0
+    device_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

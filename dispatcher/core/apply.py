@@ -131,6 +131,8 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
             _tuner_host_lost(state, event, out)
         case e.WorkerJoined():
             worker.worker_joined(state, event, out)
+        case e.WorkerOffers():
+            counted = worker.worker_offers(state, event)
         case e.WorkerLost():
             worker.worker_lost(state, event, out)
         case e.WorkerSuspect():

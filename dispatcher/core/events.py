@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, Weights
+from dispatcher.core.resources import Needs, Offer
 from dispatcher.core.settings import Settings
 
 # -- the experiment ------------------------------------------------------------------------
@@ -135,12 +136,14 @@ class ForeignWaitOver:
 @dataclass(frozen=True, slots=True)
 class Proposed:
     """``generate_parameters`` returned. Paths are canonical and relative to the weights root;
-    a restore path outside it (a declared read root) is absolute."""
+    a restore path outside it (a declared read root) is absolute. ``needs`` are this trial's own;
+    None: those of the experiment."""
 
     trial: TrialId
     parameters: str
     save_path: str | None = None
     restore_path: str | None = None
+    needs: Needs | None = None
 
 
 class RequestEnd(StrEnum):
@@ -208,11 +211,23 @@ class TunerStateTaken:
 @dataclass(frozen=True, slots=True)
 class WorkerJoined:
     """An agent said hello. ``holds`` are the (trial, attempt) pairs it runs or has words of
-    to hand in; whatever else we believed to be there is lost."""
+    to hand in; whatever else we believed to be there is lost. ``offer``: what it has beside
+    slots; None if it does not say. ``domain``: the storage domain its backend puts it in."""
 
     worker: WorkerId
     slots: int
     holds: tuple[tuple[TrialId, int], ...] = ()
+    offer: Offer | None = None
+    domain: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOffers:
+    """What a worker has for trials is another than it said before: a stranger's process on a
+    device, a device that fell off the bus, a copy of weights on its disk. What runs goes on."""
+
+    worker: WorkerId
+    offer: Offer
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +330,7 @@ class TrialSubmitted:
     parameters: str
     save_path: str | None = None
     restore_path: str | None = None
+    needs: Needs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +364,7 @@ Event: TypeAlias = (
     | StacksReported
     | TunerStateTaken
     | WorkerJoined
+    | WorkerOffers
     | WorkerLost
     | WorkerSuspect
     | WorkerHeard

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dispatcher.core.ids import AttemptId, TrialId, WorkerId
+from dispatcher.core.resources import Needs, Offer
 from dispatcher.core.settings import Settings
 
 
@@ -151,6 +152,10 @@ class Trial:
     told: str | None = None  # what receive_trial_result is given; None: not called
     verdict_due: Verdict | None = None  # decided, and not spoken before the delivery
     verdict: Verdict | None = None  # spoken: the gate is open, or failed
+    needs: Needs | None = None  # its own; None: those of the settings
+    devices: tuple[str, ...] = ()  # that the newest attempt holds, by id
+    domain: str = ""  # the storage domain in which its weights were committed
+    passed_over: int = 0  # trials that began since it could have, had there been a place
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -210,6 +215,8 @@ class Worker:
     suspect_since: float | None = None  # silent, and not given up yet: since its last word
     conduct: Conduct = field(default_factory=Conduct)
     running: set[TrialId] = field(default_factory=set)
+    offer: Offer | None = None  # what it has beside slots; None: it has not said
+    domain: str = ""  # its storage domain, as its backend says
 
     @property
     def usable(self) -> bool:

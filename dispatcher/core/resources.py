@@ -53,5 +53,20 @@ class Needs:
     priority: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerRules:
+    """What the experiment file says of one worker, beside what the worker itself offers.
+
+    ``cost``: the cheaper ones are filled first. ``trials_per_device``: at most so many trials
+    share a device, and one that needs whole devices takes that part of each (as NNI has it); 0:
+    nothing is said, and only shares are shared. ``domain``: workers of one storage domain reach
+    the same weights.
+    """
+
+    cost: float = 0.0
+    trials_per_device: int = 0
+    domain: str = ""
+
+
 #: A trial that takes a slot and nothing else.
 A_SLOT = Needs()

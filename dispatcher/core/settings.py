@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from dispatcher.core.resources import A_SLOT, Needs, WorkerRules
+
 #: Seconds for which a worker is left out after trials failed there one after another, if the
 #: file says nothing. It doubles each time its probe fails as well. A minute is what a full
 #: scratch disk or a stuck driver needs at least; after an hour somebody has repaired it, or
@@ -60,6 +62,8 @@ class Settings:
     quarantine_after: int = 0  # different trials failed on a worker; 0: never
     workers: int = 1  # that take part; only when all of them are given up is nothing left
     quarantine_pause_s: float = QUARANTINE_S
+    needs: Needs = A_SLOT  # of each trial that brings none of its own
+    worker_rules: dict[str, WorkerRules] = field(default_factory=dict)  # by worker
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.

@@ -19,6 +19,8 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
     worker.trouble = ""
     worker.kept_out = False
     worker.suspect_since = None
+    worker.offer = event.offer
+    worker.domain = event.domain
     held = set(event.holds)
     for trial_id in sorted(worker.running):
         trial = state.trials[trial_id]
@@ -37,6 +39,15 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
             or held_trial.attempt != number
         ):
             out.append(StopAttempt(event.worker, trial_id, number, EndReason.SHUTDOWN, 0.0))
+
+
+def worker_offers(state: State, event: e.WorkerOffers) -> bool:
+    """It has more, or less, than it said. Late if it is not there."""
+    worker = state.workers.get(event.worker)
+    if worker is None or not worker.alive:
+        return False
+    worker.offer = event.offer
+    return True
 
 
 def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
