@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from dispatcher.backends.agents import AgentDriver
+from dispatcher.backends.agents import AgentDriver, VisitedProcess
 from dispatcher.backends.local import LocalBackend
-from dispatcher.backends.ssh import SshProcess
+from dispatcher.backends.ssh import SshVisit
 from dispatcher.channel import CurveKeys, Router
 from dispatcher.core.ids import WorkerId
 from dispatcher.errors import PermanentBackendError
@@ -150,11 +150,10 @@ class Crew:
                 link, config, suspect_s=leases.suspect, lost_s=leases.lost, leads=self._leads
             )
         assert self._doors.tcp is not None
-        process = SshProcess(
-            machine_of(place.worker, place.machine),
-            self._doors.tcp,
-            self._archives,
-            self._token,
+        machine = machine_of(place.worker, place.machine)
+        process = VisitedProcess(
+            machine.name,
+            partial(SshVisit, machine, self._doors.tcp, self._archives, self._token),
             known=known,
             patience_s=leases.lost,
             leads=self._leads,

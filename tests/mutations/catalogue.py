@@ -669,10 +669,10 @@ ALL: tuple[Mutation, ...] = (
         "who-was-given-up-runs-on",
         3,
         "a machine that was cut off gets a second agent beside the first",
-        "dispatcher/backends/ssh/process.py",
+        "dispatcher/backends/agents/visited.py",
         "                self._condemned.add(self._pid)",
         "                pass",
-        ("tests/unit/backends/test_ssh_process.py",),
+        ("tests/unit/backends/test_visited.py",),
     ),
     Mutation(
         "torn-reads-of-a-share-pass",

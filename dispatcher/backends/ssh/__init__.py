@@ -2,7 +2,7 @@
 
 from dispatcher.backends.ssh.archive import Archives, pack_all
 from dispatcher.backends.ssh.machine import Machine
-from dispatcher.backends.ssh.process import SshProcess
 from dispatcher.backends.ssh.translation import experiment_folder
+from dispatcher.backends.ssh.visit import SshVisit
 
-__all__ = ["Archives", "Machine", "SshProcess", "experiment_folder", "pack_all"]
+__all__ = ["Archives", "Machine", "SshVisit", "experiment_folder", "pack_all"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from dispatcher.backends.agents import Told
 from dispatcher.backends.ssh.fitting import Fitted
 from dispatcher.backends.ssh.machine import Machine
 from trial_runtime.agent.config import AgentConfig
@@ -16,13 +16,6 @@ from trial_runtime.agent.environment import is_reference, resolve_references
 
 #: Variables of the agent there by which secrets reach trials, without lying in any file.
 SECRET = "BEQUEATH_SECRET_"  # noqa: S105 - a beginning of names
-
-
-class Told(NamedTuple):
-    """The configuration of an agent elsewhere, and the environment it is started in."""
-
-    config: AgentConfig
-    environment: dict[str, str]
 
 
 def told_there(

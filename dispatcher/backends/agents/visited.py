@@ -1,6 +1,6 @@
-"""The process of an agent on another machine: all SSH is done in a thread of its own.
+"""The process of an agent that has to be visited: all visits are made in a thread of its own.
 
-The engine's thread puts orders down and picks up what came of them. A machine that cannot be
+The engine's thread puts orders down and picks up what came of them. A place that cannot be
 reached is tried again with growing pauses, for as long as somebody wants an agent there.
 """
 
@@ -11,10 +11,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from dispatcher.backends.agents import Loss
-from dispatcher.backends.ssh.archive import Archives
-from dispatcher.backends.ssh.machine import Machine
-from dispatcher.backends.ssh.visit import AgentEnded, HeadGone, Visit
+from dispatcher.backends.agents.process import Loss
+from dispatcher.backends.agents.visit import AgentEnded, HeadGone, Visit
 from dispatcher.errors import BackendError, BequeathError, PassingBackendError
 from trial_runtime.agent.config import AgentConfig
 
@@ -41,42 +39,35 @@ _WATCH_EVERY_S = 0.5
 #: What closing a connection may take beyond its deadline.
 _CLOSE_S = 5.0
 
-_log = logging.getLogger("bequeath.backends.ssh")
+_log = logging.getLogger("bequeath.backends.visited")
 
 
-class SshProcess:
+class VisitedProcess:
     """See :class:`dispatcher.backends.agents.AgentProcess`.
 
     Args:
-        machine: where.
-        head: address and port of our ROUTER on this machine.
-        archives: what is brought there; asked in the thread.
-        token: of the share below the weights root; asked once, in the thread.
+        place: where, in a word.
+        visit: makes a visit; called, and entered, in the thread.
         known: whether an agent of this experiment may run there already, with trials.
         patience_s: for how long such a one is looked for before it is called lost.
         leads: whether this head still leads: one that does not changes nothing anywhere.
-        visit: makes a connection and knows what to do with it.
     """
 
     def __init__(
         self,
-        machine: Machine,
-        head: tuple[str, int],
-        archives: Callable[[], Archives],
-        token: Callable[[], str],
+        place: str,
+        visit: Callable[[], Visit],
         *,
         known: bool,
         patience_s: float = 120.0,
         leads: Callable[[], bool] = lambda: True,
-        visit: Callable[..., Visit] = Visit,
     ) -> None:
-        self.place = machine.name
+        self.place = place
         self.trouble = ""
-        self._machine = machine
         self._known = known
         self._patience_s = patience_s
         self._leads = leads
-        self._visit: Callable[[], Visit] = lambda: visit(machine, head, archives, token)
+        self._visit = visit
         self._lock = threading.Condition()
         # Shared with the thread, under the lock:
         self._wanted: AgentConfig | None = None
@@ -96,7 +87,7 @@ class SshProcess:
         self._had_at = 0.0  # when it was started or taken up
         self._short_lives = 0  # in a row
         self._not_before = 0.0  # when the next one may be started
-        self._thread = threading.Thread(target=self._work, name=f"ssh {machine.name}", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=f"visits {place}", daemon=True)
 
     # -- the engine's thread -----------------------------------------------------------------
 

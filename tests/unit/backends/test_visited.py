@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.agents import Loss
-from dispatcher.backends.ssh import Machine, SshProcess, process
+from dispatcher.backends.agents import AgentEnded, Loss, VisitedProcess
+from dispatcher.backends.agents import visited as process
 from dispatcher.backends.ssh.fitting import HostUnfit
-from dispatcher.backends.ssh.visit import AgentEnded
-from dispatcher.ssh import ConnectionLost, HostUnreachable, SshTarget
+from dispatcher.ssh import ConnectionLost, HostUnreachable
 from tests.support.processes import wait_until
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
@@ -42,7 +41,7 @@ class World:
         self.cut = threading.Event()
         self.tried = 0
 
-    def visit(self, *_: Any) -> World:
+    def visit(self) -> World:
         return self
 
     def __enter__(self) -> World:
@@ -89,13 +88,9 @@ class Scene:
     def __init__(self, **settings: Any) -> None:
         self.world = World()
         self.lost: list[Loss] = []
-        machine = Machine("h1", lambda: SshTarget("h1"))
-        self.process = SshProcess(
-            machine,
-            ("127.0.0.1", 1),
-            lambda: pytest.fail("the world needs no code"),
-            lambda: "",
-            visit=self.world.visit,  # type: ignore[arg-type]
+        self.process = VisitedProcess(
+            "h1",
+            self.world.visit,
             **{"known": False, **settings},
         )
 

@@ -1,0 +1,137 @@
+"""Visits of a place where a program can be run: our own one does the rest there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from types import TracebackType
+from typing import ClassVar, Literal, NamedTuple, Self
+
+import msgspec
+
+from dispatcher.backends.agents.visit import AgentEnded
+from dispatcher.errors import PassingBackendError, PermanentBackendError
+from trial_runtime.agent.attending import KILL_S, Answer, Order
+from trial_runtime.agent.config import AgentConfig
+
+#: What a look or a start may take on a busy machine, beyond any grace (seconds).
+ORDER_S = 60.0
+
+_MODULE = ("-P", "-m", "trial_runtime.agent.attending")
+_MOST_SAID = 500
+
+
+class Called(NamedTuple):
+    """How a program ended: its exit code, and what it printed."""
+
+    code: int
+    out: bytes
+    err: bytes = b""
+
+
+class Told(NamedTuple):
+    """The configuration of an agent elsewhere, and the environment it is started in."""
+
+    config: AgentConfig
+    environment: dict[str, str]
+
+
+class AttendedVisit(ABC):
+    """A :class:`~dispatcher.backends.agents.visit.Visit` of a place where Python can be called.
+
+    A subclass says how, by :meth:`call`; what is to be done there is told to a program of ours
+    by its stdin (:mod:`trial_runtime.agent.attending`). Processes that it leaves behind must go
+    on when it has ended, as they do behind ``docker exec`` and do not behind ``srun``.
+
+    Args:
+        place: its name, for messages.
+    """
+
+    #: Raised when the place lacks something that somebody has to bring first.
+    unfit: ClassVar[type[PermanentBackendError]] = PermanentBackendError
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    @abstractmethod
+    def call(self, arguments: Sequence[str], stdin: bytes, limit_s: float) -> Called:
+        """Run the place's Python with these arguments, ``trial_runtime`` being importable for
+        it. Blocks until its end, at most ``limit_s``.
+
+        Raises:
+            BackendError: it did not run, or takes longer.
+        """
+        ...
+
+    def told(self, config: AgentConfig) -> Told:
+        """What its agent is told, with the paths and the head's address as they are there.
+
+        Raises:
+            BackendError: that cannot be said, such as for a secret that is not to be had.
+        """
+        return Told(config, {})
+
+    def folder(self, config: AgentConfig) -> str:
+        """The experiment's folder there."""
+        return config.experiment_folder
+
+    def __enter__(self) -> Self:
+        """Nothing needs to be connected."""
+        return self
+
+    def __exit__(  # noqa: B027 - not every place has a connection
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing needs to be closed."""
+
+    def check(self) -> None:  # noqa: B027 - not every place has a connection
+        """There is no connection that could break."""
+
+    def ensure(self, config: AgentConfig) -> tuple[int, bool]:
+        """Take up the agent, telling it where its head is now, or start one."""
+        answer = self._tell("ensure", config)
+        if answer.trouble:
+            raise self.unfit(answer.trouble, where=self.place)
+        return answer.pid, answer.fresh
+
+    def take_up(self, config: AgentConfig) -> int:
+        """Tell the agent where its head is now; its number. Raises ``AgentEnded``."""
+        answer = self._tell("take up", config)
+        if not answer.pid:
+            raise _ended(answer)
+        return answer.pid
+
+    def look(self, config: AgentConfig) -> None:
+        """Raises ``AgentEnded`` if its process is gone."""
+        answer = self._order(Order("look", self.folder(config), config.worker))
+        if not answer.pid:
+            raise _ended(answer)
+
+    def end(self, config: AgentConfig, grace_s: float, *, ask: bool) -> None:
+        """Wait for its end, then end it by force; what it ran ends in any case."""
+        folder = self.folder(config)
+        self._order(Order("end", folder, config.worker, grace_s=grace_s, ask=ask))
+
+    def _tell(self, verb: Literal["ensure", "take up"], config: AgentConfig) -> Answer:
+        told = self.told(config)
+        folder = told.config.experiment_folder
+        return self._order(Order(verb, folder, config.worker, told.config, told.environment))
+
+    def _order(self, order: Order) -> Answer:
+        limit_s = ORDER_S + order.grace_s + KILL_S
+        ran = self.call(_MODULE, msgspec.json.encode(order), limit_s)
+        lines = ran.out.splitlines()
+        if ran.code or not lines:
+            said = (ran.err or ran.out).decode(errors="replace").strip()[-_MOST_SAID:]
+            raise PassingBackendError(
+                f"cannot {order.verb} the agent (exit code {ran.code}): {said}", where=self.place
+            )
+        return msgspec.json.decode(lines[-1], type=Answer)
+
+
+def _ended(answer: Answer) -> AgentEnded:
+    last = answer.trouble.splitlines()[-1:]
+    return AgentEnded("its process ended" + (f"; its last words: {last[0]}" if last else ""))

@@ -1,0 +1,73 @@
+"""What the driver of an agent elsewhere needs of whoever can get to its place."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Protocol, Self
+
+from trial_runtime.agent.config import AgentConfig
+
+
+class AgentEnded(Exception):
+    """Raised when the agent's process is not there any more."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class HeadGone(Exception):
+    """Raised when this head does not lead any more: it leaves without a word."""
+
+
+class Visit(Protocol):
+    """A connection to a place, and what is done by it there. Thread: one of its own.
+
+    Entering it connects, and brings there what is lacking; leaving it closes the connection. All
+    methods may block, and raise ``BackendError``: a :class:`~dispatcher.errors.PassingBackendError`
+    is tried again soon, any other one after a minute or more, since somebody has to change
+    something first. Whatever else they raise is taken for a fault that passes.
+    """
+
+    def __enter__(self) -> Self:
+        """Connect."""
+        ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connection. The agent goes on."""
+        ...
+
+    def check(self) -> None:
+        """Raise if the connection is over. Called about twice a second."""
+        ...
+
+    def ensure(self, config: AgentConfig) -> tuple[int, bool]:
+        """Take up the agent that a head before us has left there, telling it where its head is
+        now, or start one; its number there, and whether it is a new one.
+
+        Whatever a dead one left behind is ended first, so that no attempt runs twice.
+        """
+        ...
+
+    def take_up(self, config: AgentConfig) -> int:
+        """Tell the agent where its head is now; its number. Raises :class:`AgentEnded`."""
+        ...
+
+    def look(self, config: AgentConfig) -> None:
+        """Raises :class:`AgentEnded` if its process is gone."""
+        ...
+
+    def end(self, config: AgentConfig, grace_s: float, *, ask: bool) -> None:
+        """Wait for its end, then end it by force; what it ran ends in any case.
+
+        Args:
+            config: what it was told.
+            grace_s: how long to wait.
+            ask: ask it to end first: its head could not.
+        """
+        ...
