@@ -159,20 +159,19 @@ class _Plan:
 
 def _strike(name: str, action: str) -> None:
     kind, _, value = action.partition(":")
-    match kind:
-        case "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
-        case "stop":
-            os.kill(os.getpid(), signal.SIGSTOP)
-        case "exit":
-            os._exit(int(value or 1))
-        case "sleep":
-            time.sleep(float(value))
-        case "raise":
-            number = getattr(errno, value)
-            raise OSError(number, f"{os.strerror(number)} (failpoint {name})")
-        case _:
-            raise ValueError(f"{VARIABLE}: unknown action {action!r} for {name}")
+    if kind == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif kind == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif kind == "exit":
+        os._exit(int(value or 1))
+    elif kind == "sleep":
+        time.sleep(float(value))
+    elif kind == "raise":
+        number = getattr(errno, value)
+        raise OSError(number, f"{os.strerror(number)} (failpoint {name})")
+    else:
+        raise ValueError(f"{VARIABLE}: unknown action {action!r} for {name}")
 
 
 def _plan_of(environment: os._Environ[str]) -> _Plan | None:

@@ -162,7 +162,7 @@ class AgentLink:
                 self.stop_reason = message.reason
             elif type(message) is wire.Refused:
                 self._refusal = message.text
-            elif isinstance(message, wire.Run | wire.Leave):
+            elif isinstance(message, (wire.Run, wire.Leave)):
                 # Also while a report takes receipts in: the agent is quick to send the next one.
                 self._orders.append(message)
 

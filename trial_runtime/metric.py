@@ -30,12 +30,12 @@ def metric_text(value: Any, *, limit: int = MAX_METRIC_BYTES) -> str:
     plain = _plain(value, "", 0)
     if isinstance(plain, dict):
         default = plain.get("default")
-        if not isinstance(default, int | float) or isinstance(default, bool):
+        if not isinstance(default, (int, float)) or isinstance(default, bool):
             raise _invalid(
                 f"a mapping of metrics needs a number under 'default', not {default!r}",
                 hint="the tuner sees 'default': report {'default': accuracy, 'loss': loss}",
             )
-    elif not isinstance(plain, int | float):
+    elif not isinstance(plain, (int, float)):
         raise _invalid(
             f"a metric must be a number or a mapping with a number under 'default', "
             f"not {_short(value)}",
@@ -54,7 +54,7 @@ def _plain(value: Any, where: str, depth: int) -> Any:
     """The value in JSON's own types. Raises where JSON has none."""
     if depth > _DEEPEST:
         raise _invalid(f"a metric nested deeper than {_DEEPEST} levels", where=where)
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, (bool, str)):
         if depth == 0:
             raise _invalid(f"a metric must be a number, not {_short(value)}")
         return value
@@ -67,7 +67,7 @@ def _plain(value: Any, where: str, depth: int) -> Any:
             str(key): _plain(item, f"{where}[{str(key)!r}]", depth + 1)
             for key, item in value.items()
         }
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_plain(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
     item_of = getattr(value, "item", None)  # numpy scalars, tensors with one element
     if callable(item_of):
@@ -77,7 +77,7 @@ def _plain(value: Any, where: str, depth: int) -> Any:
             raise _invalid(
                 f"a metric must be one number, not {_short(value)}", where=where
             ) from error
-        if isinstance(inner, bool | int | float | str):
+        if isinstance(inner, (bool, int, float, str)):
             return _plain(inner, where, max(depth, 1) if isinstance(inner, str) else depth)
     raise _invalid(f"{_short(value)} cannot be reported", where=where)
 

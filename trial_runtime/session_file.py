@@ -6,7 +6,7 @@ It holds a secret, so it is written with mode 0600 and never shown.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Optional
 
 import msgspec
 
@@ -39,18 +39,18 @@ class SessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     folder: str
     parameters: str  # JSON text
     seed: int = 0
-    save_path: str | None = None
-    restore_path: str | None = None
-    restore_digest: str | None = None
-    restore_kind: str | None = None
-    weights_root: str | None = None
+    save_path: Optional[str] = None
+    restore_path: Optional[str] = None
+    restore_digest: Optional[str] = None
+    restore_kind: Optional[str] = None
+    weights_root: Optional[str] = None
     read_roots: tuple[str, ...] = ()
     call: str = ""
     code_directory: str = ""
     max_metric_bytes: int = 64 << 10
     experiment: str = ""
     stale_timeout_s: float = 75.0
-    checkpoints: str | None = None  # the trial's folder for all of its attempts
+    checkpoints: Optional[str] = None  # the trial's folder for all of its attempts
     work_folder: str = ""  # where its process begins; in the code directory, if empty
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ a database and the memory of a head, whoever wrote it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Optional, TypeVar, Union
 
 import msgspec
 from msgspec import Meta
@@ -57,7 +57,7 @@ class Attach(Message, frozen=True, tag="a"):
     where a warm worker's processes could be of one or another."""
 
     pid: Count
-    attempt: tuple[Count, Count] | None = None
+    attempt: Optional[tuple[Count, Count]] = None
 
 
 class Heeding(Message, frozen=True, tag="h"):
@@ -96,7 +96,7 @@ class Done(Message, frozen=True, tag="d"):
     spent: bool = False
 
 
-FromTrial: TypeAlias = Attach | Heeding | Metric | Final | Published | Done
+FromTrial = Union[Attach, Heeding, Metric, Final, Published, Done]
 
 
 # -- agent → trial -------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Leave(Message, frozen=True, tag="l"):
     """End this warm worker."""
 
 
-ToTrial: TypeAlias = Receipt | StopAsked | Refused | Run | Leave
+ToTrial = Union[Receipt, StopAsked, Refused, Run, Leave]
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -6,11 +6,19 @@ head says carries its epoch, which is what fences an older head.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Optional, Union
 
 import msgspec
 from msgspec import Meta
 
+from trial_runtime.resource_wire import (
+    Amount,
+    AttemptSample,
+    DeviceSample,
+    DeviceTold,
+    OfferTold,
+    Samples,
+)
 from trial_runtime.trial_wire import (
     MAX_TRIAL_FRAME_BYTES,
     MAX_TRIAL_MESSAGES,
@@ -60,6 +68,9 @@ __all__ = [
     "AgentFrame",
     "AgentHello",
     "Attach",
+    "AttemptSample",
+    "DeviceSample",
+    "DeviceTold",
     "Done",
     "Ended",
     "Fenced",
@@ -74,12 +85,15 @@ __all__ = [
     "Leave",
     "Metric",
     "MetricRelayed",
+    "OfferTold",
+    "Offers",
     "Ping",
     "Published",
     "PublishedRelayed",
     "Receipt",
     "Refused",
     "Run",
+    "Samples",
     "Shutdown",
     "Start",
     "Started",
@@ -151,17 +165,17 @@ class Ended(Message, frozen=True, tag="e"):
     trial: Count
     attempt: Count
     reason: Name
-    exit_code: Code | None = None
-    signal: Code | None = None
+    exit_code: Optional[Code] = None
+    signal: Optional[Code] = None
     text: Text = ""
     cpu_s: Seconds = 0.0
     wall_s: Seconds = 0.0
     digest: Name = ""
-    kind: WeightsKind | Literal[""] = ""
+    kind: Union[WeightsKind, Literal[""]] = ""
     nbytes: Count = 0
 
 
-Word: TypeAlias = Started | MetricRelayed | FinalRelayed | PublishedRelayed | Ended
+Word = Union[Started, MetricRelayed, FinalRelayed, PublishedRelayed, Ended]
 
 
 class Words(Message, frozen=True, tag="W"):
@@ -175,7 +189,9 @@ class AgentHello(Message, frozen=True, tag="H"):
     """An agent introduces itself to a head: ``life`` tells one agent process from the next,
     ``holds`` are the attempts it runs or has words of, ``first`` its oldest kept word,
     ``orders`` the number of the newest order it heard from this head. With ``trouble`` it does
-    not join: what has to be mended on its host first; it goes on looking whether it was."""
+    not join: what has to be mended on its host first; it goes on looking whether it was.
+    ``hopeless``: nobody mends that without changing the experiment or the host. ``offer``: what
+    it has beside slots; None from an agent that does not count."""
 
     life: Name
     worker: Name
@@ -185,18 +201,29 @@ class AgentHello(Message, frozen=True, tag="H"):
     first: Annotated[int, Meta(ge=1, le=(1 << 53) - 1)]
     orders: Count = 0
     trouble: Text = ""
+    offer: Optional[OfferTold] = None
+    hopeless: bool = False
+
+
+class Offers(Message, frozen=True, tag="O"):
+    """What the agent has for trials is another than it said before. ``life`` as in its hello."""
+
+    life: Name
+    offer: OfferTold
 
 
 class Heartbeat(Message, frozen=True, tag="B"):
     """The agent lives. ``newest`` is the number of its newest word, ``sent`` that of the newest
     one it sent: a head that has not got it by now never will. ``refused`` is what it has not
-    taken from trials and strangers, counted by reason."""
+    taken from trials and strangers, counted by reason. ``samples``: what trials take, where
+    that was measured since the heartbeat before."""
 
     life: Name
     running: Count
     newest: Count
     refused: dict[Name, Count] = msgspec.field(default_factory=dict)
     sent: Count = 0
+    samples: Optional[Samples] = None
 
 
 class Fenced(Message, frozen=True, tag="X"):
@@ -205,7 +232,7 @@ class Fenced(Message, frozen=True, tag="X"):
     epoch: Count
 
 
-FromAgent: TypeAlias = Words | AgentHello | Heartbeat | Fenced
+FromAgent = Union[Words, AgentHello, Heartbeat, Fenced, Offers]
 
 
 # -- head → agent --------------------------------------------------------------------------
@@ -222,15 +249,21 @@ class Ack(Message, frozen=True, tag="k"):
 
 
 class Start(Message, frozen=True, tag="s"):
-    """Run an attempt; see ``StartAttempt`` of the core."""
+    """Run an attempt; see ``StartAttempt`` of the core. ``devices`` are ids of those it may use,
+    ``device_share`` its part of the one device (0: nobody shares it by parts); ``cpus`` (cores)
+    and ``memory_bytes`` are bounds, 0 for none."""
 
     trial: int
     attempt: int
     parameters: str
-    save_path: str | None = None
-    restore_path: str | None = None
-    restore_digest: str | None = None
-    restore_kind: str | None = None
+    save_path: Optional[str] = None
+    restore_path: Optional[str] = None
+    restore_digest: Optional[str] = None
+    restore_kind: Optional[str] = None
+    devices: tuple[Name, ...] = ()
+    cpus: Amount = 0.0
+    memory_bytes: Count = 0
+    device_share: Amount = 0.0
 
 
 class Stop(Message, frozen=True, tag="t"):
@@ -252,7 +285,7 @@ class Shutdown(Message, frozen=True, tag="q"):
     grace_s: float
 
 
-FromHead: TypeAlias = Welcome | Ack | Start | Stop | Ping | Shutdown
+FromHead = Union[Welcome, Ack, Start, Stop, Ping, Shutdown]
 
 #: How an attempt may end; the words are those of ``dispatcher.core.model.EndReason``.
 FINISHED = "finished"

@@ -6,6 +6,7 @@ file is a promise: a line that changes is a line of ``CHANGELOG.md``.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import importlib
 import inspect
@@ -58,10 +59,12 @@ def _describe_class(name: str, owner: type, beside: list[Any]) -> Iterator[str]:
     members: dict[str, Any] = {}
     listed = [each for each in owner.__mro__[1:] if each in beside]
     for each in reversed(owner.__mro__):
-        told = any(issubclass(one, each) for one in listed)
-        if not told and each.__module__.partition(".")[0] in _OURS:
+        shown = any(issubclass(one, each) for one in listed)
+        if not shown and each.__module__.partition(".")[0] in _OURS:
             members.update(vars(each))
-    for member in sorted(members):
+    fields = dataclasses.fields(owner) if dataclasses.is_dataclass(owner) else ()
+    told = {field.name for field in fields}  # in the signature of __init__
+    for member in sorted(members.keys() - told):
         if not member.startswith("_"):
             yield from _describe_member(member, members[member])
 
@@ -83,7 +86,7 @@ def _describe_member(name: str, value: Any) -> Iterator[str]:
         yield f"    {kind} {name}{_signature(value.__func__)}"
     elif inspect.isfunction(value):
         yield f"    def {name}{_signature(value)}"
-    elif not inspect.ismemberdescriptor(value):  # fields: in the signature of __init__
+    elif not inspect.ismemberdescriptor(value):
         yield f"    {name}"
 
 

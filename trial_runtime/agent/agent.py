@@ -165,7 +165,7 @@ class Agent:
             hear(connection, messages)
             if warm is not None:
                 for message in messages:
-                    if isinstance(message, wire.Done | wire.Attach):
+                    if isinstance(message, (wire.Done, wire.Attach)):
                         warm.take(connection, message)
 
     def _send_words(self) -> None:

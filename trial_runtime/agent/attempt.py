@@ -20,7 +20,7 @@ class Phase(Enum):
     OVER = "over"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exit:
     """How a process ended, or a warm worker's function returned."""
 
@@ -33,7 +33,7 @@ class Exit:
     returned: bool = False  # a function of a warm worker came back: nothing is gone
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Attempt:
     """The agent's record. Changed only by the agent's loop."""
 

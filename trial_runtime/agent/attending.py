@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Optional
 
 import msgspec
 from msgspec.structs import replace
@@ -54,7 +54,7 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
     verb: Literal["ensure", "take up", "look", "end"]
     folder: str
     worker: str
-    config: AgentConfig | None = None
+    config: Optional[AgentConfig] = None
     environment: dict[str, str] = {}
     grace_s: float = 0.0
     ask: bool = False

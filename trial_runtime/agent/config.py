@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Optional
 
 import msgspec
 
@@ -22,17 +22,17 @@ class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     (``module:function``) is set. Durations in seconds, sizes in bytes."""
 
     code_directory: str
-    command: str | None = None
-    function: str | None = None
+    command: Optional[str] = None
+    function: Optional[str] = None
     environment: dict[str, str] = {}
-    timeout_s: float | None = None
+    timeout_s: Optional[float] = None
     stop_grace_s: float = 10.0
     max_log_bytes: int = 64 << 20
     max_log_files: int = 2
     reuse: ReuseMode = "none"
     preload: tuple[str, ...] = ()
-    max_trials_per_worker: int | None = None
-    cpus_per_trial: int | None = None
+    max_trials_per_worker: Optional[int] = None
+    cpus_per_trial: Optional[int] = None
     max_metric_bytes: int = 64 << 10
     max_metrics: int = 100_000
     max_message_rate: int = 20_000  # a second, and for one attempt
@@ -48,6 +48,29 @@ class CacheSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     always: bool = False
 
 
+class ResourcesTold(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What of its host an agent may lend to trials.
+
+    ``count_gpus``: whether trials are given devices (then one without any sees none);
+    ``must_have_gpus``: no trial of this experiment can do without. ``gpu_indices``: the GPUs that
+    count, all if None. ``trials_per_gpu``: 0, if the file says nothing. Sizes in bytes; ``cpus``
+    and ``memory_bytes`` are what the file says there is, None to look, and ``count_cpus``,
+    ``count_memory`` whether trials are given any. ``custom``: what is only counted, by name.
+    """
+
+    count_gpus: bool = False
+    must_have_gpus: bool = False
+    gpu_indices: Optional[tuple[int, ...]] = None
+    use_active_gpu: bool = False
+    min_gpu_memory: int = 0
+    trials_per_gpu: int = 0
+    count_cpus: bool = False
+    cpus: Optional[float] = None
+    count_memory: bool = False
+    memory_bytes: Optional[int] = None
+    custom: dict[str, float] = {}
+
+
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent. Folders are absolute; ``run_folder`` is short, since socket paths are.
     ``stale_timeout_s``: how long weights that were announced may take to appear, where
@@ -57,7 +80,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     :mod:`trial_runtime.weights.share`; with it an agent takes nothing before it has found it.
     ``cache``: whether parents' files are copied to this host's disk; not, if it is None.
     ``remote``: where weights go, if not to a folder; ``weights_root`` is then one of this host,
-    for views of it. ``runtime``: the folder of our package, where it was brought for this."""
+    for views of it. ``runtime``: the folder of our package, where it was brought for this.
+    ``resources``: what it may lend beside slots."""
 
     worker: str
     slots: int
@@ -78,9 +102,10 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     canonical_root: str = ""
     canonical_read_roots: tuple[str, ...] = ()
     root_token: str = ""
-    cache: CacheSpec | None = None
-    remote: RemoteRoot | None = None
+    cache: Optional[CacheSpec] = None
+    remote: Optional[RemoteRoot] = None
     runtime: str = ""
+    resources: ResourcesTold = ResourcesTold()
 
     @property
     def trials_folder(self) -> str:

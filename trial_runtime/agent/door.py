@@ -219,7 +219,7 @@ class Door:
         if allowance.flooded:
             raise _Unacceptable("flood", "more messages than it may send in a time")
         for message in messages:
-            if isinstance(message, wire.Metric | wire.Final):
+            if isinstance(message, (wire.Metric, wire.Final)):
                 fault = metric_fault(message.value, self._max_metric_bytes)
                 if fault:
                     raise _Unacceptable("metric", fault)

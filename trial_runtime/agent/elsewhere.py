@@ -60,11 +60,7 @@ class Elsewhere:
 
 
 def _different(there: tuple[str, ...], here: tuple[str, ...]) -> list[tuple[str, str]]:
-    pairs = [
-        (os.path.normpath(a), os.path.normpath(b))
-        for a, b in zip(there, here, strict=False)
-        if a and b
-    ]
+    pairs = [(os.path.normpath(a), os.path.normpath(b)) for a, b in zip(there, here) if a and b]
     return [(a, b) for a, b in pairs if a != b]
 
 

@@ -28,7 +28,7 @@ def metric_fault(text: str, limit: int) -> str:
         if not _fits(value, 0):
             return "a metric nested too deeply, or with a number that nobody can hold"
         value = value.get("default")
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return "a metric without a number"
     return "" if _fits(value, 0) else "a metric that nobody can hold"
 

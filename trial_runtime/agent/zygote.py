@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 from importlib import import_module
-from typing import TypeAlias
+from typing import Optional, Union
 
 import msgspec
 
@@ -39,7 +39,7 @@ class ZygoteFile(msgspec.Struct, frozen=True):
     parent: int
     preload: tuple[str, ...]
     code_directory: str
-    command: str | None
+    command: Optional[str]
     restore: dict[str, str]  # variables as trials should see them
 
 
@@ -69,10 +69,10 @@ class Broken(msgspec.Struct, frozen=True, array_like=True, tag="b"):
     """Preloading failed, or a fork did (with its ``key``)."""
 
     text: str
-    key: tuple[int, int] | None = None
+    key: Optional[tuple[int, int]] = None
 
 
-FromZygote: TypeAlias = Forked | Ended | Broken
+FromZygote = Union[Forked, Ended, Broken]
 _encoder = msgspec.msgpack.Encoder()
 _forks: msgspec.msgpack.Decoder[Fork] = msgspec.msgpack.Decoder(Fork)
 

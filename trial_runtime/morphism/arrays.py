@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from trial_runtime.errors import WeightsMismatch
 
-Array: TypeAlias = Any
+Array = Any
 """A numpy array or a torch tensor."""
 
-Weights: TypeAlias = Mapping[str, Array]
+Weights = Mapping[str, Array]
 
 
 def is_torch(array: Array) -> bool:

@@ -18,7 +18,7 @@ join must be of one size.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from trial_runtime.errors import WeightsMismatch
 from trial_runtime.morphism.arrays import Array, Weights
@@ -27,9 +27,9 @@ from trial_runtime.morphism.kernels import larger_kernel
 from trial_runtime.morphism.skips import hear
 from trial_runtime.morphism.widening import Reader, wider
 
-Block: TypeAlias = Mapping[str, Any]
-Blocks: TypeAlias = Sequence[Block]
-Step: TypeAlias = Mapping[str, Any]
+Block = Mapping[str, Any]
+Blocks = Sequence[Block]
+Step = Mapping[str, Any]
 
 OPERATIONS = ("wider", "kernel", "deeper", "skip")
 
@@ -102,30 +102,30 @@ def inherit(
     child: dict[str, Array] = dict(weights)
     for number, step in enumerate(steps):
         after = grown(blocks, step)
-        match step["op"]:
-            case "wider":
-                child = wider(
-                    child,
-                    block_name.format(step["block"]),
-                    step["width"],
-                    into=list(_readers(blocks, step["block"], block_name, head)),
-                    through=[norm_name.format(step["block"])] if norm_name else (),
-                    seed=(seed, number),
-                    noise=noise,
-                )
-            case "kernel":
-                child = larger_kernel(child, block_name.format(step["block"]), step["kernel"])
-            case "deeper":
-                child = deeper(
-                    child,
-                    block_name.format(step["block"]),
-                    after=block_name.format(step["after"]),
-                    norm=norm_name.format(step["block"]) if norm_name else None,
-                    eps=eps,
-                )
-            case _:  # a skip: grown has refused whatever else
-                heard = blocks[_place(blocks, step["from"])]["width"]
-                child = hear(child, block_name.format(step["into"]), heard)
+        operation = step["op"]
+        if operation == "wider":
+            child = wider(
+                child,
+                block_name.format(step["block"]),
+                step["width"],
+                into=list(_readers(blocks, step["block"], block_name, head)),
+                through=[norm_name.format(step["block"])] if norm_name else (),
+                seed=(seed, number),
+                noise=noise,
+            )
+        elif operation == "kernel":
+            child = larger_kernel(child, block_name.format(step["block"]), step["kernel"])
+        elif operation == "deeper":
+            child = deeper(
+                child,
+                block_name.format(step["block"]),
+                after=block_name.format(step["after"]),
+                norm=norm_name.format(step["block"]) if norm_name else None,
+                eps=eps,
+            )
+        else:  # a skip: grown has refused whatever else
+            heard = blocks[_place(blocks, step["from"])]["width"]
+            child = hear(child, block_name.format(step["into"]), heard)
         blocks = after
     return child
 

@@ -57,8 +57,10 @@ def deeper(
         raise WeightsMismatch(f"an identity needs a middle; a kernel of {sizes} has none")
     child = dict(weights)
     weight = zeros((width, width, *sizes), like=model)
+    middle = tuple(size // 2 for size in sizes)
     for unit in range(width):
-        weight[(unit, unit, *(size // 2 for size in sizes))] = 1
+        place = (unit, unit, *middle)
+        weight[place] = 1
     must_be_free(weights, f"{layer}.weight", f"{layer}.bias")
     child[f"{layer}.weight"] = weight
     if f"{after}.bias" in weights if bias is None else bias:

@@ -31,8 +31,7 @@ def larger_kernel(weights: Weights, layer: str, size: int) -> dict[str, Array]:
             hint="grow by an even number",
         )
     grown = zeros((*weight.shape[:2], *(size,) * len(rims)), like=weight)
-    middle = tuple(
-        slice(rim // 2, rim // 2 + old) for rim, old in zip(rims, weight.shape[2:], strict=True)
-    )
-    grown[(slice(None), slice(None), *middle)] = detached(weight)
+    middle = tuple(slice(rim // 2, rim // 2 + old) for rim, old in zip(rims, weight.shape[2:]))
+    place = (slice(None), slice(None), *middle)
+    grown[place] = detached(weight)
     return {**weights, f"{layer}.weight": grown}

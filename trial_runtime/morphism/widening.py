@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Union
 
 from trial_runtime.errors import WeightsMismatch
 from trial_runtime.morphism.arrays import (
@@ -21,7 +21,7 @@ from trial_runtime.morphism.arrays import (
 if TYPE_CHECKING:
     import numpy as np
 
-Reader: TypeAlias = "str | tuple[str, int]"
+Reader = Union[str, tuple[str, int]]
 """A layer that reads the units: all its inputs, or as many from a place on."""
 
 

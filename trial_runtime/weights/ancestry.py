@@ -15,7 +15,7 @@ from trial_runtime.weights.roots import Located, locate_to_read
 from trial_runtime.weights.staging import Staged
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ancestry:
     """The parent's tensors as seen from the child's folder.
 

@@ -15,7 +15,7 @@ from trial_runtime.weights.roots import locate_to_read
 from trial_runtime.weights.skeleton import references, subtree
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exported:
     """What an export wrote."""
 

@@ -158,57 +158,56 @@ def named(
     number = fault.errno or 0
     reason = fault.strerror or str(fault)
     tried = f" (tried for {waited_s:.0f} s)" if waited_s >= 1 else ""
-    match behaviour_of(fault, path):
-        case Behaviour.FULL:
-            return DiskFull(path, needed_bytes=needed_bytes, reason=reason, errno=number)
-        case Behaviour.QUOTA:
-            return QuotaExceeded(path, needed_bytes=needed_bytes, reason=reason, errno=number)
-        case Behaviour.READ_ONLY:
-            return StorageReadOnly(
-                f"cannot be written: {reason}",
-                hint="the file system is mounted or exported read-only, perhaps since a disk "
-                "failed: look at the mount here and, on NFS, at exportfs -v on the server",
-                where=where,
-                errno=number,
-            )
-        case Behaviour.DENIED:
-            return StorageDenied(
-                f"user {os.geteuid()} (group {os.getegid()}) has no access: {reason}",
-                hint="compare with the owner and mode of the folder (ls -ldn). On NFS the server "
-                "decides by these numbers, makes root nobody (root_squash), and lets in only "
-                "the hosts that its exports name",
-                where=where,
-                errno=number,
-            )
-        case Behaviour.REOPEN:
-            return StorageStale(
-                f"the file system says {reason!r} whenever it is opened{tried}",
-                hint="the export was taken back, moved or made anew while it was mounted: "
-                "export it again as it was, or unmount and mount it on this host",
-                where=where,
-                errno=number,
-            )
-        case Behaviour.AWAY:
-            return StorageAway(
-                f"the server does not answer: {reason}{tried}",
-                hint="see that it runs and can be reached. A hard mount waits for its server "
-                "instead of failing: mount with 'hard'",
-                where=where,
-                errno=number,
-            )
-        case Behaviour.RETRY:
-            return StorageError(
-                f"cannot be read or written: {reason}{tried}",
-                hint="the kernel's log (dmesg), here and on the server, says which disk or "
-                "connection fails",
-                where=where,
-                errno=number,
-            )
-        case _:
-            return None
+    behaviour = behaviour_of(fault, path)
+    if behaviour is Behaviour.FULL:
+        return DiskFull(path, needed_bytes=needed_bytes, reason=reason, errno=number)
+    if behaviour is Behaviour.QUOTA:
+        return QuotaExceeded(path, needed_bytes=needed_bytes, reason=reason, errno=number)
+    if behaviour is Behaviour.READ_ONLY:
+        return StorageReadOnly(
+            f"cannot be written: {reason}",
+            hint="the file system is mounted or exported read-only, perhaps since a disk "
+            "failed: look at the mount here and, on NFS, at exportfs -v on the server",
+            where=where,
+            errno=number,
+        )
+    if behaviour is Behaviour.DENIED:
+        return StorageDenied(
+            f"user {os.geteuid()} (group {os.getegid()}) has no access: {reason}",
+            hint="compare with the owner and mode of the folder (ls -ldn). On NFS the server "
+            "decides by these numbers, makes root nobody (root_squash), and lets in only "
+            "the hosts that its exports name",
+            where=where,
+            errno=number,
+        )
+    if behaviour is Behaviour.REOPEN:
+        return StorageStale(
+            f"the file system says {reason!r} whenever it is opened{tried}",
+            hint="the export was taken back, moved or made anew while it was mounted: "
+            "export it again as it was, or unmount and mount it on this host",
+            where=where,
+            errno=number,
+        )
+    if behaviour is Behaviour.AWAY:
+        return StorageAway(
+            f"the server does not answer: {reason}{tried}",
+            hint="see that it runs and can be reached. A hard mount waits for its server "
+            "instead of failing: mount with 'hard'",
+            where=where,
+            errno=number,
+        )
+    if behaviour is Behaviour.RETRY:
+        return StorageError(
+            f"cannot be read or written: {reason}{tried}",
+            hint="the kernel's log (dmesg), here and on the server, says which disk or "
+            "connection fails",
+            where=where,
+            errno=number,
+        )
+    return None
 
 
 def _place(path: str, filename: object) -> str:
     """A full path that the system named, else the one we know."""
-    text = os.fsdecode(filename) if isinstance(filename, str | bytes) else ""
+    text = os.fsdecode(filename) if isinstance(filename, (str, bytes)) else ""
     return text if os.path.isabs(text) else path

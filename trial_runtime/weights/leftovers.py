@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,7 +39,7 @@ def is_silly(name: str) -> bool:
     return _SILLY.fullmatch(name) is not None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Swept:
     """What went, and whether something is left that a later look may remove."""
 
@@ -128,7 +129,7 @@ def _remove_all(name: str, at: int) -> bool:
     """Remove a file or folder; false if something of it has to stay for now."""
     try:
         if stat.S_ISDIR(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
-            shutil.rmtree(name, dir_fd=at)
+            _remove_folder(name, at)
         else:
             os.unlink(name, dir_fd=at)
     except FileNotFoundError:
@@ -138,3 +139,10 @@ def _remove_all(name: str, at: int) -> bool:
             raise
         return False
     return True
+
+
+def _remove_folder(name: str, at: int) -> None:
+    if sys.version_info >= (3, 11):
+        shutil.rmtree(name, dir_fd=at)
+    else:  # the same folder, whatever its path leads to by now
+        shutil.rmtree(f"/proc/self/fd/{at}/{name}")

@@ -13,7 +13,7 @@ from trial_runtime.weights.dtypes import kind
 Resize = Literal["skip", "overlap"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Form:
     """Type and shape of a tensor."""
 
@@ -21,7 +21,7 @@ class Form:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reshaped:
     """A tensor that is there on both sides and does not fit."""
 
@@ -31,7 +31,7 @@ class Reshaped:
     copied: bool  # whether the overlapping corner was taken over
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MatchReport:
     """What a load found; names are those of the tensors that were loaded into.
 
@@ -101,7 +101,7 @@ def overlaps(source: Form, target: Form) -> bool:
 
 def overlap(source: Form, target: Form) -> tuple[slice, ...]:
     """The corner that two shapes share."""
-    return tuple(slice(0, min(a, b)) for a, b in zip(source.shape, target.shape, strict=True))
+    return tuple(slice(0, min(a, b)) for a, b in zip(source.shape, target.shape))
 
 
 _RANK = {"bool": 0, "integer": 1, "float": 2, "complex": 3}

@@ -21,7 +21,7 @@ _DEFAULT_CACHE_S: Final = 60.0
 _KEPT_S: Final = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mount:
     """A line of the table."""
 

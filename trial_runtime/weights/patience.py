@@ -39,7 +39,7 @@ def bound_for(told_s: float, root: str) -> float:
     return max(told_s, mount.cached_s + _MARGIN_S if mount is not None else 0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Patience:
     """A bound on waiting; clock and sleep are given by tests."""
 

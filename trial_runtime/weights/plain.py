@@ -32,7 +32,7 @@ from trial_runtime.weights.roots import locate_to_read
 MAX_FILES: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlainFile:
     """One file: its path below the folder ('.' when the path itself is the file)."""
 
@@ -41,7 +41,7 @@ class PlainFile:
     blake3: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FilesDigest:
     """What lies at a path; ``digest`` covers names, sizes and contents."""
 
@@ -50,7 +50,7 @@ class FilesDigest:
     nbytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PublishedDigest:
     """The digest that a commit announces, and which of the two kinds of weights it names."""
 

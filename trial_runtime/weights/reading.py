@@ -25,7 +25,7 @@ from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.roots import Located, locate_to_read
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OpenedManifest:
     """A manifest that was read, checked and, where a digest was given, found to be the one."""
 

@@ -14,7 +14,7 @@ READ_ROOTS_VARIABLE: Final = "BEQUEATH_WEIGHTS_READ_ROOTS"  # separated as in PA
 CACHE_VARIABLE: Final = "BEQUEATH_WEIGHTS_CACHE"  # see cache_place.py
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Roots:
     """The folders this process may write to (``root``) and read from (both)."""
 
@@ -43,7 +43,7 @@ def current() -> Roots:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Located:
     """A path of weights and the root that its references may not leave, both real paths."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any
 
 from trial_runtime.errors import PathThroughLink, WeightsError, WeightsTaken
@@ -27,7 +27,7 @@ from trial_runtime.weights.staging import Staged, stage
 from trial_runtime.weights.tensor_writer import Written, write_tensors
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Published:
     """What a save did; ``digest`` is what travels to readers."""
 
@@ -112,7 +112,7 @@ def save(
             manifest = Manifest(
                 format=FORMAT,
                 version=VERSION,
-                created=datetime.now(UTC).isoformat(timespec="microseconds"),
+                created=datetime.now(timezone.utc).isoformat(timespec="microseconds"),
                 writer=author,
                 parent=ancestry.digest if ancestry else "",
                 tensors={name: entries[name] for name in tensors},

@@ -138,7 +138,7 @@ class _Flattener:
         if torch is not None:
             if isinstance(value, torch.Size):
                 return {"$": "size", "v": list(value)}
-            if isinstance(value, torch.device | torch.dtype):
+            if isinstance(value, (torch.device, torch.dtype)):
                 return {"$": type(value).__name__, "v": str(value).removeprefix("torch.")}
         if callable(getattr(value, "state_dict", None)) and not isinstance(value, type):
             return self.encode(value.state_dict(), path, depth + 1)
@@ -158,7 +158,7 @@ def _text(value: str, path: tuple[str, ...]) -> str:
 
 def _ordered(value: Any) -> list[Any]:
     # A set has no order of its own; a stable one keeps equal states equal on disk.
-    return sorted(value, key=repr) if isinstance(value, set | frozenset) else list(value)
+    return sorted(value, key=repr) if isinstance(value, (set, frozenset)) else list(value)
 
 
 def _spell(path: tuple[str, ...]) -> str:

@@ -12,7 +12,7 @@ from trial_runtime.weights import dtypes
 from trial_runtime.weights.skeleton import is_torch_tensor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Staged:
     """One tensor, ready to be written."""
 

@@ -13,7 +13,7 @@ from trial_runtime.weights.matching import Form
 from trial_runtime.weights.skeleton import is_numpy_array, is_torch_tensor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target:
     """One tensor to be overwritten."""
 
@@ -112,7 +112,7 @@ def _collect(value: Any, path: tuple[str, ...], found: dict[str, Target]) -> Non
     elif isinstance(value, Mapping):
         for key, item in value.items():
             _collect(item, (*path, str(key)), found)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
             _collect(item, (*path, str(index)), found)
     elif _is_module(value):

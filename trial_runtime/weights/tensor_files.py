@@ -57,7 +57,7 @@ class TensorFiles(ABC):
 
         nbytes = sum(entry.nbytes for _, entry in todo)
         with on_threads(nbytes, hashing.workers(), "weights-hash") as over:
-            for (name, entry), bad in zip(todo, over(wrong, todo), strict=True):
+            for (name, entry), bad in zip(todo, over(wrong, todo)):
                 if bad:
                     raise CorruptWeights(
                         f"tensor {name!r} is not what was published (its digest differs)",

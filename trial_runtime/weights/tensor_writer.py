@@ -24,7 +24,7 @@ from trial_runtime.weights.staging import Staged
 _SMALL_BYTES = 32 * 1024 * 1024
 
 
-@dataclass(slots=True)
+@dataclass
 class Written:
     """Where every tensor lies now."""
 

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 import msgspec
 
@@ -30,7 +30,7 @@ from trial_runtime.weights.staging import Staged
 from trial_runtime.weights.tensor_writer import write_tensors
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileUse:
     """The files of one ``save_path``, relative to the root; sizes in bytes.
 
@@ -52,7 +52,7 @@ class FileUse:
         return sum(self.inherited.values())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Removal:
     """What may be deleted, and what may not although its owner goes."""
 
@@ -222,7 +222,7 @@ def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Publish
         )
         new = msgspec.structs.replace(
             manifest,
-            created=datetime.now(UTC).isoformat(timespec="microseconds"),
+            created=datetime.now(timezone.utc).isoformat(timespec="microseconds"),
             tensors={name: written.entries[tied.get(name, name)] for name in manifest.tensors},
             files=written.files,
             digests=written.digests,
@@ -283,5 +283,5 @@ def _folders_below(path: str) -> list[str]:
 
 
 def _raise_unless_gone(fault: OSError) -> None:
-    if not isinstance(fault, FileNotFoundError | NotADirectoryError):
+    if not isinstance(fault, (FileNotFoundError, NotADirectoryError)):
         raise fault

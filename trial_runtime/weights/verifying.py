@@ -11,7 +11,7 @@ from trial_runtime.weights.reading import open_manifest
 from trial_runtime.weights.roots import locate_to_read
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Verified:
     """What was checked."""
 

@@ -19,7 +19,7 @@ from trial_runtime.weights.remote.record import Record, StoredFile
 from trial_runtime.weights.roots import Located
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pushed:
     """What is on the remote root now."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Final, Literal
 from urllib.parse import quote
 
@@ -71,7 +71,7 @@ def make(
     kind: Kind, digest: str, nbytes: int, writer: str, save_path: str, files: list[StoredFile]
 ) -> Record:
     """A record of now."""
-    created = datetime.now(UTC).isoformat(timespec="microseconds")
+    created = datetime.now(timezone.utc).isoformat(timespec="microseconds")
     return Record(FORMAT, VERSION, kind, digest, nbytes, writer, created, save_path, tuple(files))
 
 

@@ -20,7 +20,7 @@ _log = logging.getLogger("bequeath.weights")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Persistence:
     """A bound on trying; clock and sleep are given by tests."""
 
