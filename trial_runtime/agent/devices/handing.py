@@ -1,0 +1,32 @@
+"""What a trial is told of its share: environment variables, before its first line runs."""
+
+from __future__ import annotations
+
+import math
+
+from trial_runtime import wire
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.devices.visible import VISIBLE
+
+#: CUDA counts devices as NVML does, for programs that print numbers.
+_ORDER = "CUDA_DEVICE_ORDER"
+
+#: For programs without Python; :func:`trial_runtime.devices` is the same.
+DEVICES_VARIABLE = "BEQUEATH_DEVICES"
+
+
+def share_variables(config: AgentConfig, start: wire.Start) -> dict[str, str]:
+    """The variables of one attempt; none where nobody counts what they are about.
+
+    A trial that is given no device sees none: what it would take by itself is lent to others.
+    By id, since a number means another device after a reboot.
+    """
+    if not config.resources.count_gpus:
+        return {}
+    ids = ",".join(start.devices)
+    return {VISIBLE: ids, _ORDER: "PCI_BUS_ID", DEVICES_VARIABLE: ids}
+
+
+def whole_cores(cpus: float) -> int:
+    """How many threads fit the cores of a trial: at least one."""
+    return max(1, math.ceil(cpus - 1e-9))

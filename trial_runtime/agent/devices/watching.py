@@ -1,0 +1,187 @@
+"""The devices of this host, looked at every few seconds while the agent lives."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Optional, Protocol
+
+import msgspec
+
+from trial_runtime import wire
+from trial_runtime.agent.config import ResourcesTold
+from trial_runtime.agent.devices.judging import Judge
+from trial_runtime.agent.devices.nvml import Nvml
+from trial_runtime.agent.devices.seen import NoDevices, Seen
+from trial_runtime.agent.devices.visible import VISIBLE, missing_indices, visible
+from trial_runtime.agent.looking import Looking
+from trial_runtime.agent.process_table import descends_from
+from trial_runtime.agent.timers import Timers
+from trial_runtime.agent.watch import Watch
+
+#: Between two looks, in seconds: a look costs the driver some milliseconds a device.
+EVERY_S = 2.0
+#: A look that takes longer means a driver that hangs: nothing new goes to its devices.
+SLOW_S = 10.0
+#: What an end with an error waits for a look at its devices (seconds), before it is told.
+VERDICT_S = 5.0
+
+_log = logging.getLogger("bequeath.agent")
+
+
+class Looks(Protocol):
+    """Who looks: :class:`.nvml.Nvml`, or what a test has instead."""
+
+    def look(self) -> tuple[Seen, ...]: ...
+
+
+class DeviceWatch:
+    """Watches and judges. Owned by the agent's loop.
+
+    Args:
+        held: the devices that attempts hold, by id; true for those held wholly.
+        changed: called in the loop when what may be offered has changed, and once when it is
+            known at all.
+    """
+
+    def __init__(
+        self,
+        told: ResourcesTold,
+        watch: Watch,
+        timers: Timers,
+        held: Callable[[], Mapping[str, bool]],
+        changed: Callable[[], None],
+        *,
+        nvml: Optional[Looks] = None,
+        visible_devices: Optional[str] = None,
+        every_s: float = EVERY_S,
+        slow_s: float = SLOW_S,
+    ) -> None:
+        self._told = told
+        self._timers = timers
+        self._held = held
+        self._changed = changed
+        self._visible = visible_devices
+        self._every_s = every_s
+        self._slow_s = slow_s
+        me = os.getpid()
+        looks = nvml or Nvml(lambda pid: descends_from(pid, me))
+        self._looking = Looking(watch, "agent-devices", looks.look, self._took)
+        self._judge = Judge(
+            told.gpu_indices,
+            use_active=told.use_active_gpu,
+            min_free_bytes=told.min_gpu_memory,
+        )
+        self.seen: tuple[Seen, ...] = ()
+        self.seen_at = time.monotonic()
+        self.offered: tuple[wire.DeviceTold, ...] = ()
+        self.trouble: Optional[str] = None if told.count_gpus else ""  # None: not known yet
+        self.hopeless = False  # nobody mends it but by changing the experiment or the host
+        self._again = False
+        self._waiting: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        """Look now and from now on; nothing happens where no GPUs are counted."""
+        if self._told.count_gpus:
+            self._tick()
+
+    def look_now(self) -> None:
+        """Something has changed here (an attempt is over): do not wait for the next look."""
+        if self._told.count_gpus and not self._looking.begin():
+            self._again = True
+
+    def after_a_look(self, call: Callable[[], None]) -> None:
+        """Call when a look that begins now is over, or takes too long."""
+        if not self._told.count_gpus:
+            call()
+            return
+
+        def once() -> None:
+            if once in self._waiting:
+                self._waiting.remove(once)
+                call()
+
+        self._waiting.append(once)
+        self._timers.at(time.monotonic() + VERDICT_S, once)
+        self.look_now()
+
+    def is_lost(self, device: str) -> bool:
+        """Whether a device is out of reach, as far as the newest look tells."""
+        for each in self.seen:
+            if each.id == device:
+                return each.lost
+        return bool(self.seen)
+
+    @property
+    def old_s(self) -> float:
+        """How old what is known is, where the driver hangs (seconds); else 0."""
+        late = self._looking.under_way_s > self._slow_s
+        return time.monotonic() - self.seen_at if late else 0.0
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        self._timers.at(time.monotonic() + self._every_s, self._tick)
+        self._looking.begin()
+        if self._looking.under_way_s > self._slow_s:
+            self._hangs()
+
+    def _took(self, found: Optional[tuple[Seen, ...]], error: Optional[Exception]) -> None:
+        self.seen_at = time.monotonic()
+        if error is not None:
+            self._cannot_tell(error)
+        else:
+            self.seen = tuple(visible(found or (), self._visible))
+            self._offer(tuple(self._judge.judge(self.seen, self._held())), self._amiss())
+        if self._again:
+            self._again = False
+            self._looking.begin()
+            return  # who waits asked for the look that begins now
+        for call in list(self._waiting):
+            call()
+
+    def _amiss(self) -> str:
+        """What keeps this host from taking part in the experiment at all."""
+        amiss = missing_indices(self.seen, self._told.gpu_indices or ())
+        if amiss or self.seen or not self._told.must_have_gpus:
+            return amiss
+        if self._visible is not None:
+            return f"trials need GPUs, and {VISIBLE}={self._visible} lets none through here"
+        return "trials need GPUs, and this host has none"
+
+    def _cannot_tell(self, error: Exception) -> None:
+        text = str(error) if isinstance(error, NoDevices) else f"looking at GPUs failed: {error!r}"
+        if self.trouble is None:  # nothing was ever seen
+            if self._told.must_have_gpus:
+                self._offer((), f"trials need GPUs: {text}")
+            elif self._told.gpu_indices:
+                self._offer((), f"gpuIndices is given: {text}")
+            else:
+                _log.warning("offering no GPUs: %s", text)
+                self._offer((), "")
+        else:
+            self._offer(tuple(_with_trouble(each, text) for each in self.offered), self.trouble)
+
+    def _hangs(self) -> None:
+        text = "the GPU driver does not answer"
+        devices = tuple(_with_trouble(each, text) for each in self.offered)
+        self._offer(devices, self.trouble or (text if self.trouble is None else ""), False)
+
+    def _offer(
+        self, devices: tuple[wire.DeviceTold, ...], amiss: str, hopeless: bool = True
+    ) -> None:
+        if amiss != self.trouble or devices != self.offered:
+            for each in devices:
+                if each.trouble and each not in self.offered:
+                    _log.warning("GPU %d (%s) %s", each.index, each.id, each.trouble)
+            # Once it has joined, a host does not leave again for want of a device.
+            joined = self.trouble == ""
+            self.offered, self.trouble = devices, ("" if joined else amiss)
+            self.hopeless = hopeless and bool(self.trouble)
+            self._changed()
+
+
+def _with_trouble(device: wire.DeviceTold, text: str) -> wire.DeviceTold:
+    return msgspec.structs.replace(device, trouble=text[:200])

@@ -1,0 +1,122 @@
+"""The processes of this host, read from ``/proc``: who descends from whom, and what they take.
+
+Without psutil: an agent's host has only what an agent needs. Empty where there is no ``/proc``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Optional
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+#: How far up a process's ancestors are followed.
+_GENERATIONS = 64
+
+
+@dataclass(frozen=True)
+class Row:
+    """One process. ``session`` is the number of its session's leader; ``cpu_s`` what it and the
+    children it has collected have spent."""
+
+    pid: int
+    parent: int
+    session: int
+    cpu_s: float
+    rss_bytes: int
+
+
+def row_of(pid: int) -> Optional[Row]:
+    """One process; None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            content = file.read(2048)
+    except OSError:
+        return None
+    # The name in parentheses may itself hold anything, parentheses included.
+    fields = content.rpartition(b")")[2].split()
+    spent = sum(map(int, fields[11:15]))
+    return Row(pid, int(fields[1]), int(fields[3]), spent / _TICKS, int(fields[21]) * _PAGE)
+
+
+def process_table() -> dict[int, Row]:
+    """All processes, by number. Some 20 microseconds each."""
+    found: dict[int, Row] = {}
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return found
+    for name in names:
+        if name.isdigit():
+            row = row_of(int(name))
+            if row is not None:
+                found[row.pid] = row
+    return found
+
+
+def descends_from(pid: int, ancestor: int) -> Optional[bool]:
+    """Whether a process is ``ancestor`` or one of its descendants; None if there is none."""
+    first = row_of(pid)
+    if first is None:
+        return None
+    row: Optional[Row] = first
+    for _ in range(_GENERATIONS):
+        if row is None:
+            return False  # it ended while we looked: its children are elsewhere now
+        if row.pid == ancestor:
+            return True
+        if row.parent <= 1:
+            return False
+        row = row_of(row.parent)
+    return False
+
+
+def families(table: Mapping[int, Row], leaders: Iterable[int]) -> dict[int, list[Row]]:
+    """The processes of each leader: its descendants, and what is in its session (a child whose
+    parent has ended is somebody else's child)."""
+    wanted = set(leaders)
+    owner: dict[int, int] = {}
+    for pid, row in table.items():
+        trail = []
+        at: Optional[Row] = row
+        found = 0
+        for _ in range(_GENERATIONS):
+            if at is None:
+                break
+            if at.pid in owner:
+                found = owner[at.pid]
+                break
+            trail.append(at.pid)
+            if at.pid in wanted:
+                found = at.pid
+                break
+            at = table.get(at.parent)
+        if not found and row.session in wanted:
+            owner[pid] = row.session
+            continue
+        for each in trail:
+            owner[each] = found
+    members: dict[int, list[Row]] = {leader: [] for leader in wanted}
+    for pid, row in table.items():
+        found = owner.get(pid, 0) or (row.session if row.session in wanted else 0)
+        if found:
+            members[found].append(row)
+    return members
+
+
+def proportional_bytes(pid: int) -> int:
+    """What a process takes of memory, pages it shares counted in part: dearer than the table
+    (milliseconds), and right where a process was forked from one that had much loaded. The
+    whole of it where the kernel does not tell; 0 if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    row = row_of(pid)
+    return row.rss_bytes if row is not None else 0
