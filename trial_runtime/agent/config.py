@@ -37,6 +37,7 @@ class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     max_metrics: int = 100_000
     max_message_rate: int = 20_000  # a second, and for one attempt
     own_folders: bool = False  # each attempt begins in a working directory of its own
+    nni: bool = False  # written for NNI: its module and variables, metrics of any JSON value
 
 
 class CacheSpec(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -111,6 +111,7 @@ class Door:
         self.refusals = Refusals()
         self.slowed = 0  # receipts that were held back
         self._max_metric_bytes = spec.max_metric_bytes
+        self._any_metric = spec.nni
         self._rate = float(spec.max_message_rate)
         self._timers = timers
         #: Told of connections that are not listened to any more.
@@ -220,7 +221,9 @@ class Door:
             raise _Unacceptable("flood", "more messages than it may send in a time")
         for message in messages:
             if isinstance(message, (wire.Metric, wire.Final)):
-                fault = metric_fault(message.value, self._max_metric_bytes)
+                fault = metric_fault(
+                    message.value, self._max_metric_bytes, any_value=self._any_metric
+                )
                 if fault:
                     raise _Unacceptable("metric", fault)
         return messages

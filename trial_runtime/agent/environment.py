@@ -44,7 +44,13 @@ def base_environment(config: AgentConfig) -> dict[str, str]:
         environment.update(dict.fromkeys(THREAD_VARIABLES, str(spec.cpus_per_trial)))
     plain = {k: v for k, v in spec.environment.items() if not is_reference(v)}
     environment.update({k: v.removeprefix("literal:") for k, v in plain.items()})
-    environment["PYTHONPATH"] = os.pathsep.join(part for part in (paths, folder) if part)
+    ours = [folder]
+    if spec.nni:
+        from trial_runtime.agent import nni_trial
+
+        environment.update(nni_trial.shared_variables(config))
+        ours.append(nni_trial.module_path())
+    environment["PYTHONPATH"] = os.pathsep.join(part for part in (paths, *ours) if part)
     _find_our_python(environment)
     environment["BEQUEATH_WEIGHTS_ROOT"] = config.weights_root
     environment["BEQUEATH_EXPERIMENT"] = config.experiment

@@ -83,6 +83,8 @@ class FreshRunner:
             environment[CHECKPOINTS_VARIABLE] = attempt.session.checkpoints
         ends = self._outputs.open(attempt)
         try:
+            if self._spec.nni:
+                self._furnish(attempt, environment)
             process = spawn(
                 self._command,
                 folder=self._folder_of(attempt),
@@ -103,6 +105,14 @@ class FreshRunner:
             self._on_exit(attempt, outcome)
 
         self._children.add(process.pid, ended)
+
+    def _furnish(self, attempt: Attempt, environment: dict[str, str]) -> None:
+        from trial_runtime.agent import nni_trial
+
+        try:
+            nni_trial.furnish(attempt, environment)
+        except OSError as error:
+            raise CannotStart(f"cannot lay the parameters down: {error.strerror}") from error
 
     def _folder_of(self, attempt: Attempt) -> str:
         code, own = self._spec.code_directory, attempt.session.work_folder

@@ -16,14 +16,19 @@ _DEEPEST = 9
 _decoder = msgspec.json.Decoder()
 
 
-def metric_fault(text: str, limit: int) -> str:
-    """What is wrong with the JSON text of a metric of at most ``limit`` bytes, or ''."""
+def metric_fault(text: str, limit: int, *, any_value: bool = False) -> str:
+    """What is wrong with the JSON text of a metric of at most ``limit`` bytes, or ''.
+
+    ``any_value``: it may be any JSON value, as tuners written for NNI can read.
+    """
     if len(text) > limit or len(text.encode()) > limit:
         return f"a metric of {len(text):,} characters; {limit:,} bytes are allowed"
     try:
         value = _decoder.decode(text)
     except (ValueError, RecursionError):
         return "a metric that is not JSON"
+    if any_value:
+        return "" if _fits(value, 0) else "a metric that nobody can hold"
     if isinstance(value, dict):
         if not _fits(value, 0):
             return "a metric nested too deeply, or with a number that nobody can hold"

@@ -1,0 +1,53 @@
+"""What a trial written for NNI finds around it: variables, and the folder that they name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping
+
+import msgspec
+
+from trial_runtime import nni_shim
+from trial_runtime.agent.attempt import Attempt
+from trial_runtime.agent.config import AgentConfig
+
+#: Where NNI keeps a trial's parameters, below ``NNI_SYS_DIR``.
+PARAMETER_FILE = "parameter.cfg"
+
+
+def shared_variables(config: AgentConfig) -> dict[str, str]:
+    """The variables that all trials of an experiment have in common."""
+    return {
+        "NNI_PLATFORM": "remote" if config.runtime else "local",
+        "NNI_EXP_ID": config.experiment,
+        "NNI_CODE_DIR": config.trial.code_directory,
+        "MULTI_PHASE": "false",
+        "REUSE_MODE": "false",
+    }
+
+
+def module_path() -> str:
+    """The folder from which ``import nni`` finds ours, or a real one by way of it."""
+    return nni_shim.folder()
+
+
+def furnish(attempt: Attempt, environment: MutableMapping[str, str]) -> None:
+    """Lay the parameters where NNI has them, and say where that is.
+
+    Raises:
+        OSError: the attempt's folder cannot be written to.
+    """
+    session = attempt.session
+    environment["NNI_SYS_DIR"] = session.folder
+    environment["NNI_OUTPUT_DIR"] = session.folder
+    environment["NNI_TRIAL_JOB_ID"] = str(attempt.trial)
+    environment["NNI_TRIAL_SEQ_ID"] = str(attempt.trial)
+    os.makedirs(os.path.join(session.folder, ".nni"), exist_ok=True)
+    content = {
+        "parameter_id": attempt.trial,
+        "parameter_source": "algorithm",
+        "parameters": msgspec.Raw(session.parameters.encode()),
+        "parameter_index": 0,
+    }
+    with open(os.path.join(session.folder, PARAMETER_FILE), "wb") as file:
+        file.write(msgspec.json.encode(content))

@@ -1,0 +1,94 @@
+"""Metrics as code written for NNI reports them: any JSON value, for tuners that can read it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+
+from trial_runtime import session as _session
+from trial_runtime import trial_wire as wire
+from trial_runtime.failpoints import failpoint
+
+#: Nesting beyond which a value is taken for one that contains itself.
+_DEEPEST = 8
+
+
+def report_any(value: Any, *, final: bool) -> None:
+    """Report a value; a final one returns when the agent has it.
+
+    NaN and the infinities are no JSON: such a metric is not reported, which is said.
+
+    Raises:
+        InvalidMetric: it is no JSON value, or larger than the experiment allows.
+        ReportRefused, AgentGone: as :func:`trial_runtime.report_final`.
+    """
+    current = _session.current()
+    text = any_metric_text(value, limit=current.file.max_metric_bytes)
+    if text is None:
+        what = "final" if final else "intermediate"
+        sys.stderr.write(f"[bequeath] a {what} result that is not finite is left out: {value!r}\n")
+        return
+    if isinstance(current, _session.AgentSession):
+        if not final:
+            current.link.post([wire.Metric(text)])
+            return
+        if current.final_reported:
+            _session.warn("a second final result is recorded and does not count")
+        current.final_reported = True
+        current.link.post([wire.Final(text)], wait=True)
+        failpoint("trial.final.reported")
+        return
+    report = current.report_final if final else current.report_intermediate
+    report(value)
+
+
+def any_metric_text(value: Any, *, limit: int) -> str | None:
+    """JSON text of a metric; None for one that holds NaN or an infinity.
+
+    Raises:
+        InvalidMetric: it is no JSON value, or larger than ``limit`` bytes.
+    """
+    plain, finite = _plain(value, 0)
+    if not finite:
+        return None
+    text = msgspec.json.encode(plain).decode()
+    if len(text) > limit:
+        from trial_runtime.api_errors import InvalidMetric
+
+        raise InvalidMetric(
+            f"a metric of {len(text):,} bytes; {limit:,} are allowed",
+            hint="report summaries; larger things belong into files below NNI_OUTPUT_DIR",
+        )
+    return text
+
+
+def _plain(value: Any, depth: int) -> tuple[Any, bool]:
+    """The value in JSON's own types, and whether all its numbers are finite."""
+    if value is None or isinstance(value, (bool, str, int)):
+        return (
+            (int(value), True)
+            if type(value) not in (bool, str, int, type(None)) and isinstance(value, int)
+            else (value, True)
+        )
+    if isinstance(value, float):
+        return float(value), value - value == 0
+    if depth <= _DEEPEST and isinstance(value, dict):
+        pairs = {str(key): _plain(inner, depth + 1) for key, inner in value.items()}
+        return {key: inner for key, (inner, _) in pairs.items()}, all(
+            fine for _, fine in pairs.values()
+        )
+    if depth <= _DEEPEST and isinstance(value, (list, tuple)):
+        items = [_plain(inner, depth + 1) for inner in value]
+        return [inner for inner, _ in items], all(fine for _, fine in items)
+    for name in ("tolist", "item"):  # arrays, scalars of numpy, tensors
+        convert = getattr(value, name, None)
+        if depth <= _DEEPEST and callable(convert):
+            return _plain(convert(), depth + 1)
+    from trial_runtime.api_errors import InvalidMetric
+
+    raise InvalidMetric(
+        f"{str(value)[:60]!r} ({type(value).__name__}) is no JSON value",
+        hint="report a number, or a dict with a number under 'default'",
+    )

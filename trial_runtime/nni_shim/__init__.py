@@ -1,0 +1,17 @@
+"""A module ``nni`` for code that was written for NNI, and the one place that makes it visible.
+
+The folder of this package is put on the module path of trials and tuners of experiments with
+``compatibility: nni``, and nowhere else. A real installation is never in its shadow: tuner
+hosts look here last, and in trials :mod:`nni` hands over to a real one, see its ``__init__``.
+Inside ``nni`` imports are relative, so that the same files are ``nni`` there and
+``trial_runtime.nni_shim.nni`` to tests and checkers.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def folder() -> str:
+    """The folder to put on a module path."""
+    return os.path.dirname(os.path.abspath(__file__))

@@ -1,0 +1,127 @@
+"""Other names of our modules, and a sentence for what NNI has and this module has not.
+
+Names that begin with :data:`MISSING` raise ``ModuleNotFoundError``, so that code which can do
+without them goes on; the sentence says what to do instead.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any
+
+#: Where v0.5 and v1 had what lies elsewhere now: name below ``nni`` → name below ``nni``.
+ALIASES = {
+    "msg_dispatcher_base": "runtime.msg_dispatcher_base",
+    "msg_dispatcher": "runtime.msg_dispatcher",
+    "protocol": "runtime.protocol",
+    "env_vars": "runtime.env_vars",
+    "runtime.common": "common",
+    "runtime.log": "common",
+    "runtime.recoverable": "recoverable",
+    "common.env_args": "runtime.env_vars",
+}
+
+_INSTALL = "install the real nni in the environment of this code: it will be used"
+
+#: What is not here → what to do.
+MISSING = {
+    "algorithms.compression": _INSTALL,
+    "algorithms.feature_engineering": _INSTALL,
+    "algorithms.nas": _INSTALL,
+    "compression": _INSTALL,
+    "experiment": "use 'bequeath run', or dispatcher.Experiment from Python",
+    "feature_engineering": _INSTALL,
+    "multi_phase": "have each phase proposed as a trial of its own",
+    "nas": _INSTALL,
+    "nas_utils": _INSTALL,
+    "retiarii": _INSTALL,
+    "smartparam": "annotated code is not read: ask for parameters with get_next_parameter()",
+    "tools": "use the command line 'bequeath'",
+}
+
+#: Our own tuners under NNI's module names: module → (its class, our name).
+BUILTIN = {
+    "random_tuner": ("RandomTuner", "Random"),
+    "gridsearch_tuner": ("GridSearchTuner", "GridSearch"),
+}
+
+_SMART = frozenset(
+    [
+        "choice",
+        "randint",
+        "uniform",
+        "quniform",
+        "loguniform",
+        "qloguniform",
+        "normal",
+        "qnormal",
+        "lognormal",
+        "qlognormal",
+        "function_choice",
+        "mutable_layer",
+        "mutable_layers",
+        "variable",
+        "training_update",
+    ]
+)
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the names that are no files of ours."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def find_spec(
+        self, fullname: str, path: Any, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith(f"{self.package}."):
+            return None
+        name = fullname[len(self.package) + 1 :]
+        if name in ALIASES or name in BUILTIN or _builtin(name) in BUILTIN:
+            return importlib.util.spec_from_loader(fullname, self, is_package=name in BUILTIN)
+        for missing, instead in MISSING.items():
+            if f"{name}.".startswith(f"{missing}."):
+                raise ModuleNotFoundError(
+                    f"{fullname} is not part of the interfaces that bequeath has of NNI: {instead}",
+                    name=fullname,
+                )
+        return None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        name = spec.name[len(self.package) + 1 :]
+        if name in ALIASES:
+            return importlib.import_module(f"{self.package}.{ALIASES[name]}")
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__[len(self.package) + 1 :]
+        short = _builtin(name)
+        if short in BUILTIN and "." in name:
+            own, ours = BUILTIN[short]
+            tuners = importlib.import_module("tuners.builtin")  # in tuner hosts only
+            setattr(module, own, tuners.builtin_tuner(ours))
+
+
+def _builtin(name: str) -> str:
+    """``random_tuner`` of ``algorithms.hpo.random_tuner`` and ``random_tuner.random_tuner``."""
+    above, _, short = name.rpartition(".")
+    return short if above in ("algorithms.hpo", short) else ""
+
+
+def install(package: str) -> None:
+    """Let imports below ``package`` find these names."""
+    if not any(isinstance(each, _Finder) and each.package == package for each in sys.meta_path):
+        sys.meta_path.append(_Finder(package))
+
+
+def why_not(package: str, name: str) -> str:
+    """The sentence for an attribute of the top module that is not there."""
+    instead = MISSING["smartparam"] if name in _SMART else MISSING.get(name, "")
+    tail = f": {instead}" if instead else ""
+    return f"module {package!r}, as bequeath has it, has no attribute {name!r}{tail}"

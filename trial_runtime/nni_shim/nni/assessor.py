@@ -1,0 +1,34 @@
+"""The base class of assessors, and what they answer."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from .recoverable import Recoverable
+
+__all__ = ["AssessResult", "Assessor"]
+
+
+class AssessResult(Enum):
+    """Whether a trial may go on."""
+
+    Good = True
+    Bad = False
+
+
+class Assessor(Recoverable):
+    """Looks at the intermediate results of a trial."""
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
+        """Return ``AssessResult.Good`` or ``Bad``, or a bool. Must be overridden."""
+        raise NotImplementedError(f"{type(self).__name__} must define assess_trial")
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        """Told when a trial that was assessed has ended."""
+
+    def _on_exit(self) -> None:
+        """Of NNI."""
+
+    def _on_error(self) -> None:
+        """Of NNI."""

@@ -1,0 +1,33 @@
+"""What tuners and assessors share: the folder for checkpoints and parameter ids."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+
+class Recoverable:
+    """Base of tuners and assessors, without state of its own."""
+
+    def load_checkpoint(self) -> None:
+        """Load what :meth:`save_checkpoint` left."""
+
+    def save_checkpoint(self) -> None:
+        """Save what :meth:`load_checkpoint` needs."""
+
+    def get_checkpoint_path(self) -> str | None:
+        """The folder for checkpoints, if there is one."""
+        folder = os.environ.get("NNI_CHECKPOINT_DIRECTORY")
+        return folder if folder and os.path.isdir(folder) else None
+
+    def recover_parameter_id(self, data: Any) -> int:
+        """Ids go on where they stopped, which needs no help of a tuner's here."""
+        return 0
+
+    def is_created_in_previous_exp(self, parameter_id: int | None) -> bool:
+        """False: after a resume it is the same experiment."""
+        return False
+
+    def get_previous_param(self, parameter_id: int | None) -> Any:
+        """Nothing, see :meth:`is_created_in_previous_exp`."""
+        return None

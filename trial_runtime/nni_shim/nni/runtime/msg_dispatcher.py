@@ -1,0 +1,9 @@
+"""NNI's own dispatcher, whose work the tuner host does: a name for code that imports it."""
+
+from __future__ import annotations
+
+from .msg_dispatcher_base import MsgDispatcherBase
+
+
+class MsgDispatcher(MsgDispatcherBase):
+    """Not to be run here."""

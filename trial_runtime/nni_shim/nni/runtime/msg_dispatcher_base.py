@@ -1,0 +1,44 @@
+"""The base class of advisors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..recoverable import Recoverable  # noqa: TID252 - this file is nni.runtime… to its users
+from . import protocol
+
+
+class MsgDispatcherBase(Recoverable):
+    """Handles what NNI's manager says; the tuner host plays the manager's part."""
+
+    def send(self, command: Any, data: Any) -> None:
+        """Say something to the manager."""
+        protocol.send(command, data)
+
+    def handle_initialize(self, data: Any) -> None:
+        """Take the search space."""
+        raise NotImplementedError("handle_initialize not implemented")
+
+    def handle_request_trial_jobs(self, data: int) -> None:
+        """Send as many trials, now or later."""
+        raise NotImplementedError("handle_request_trial_jobs not implemented")
+
+    def handle_update_search_space(self, data: Any) -> None:
+        """Take a changed search space."""
+        raise NotImplementedError("handle_update_search_space not implemented")
+
+    def handle_import_data(self, data: Any) -> None:
+        """Take results of another experiment."""
+        raise NotImplementedError("handle_import_data not implemented")
+
+    def handle_add_customized_trial(self, data: Any) -> None:
+        """Take a trial that a user added."""
+        raise NotImplementedError("handle_add_customized_trial not implemented")
+
+    def handle_report_metric_data(self, data: Any) -> None:
+        """Take a metric."""
+        raise NotImplementedError("handle_report_metric_data not implemented")
+
+    def handle_trial_end(self, data: Any) -> None:
+        """Take the end of a trial."""
+        raise NotImplementedError("handle_trial_end not implemented")

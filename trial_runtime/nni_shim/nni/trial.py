@@ -1,0 +1,118 @@
+"""The functions of a trial. By hand, without bequeath, they answer as NNI's standalone mode."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from ._json import dump
+
+#: The ids that NNI gives a script that is run by hand.
+STANDALONE = "STANDALONE"
+
+_log = logging.getLogger("nni")
+_params: Any = None
+_asked = False
+_intermediates = 0
+
+
+def _is_trial() -> bool:
+    return "BEQUEATH_SESSION" in os.environ
+
+
+def get_next_parameter() -> Any:
+    """The parameters of this trial, at the first call; None at any later one, as in NNI."""
+    global _asked, _params
+    if not _is_trial():
+        return _by_hand()
+    if _asked:
+        return None
+    import trial_runtime
+
+    _params = trial_runtime.get_parameters()
+    _asked = True
+    return _params
+
+
+get_next_parameters = get_next_parameter  # v2.8
+get_parameters = get_next_parameter  # before v0.3
+
+
+def get_current_parameter(tag: Any = None) -> Any:
+    """The parameters that were asked for last, or one of them; None before that."""
+    if _params is None or tag is None:
+        return _params
+    return _params[tag]
+
+
+def report_intermediate_result(metric: Any) -> None:
+    """Report how the trial goes on: a number, a dict with ``default``, or any JSON value."""
+    global _intermediates
+    if not _is_trial():
+        _say(f"intermediate result {_intermediates}: {_shown(metric)}")
+        _intermediates += 1
+        return
+    _intermediates += 1
+    from trial_runtime.any_metric import report_any
+
+    report_any(metric, final=False)
+
+
+def report_final_result(metric: Any) -> None:
+    """Report the result of the trial, which its tuner gets exactly so when the trial has ended."""
+    if not _is_trial():
+        _say(f"final result: {_shown(metric)}")
+        return
+    from trial_runtime.any_metric import report_any
+
+    report_any(metric, final=True)
+
+
+def get_experiment_id() -> str:
+    """The experiment's id; ``STANDALONE`` by hand."""
+    if not _is_trial():
+        return STANDALONE
+    from trial_runtime import session
+
+    return session.current().file.experiment
+
+
+def get_trial_id() -> str:
+    """This trial's id, the ``trial_job_id`` of its tuner; ``STANDALONE`` by hand."""
+    return str(get_sequence_id()) if _is_trial() else STANDALONE
+
+
+def get_sequence_id() -> int:
+    """This trial's running number; 0 by hand."""
+    if not _is_trial():
+        return 0
+    import trial_runtime
+
+    return trial_runtime.trial_id()
+
+
+def _by_hand() -> Any:
+    """Standalone mode: nothing is tuned, or what the file that ``BEQUEATH_PARAMETERS`` names."""
+    global _params
+    if _params is None:
+        import trial_runtime
+
+        _params = trial_runtime.get_parameters()
+        if not _params:
+            _log.warning("run by hand: there are no tuned parameters, the script's own count")
+    return dict(_params) if isinstance(_params, dict) else _params
+
+
+def _shown(metric: Any) -> str:
+    try:
+        return str(dump(metric))
+    except TypeError:
+        return repr(metric)
+
+
+def _say(text: str) -> None:
+    import sys
+
+    sys.stdout.write(f"[nni] {text}\n")
+    sys.stdout.flush()
