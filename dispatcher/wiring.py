@@ -13,6 +13,7 @@ from dispatcher.experiment.services import Service
 from dispatcher.experiment.ssh_service import SshServiceConfig
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
+from dispatcher.needs_wiring import needs_of, worker_rules
 from dispatcher.remote_roots import check_references, remote_root
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.weight_keeper import Policy
@@ -54,6 +55,8 @@ def settings_of(config: ExperimentConfig) -> Settings:
         trial_stop_grace_s=config.trial_stop_grace,
         assess=config.assessor is not None,
         early_stop_keeps_result=config.assessor is not None and config.assessor.keep_result,
+        needs=needs_of(config),
+        worker_rules=worker_rules(config),
     )
 
 

@@ -31,6 +31,7 @@ from dispatcher.experiment.fields import (
     choice_reader,
 )
 from dispatcher.experiment.local_service import LocalServiceConfig
+from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, needs_told
 from dispatcher.experiment.plain_json import plain
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.search_space import parse_search_space
@@ -99,7 +100,7 @@ def _read_log_level(value: object) -> object:
     return neighbours.get(value.lower(), _LOG_LEVELS(value)) if isinstance(value, str) else value
 
 
-class ExperimentConfig(FailurePolicy, WeightsPlace):
+class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds):
     """All of an experiment's settings; see the field descriptions, which are its reference."""
 
     experiment_name: Annotated[
@@ -295,6 +296,11 @@ class ExperimentConfig(FailurePolicy, WeightsPlace):
         return self
 
     @model_validator(mode="after")
+    def _needs_are_said_once(self) -> Self:
+        needs_told(self, self.training_service)
+        return self
+
+    @model_validator(mode="after")
     def _settle_optimize_mode(self) -> Self:
         told = _read_mode(self.tuner.class_args.get("optimize_mode"))
         if self.optimize_mode is None:
@@ -332,6 +338,11 @@ class ExperimentConfig(FailurePolicy, WeightsPlace):
         """The training services, one or several."""
         one_or_several = self.training_service
         return one_or_several if isinstance(one_or_several, tuple) else (one_or_several,)
+
+    @property
+    def trial_needs(self) -> TrialNeeds:
+        """What each trial takes, wherever the file says it."""
+        return needs_told(self, self.training_service)
 
     @property
     def slots(self) -> int:

@@ -20,16 +20,21 @@ _RENAMED = {
     "codeDir": "trialCodeDirectory",
     "command": "trialCommand",
 }
-_NO_GPUS = "this version does not assign GPUs: set CUDA_VISIBLE_DEVICES in 'trialEnvironment'"
+_TUNER_GPUS = "set CUDA_VISIBLE_DEVICES where you start the experiment"
+_OF_MACHINES = "it says what a machine has: write it below 'trainingService'"
+_OF_TRIALS = "it says what a trial takes: write it at the top level or below 'trainingService'"
 _MACHINES = "write 'trainingService: {platform: ssh, machineList: [{host: …}]}'"
 _NOT_NEEDED = "remove it: nothing here needs it"
 
 _TOP = {old: f"write '{new}'" for old, new in _RENAMED.items()} | {
     V1_MARK: "this is an NNI v1 file",
     "trial": "write 'trialCommand' and 'trialCodeDirectory' at the top level",
-    "trialGpuNumber": _NO_GPUS,
-    "tunerGpuIndices": _NO_GPUS,
-    "gpuNum": _NO_GPUS,
+    "tunerGpuIndices": _TUNER_GPUS,
+    "gpuNum": "write 'trialGpuNumber'",
+    "gpuIndices": _OF_MACHINES,
+    "maxTrialNumberPerGpu": _OF_MACHINES,
+    "maxTrialNumPerGpu": _OF_MACHINES,
+    "useActiveGpu": _OF_MACHINES,
     "nniManagerIp": "remove it, or set 'channel: {transport: tcp, host: …}'",
     "useAnnotation": "remove it: annotated code is not read, write 'searchSpace'",
     "advisor": "an advisor is a tuner here: write 'tuner'",
@@ -47,19 +52,14 @@ _TOP = {old: f"write '{new}'" for old, new in _RENAMED.items()} | {
     "trainingServiceConfig": "write 'trainingService'",
 }
 _SERVICE = {
-    "useActiveGpu": _NO_GPUS,
-    "gpuIndices": _NO_GPUS,
-    "maxTrialNumberPerGpu": _NO_GPUS,
-    "maxTrialNumPerGpu": _NO_GPUS,
-    "trialGpuNumber": _NO_GPUS,
+    "gpuNum": "write 'trialGpuNumber'",
     "reuse": "write 'reuseMode'",
     "machineList": "machines belong to 'platform: ssh'",
 }
 _MACHINE = {
-    "useActiveGpu": _NO_GPUS,
-    "gpuIndices": _NO_GPUS,
-    "maxTrialNumberPerGpu": _NO_GPUS,
-    "maxTrialNumPerGpu": _NO_GPUS,
+    "trialGpuNumber": _OF_TRIALS,
+    "trialCpuNumber": _OF_TRIALS,
+    "trialMemorySize": _OF_TRIALS,
     "pythonPath": "write 'python', the interpreter itself",
 }
 _ALGORITHM = {
@@ -67,7 +67,7 @@ _ALGORITHM = {
     "builtinAssessorName": "write 'name'",
     "classFileName": "write 'file', and the bare class name in 'className'",
     "codeDir": "write 'codeDirectory'",
-    "gpuIndices": "set CUDA_VISIBLE_DEVICES where you start the experiment",
+    "gpuIndices": _TUNER_GPUS,
     "includeIntermediateResults": "remove it",
     "checkpointDir": "remove it: a tuner is told its folder",
 }

@@ -41,6 +41,15 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "max_trial_number",
         "max_experiment_duration",
     ),
+    "What a trial needs ([how places are chosen](placement.md))": (
+        "trial_gpu_number",
+        "trial_cpu_number",
+        "trial_memory_size",
+        "trial_resources",
+        "min_gpu_memory",
+        "priority",
+        "needs_key",
+    ),
     "Tuner threads, errors and stalls": (
         "multi_thread",
         "on_tuner_error",

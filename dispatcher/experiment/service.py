@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from dispatcher.experiment.fields import Count, Section, Switch, Text, choice_reader, fold_word
+from dispatcher.experiment.fields import Count, Switch, Text, choice_reader, fold_word
+from dispatcher.experiment.needs import OfferedResources, TrialNeeds
 
 ReuseMode = Literal["none", "forked", "inProcess"]
 _read_mode_word = choice_reader("none", "forked", "inProcess")
@@ -35,7 +36,7 @@ def is_remote(section: Any) -> bool:
     return isinstance(platform, str) and fold_word(platform) in REMOTE
 
 
-class ServiceConfig(Section):
+class ServiceConfig(OfferedResources, TrialNeeds):
     """Run trials below an agent process of the experiment."""
 
     reuse_mode: Annotated[

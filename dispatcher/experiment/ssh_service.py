@@ -17,6 +17,7 @@ from dispatcher.experiment.fields import (
     absolute_reference,
     choice_reader,
 )
+from dispatcher.experiment.needs import OfferedResources
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.references import ENV, FILE
 from dispatcher.experiment.service import REMOTE, ServiceConfig, is_remote
@@ -100,10 +101,14 @@ class JumpConfig(LoginConfig):
         return keys | ({"port": int(keys["port"])} if "port" in keys else {})
 
 
-class MachineConfig(LoginConfig):
-    """One machine of `machineList`."""
+class MachineConfig(OfferedResources, LoginConfig):
+    """One machine of `machineList`; of what it has, it may say another thing than the service."""
 
-    other_names: ClassVar[Mapping[str, str]] = _LOGIN_NAMES | {"preCommand": "prolog"}
+    other_names: ClassVar[Mapping[str, str]] = {
+        **_LOGIN_NAMES,
+        **OfferedResources.other_names,
+        "preCommand": "prolog",
+    }
 
     name: Annotated[
         Text | None,

@@ -130,10 +130,39 @@ APPENDED = {
         "e.yml:7:66: 'trainingService.machineList[0].password' must be a reference, 'env:NAME' or "
         "'file:PATH': secrets stand in no experiment file"
     ),
-    "trainingService: {platform: ssh, machineList: [{host: a, gpuIndices: 0}]}": (
-        "e.yml:7:58: unknown key 'gpuIndices' in 'machineList'\n  this version does not assign "
-        "GPUs: set CUDA_VISIBLE_DEVICES in 'trialEnvironment'"
+    "trainingService: {platform: ssh, machineList: [{host: a, trialGpuNumber: 1}]}": (
+        "e.yml:7:58: unknown key 'trialGpuNumber' in 'machineList'\n"
+        "  it says what a trial takes: write it at the top level or below 'trainingService'"
     ),
+    "trainingService: {platform: ssh, machineList: [{host: a, gpuIndices: '0,0'}]}": (
+        "e.yml:7:70: 'trainingService.machineList[0].gpuIndices' names GPU 0 twice"
+    ),
+    "trainingService: {gpuIndices: [0, -1]}": (
+        "e.yml:7:31: 'trainingService.gpuIndices' must hold numbers of GPUs, counted from 0, not -1"
+    ),
+    "trainingService: {cost: -1}": (
+        "e.yml:7:25: 'trainingService.cost' must not be negative, as -1 is"
+    ),
+    "trainingService: {resources: {licence: 0}}": (
+        "e.yml:7:30: 'trainingService.resources' has 'licence', which must be more than nothing"
+    ),
+    "trialResources: {GPUs: 1}": (
+        "e.yml:7:17: 'trialResources' has the name 'GPUs'; that is what 'trialGpuNumber' counts"
+    ),
+    "trialResources: [licence]": (
+        "e.yml:7:17: 'trialResources' must be names with their amounts, as in {licence: 1}, not "
+        "['licence']"
+    ),
+    "trialCpuNumber: 0": "e.yml:7:17: 'trialCpuNumber' must be more than nothing",
+    "trialMemorySize: 1 elephant": (
+        "e.yml:7:18: 'trialMemorySize' has the unknown unit 'elephant' in '1 elephant'; units are "
+        "b, kb, mb, gb, tb"
+    ),
+    "gpuIndices: 0": (
+        "e.yml:7:1: unknown key 'gpuIndices'\n"
+        "  it says what a machine has: write it below 'trainingService'"
+    ),
+    "priority: 0.5": "e.yml:7:11: 'priority' must be a whole number, not the number 0.5",
     "trainingService: {platform: ssh, machineList: [{host: a, jump: {host: b, prot: 1}}]}": (
         "e.yml:7:74: unknown key 'prot' in 'jump'; did you mean 'port'?"
     ),
@@ -177,9 +206,14 @@ APPENDED = {
         "root of that machine, not 'b'"
     ),
     "weightsRoot: e.yml": "e.yml:7:14: 'weightsRoot' is not a folder: e.yml",
-    "trialGpuNumber: 1": (
-        "e.yml:7:1: unknown key 'trialGpuNumber'\n"
-        "  this version does not assign GPUs: set CUDA_VISIBLE_DEVICES in 'trialEnvironment'"
+    "trialGpuNumber: 1.5": (
+        "e.yml:7:17: 'trialGpuNumber' must be a share of one GPU, up to 1, or a whole number of "
+        "them, not 1.5"
+    ),
+    "trialGpuNumber: 'two'": "e.yml:7:17: 'trialGpuNumber' must be a number, not 'two'",
+    "trialGpuNumber: 1\ntrainingService: {trialGpuNumber: 2}": (
+        "e.yml:8:35: 'trialGpuNumber' is given twice, as 1.0 and 2.0\n"
+        "  give 'trialGpuNumber' once, at the top level"
     ),
     "maxExecDuration: 1h": (
         "e.yml:7:1: unknown key 'maxExecDuration'\n  write 'maxExperimentDuration'"
