@@ -45,6 +45,7 @@ from dispatcher.notices import Notice, NoticeKind
 from dispatcher.past import fold_at_start, read_whole_past
 from dispatcher.ports import Entry, TunerPort
 from dispatcher.remote_roots import secrets_of_root
+from dispatcher.remote_wiring import secrets_of_machines
 from dispatcher.restoring import RestoringTuner
 from dispatcher.retention import RetentionThread
 from dispatcher.store.compaction import Compaction
@@ -118,6 +119,7 @@ class Head:
             self._config = from_json(self._folder.read_config(), str(self._folder.config))
             self._mask.learn(secret_values(self._config.trial_environment, os.environ))
             self._mask.learn(secrets_of_root(self._config))
+            self._mask.learn(secrets_of_machines(self._config))
             self._board.log = stack.enter_context(
                 head_log(self._folder.logs / "head.log", self._config.log_level, self._mask)
             )

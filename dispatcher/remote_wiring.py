@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -11,47 +12,38 @@ from typing import NamedTuple
 from dispatcher.backends.ssh import Archives, Machine, pack_all
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.references import resolve_reference
+from dispatcher.experiment.fields import Section
+from dispatcher.experiment.planned import LOCAL as LOCAL
+from dispatcher.experiment.references import resolve_reference, secret_values
 from dispatcher.experiment.services import Service
-from dispatcher.experiment.ssh_service import (
-    LoginConfig,
-    MachineConfig,
-    SshServiceConfig,
-    worker_names,
-)
+from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.ssh import SshTarget
 
 
 class Place(NamedTuple):
-    """A worker's name and what the file says of it; ``machine`` is None for this one."""
+    """A worker's name and what the file says of it; ``machine`` is that of ``platform: ssh``, and
+    None otherwise. ``part`` is what the file says of this worker alone."""
 
     worker: str
     service: Service
     machine: MachineConfig | None
     slots: int
-
-
-#: The worker of this machine.
-LOCAL = "local"
-
-#: Names of peers, whose keys and sockets are called after them.
-_TAKEN = (LOCAL, "tuner")
+    part: Section
 
 
 def places(config: ExperimentConfig) -> list[Place]:
     """Where trials run: the same file always gives the same names."""
-    found: list[Place] = []
-    for service in config.services:
-        usual = service.slots or config.trial_concurrency
-        if not isinstance(service, SshServiceConfig):
-            found.append(Place(LOCAL, service, None, usual))
-            continue
-        taken = (*_TAKEN, *(place.worker for place in found))
-        names = worker_names(service.machine_list, taken)
-        for name, machine in zip(names, service.machine_list, strict=True):
-            found.append(Place(name, service, machine, machine.slots or usual))
-    return found
+    return [
+        Place(
+            worker.name,
+            service,
+            worker.part if isinstance(worker.part, MachineConfig) else None,
+            worker.slots,
+            worker.part,
+        )
+        for service, worker in config.workers
+    ]
 
 
 def machine_of(worker: str, machine: MachineConfig) -> Machine:
@@ -81,6 +73,21 @@ def target_of(login: LoginConfig) -> SshTarget:
         known_hosts=login.known_hosts,
         jump=target_of(jump) if jump is not None else None,
     )
+
+
+def secrets_of_machines(config: ExperimentConfig) -> list[str]:
+    """What the references in the sections of machines stand for, to be kept out of logs; those
+    that lead nowhere are passed over. Reads files."""
+    found: list[str] = []
+    for place in places(config):
+        if place.machine is None:
+            continue
+        found += secret_values(place.machine.environment, os.environ)
+        for login in (place.machine, place.machine.jump):
+            if login is not None:
+                named = {"password": login.password, "passphrase": login.passphrase}
+                found += secret_values({k: v for k, v in named.items() if v}, os.environ)
+    return found
 
 
 def packer(config: ExperimentConfig, folder: ExperimentFolder) -> Callable[[], Archives]:

@@ -12,22 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-
 from dispatcher.errors import PermanentBackendError
 from dispatcher.ssh.host_key import HostKey
+from trial_runtime.recorded_hosts import recorded_hosts
 
-#: Where experiments lie, and then our file of known hosts, too.
-_HOME_VARIABLE = "BEQUEATH_HOME"
 _REVOKED, _AUTHORITY = "@revoked", "@cert-authority"
 _MOST_BYTES = 64 << 20
 
 
 def our_file() -> Path:
     """Where ``bequeath hosts add`` writes: below BEQUEATH_HOME, or the user's configuration."""
-    home = os.environ.get(_HOME_VARIABLE)
-    folder = Path(home).expanduser() if home else Path(platformdirs.user_config_dir("bequeath"))
-    return folder / "known_hosts"
+    return recorded_hosts()
 
 
 def users_files() -> list[Path]:

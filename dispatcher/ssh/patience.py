@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
@@ -11,15 +12,15 @@ from dispatcher.errors import PassingBackendError
 from dispatcher.ssh.connection import SshConnection, connect
 from dispatcher.ssh.login import Dial
 from dispatcher.ssh.target import SshTarget
+from trial_runtime.pauses import growing_pause
 
 
 def pauses(first_s: float = 0.5, most_s: float = 30.0) -> Iterator[float]:
     """Seconds to wait before each further try, without end: doubled, and each moved by up to a
     quarter, so that many who were cut off together do not come back together."""
-    pause_s = first_s
-    while True:
+    for failures in itertools.count(1):
+        pause_s = growing_pause(failures, first_s, most_s)
         yield pause_s * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
-        pause_s = min(most_s, 2 * pause_s)
 
 
 def connect_patiently(

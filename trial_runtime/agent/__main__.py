@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
@@ -20,6 +21,10 @@ def main() -> int:
     log = OwnLog(Path(config.experiment_folder) / "logs" / "agent.log")
     logging.basicConfig(level=logging.INFO, handlers=[log])
     Agent(config, sys.argv[1]).run()
+    # It holds a key of ours, and nobody else may be able to take it away: a head that is cut off
+    # for good. A head that wants the next agent writes it anew.
+    with contextlib.suppress(OSError):
+        os.unlink(sys.argv[1])
     return 0
 
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, Optional
+from typing import BinaryIO, Literal, Optional
 
 import msgspec
 from msgspec.structs import replace
@@ -48,7 +48,8 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
     ``ensure``: take it up, or start one with ``config``, which lacks what only this host knows:
     where sockets may be. ``take up``: the same, but none is started. ``look``: whether it runs.
     ``end``: wait ``grace_s`` for its end, then end it by force, with all that it ran; with
-    ``ask`` it is told first, by SIGTERM.
+    ``ask`` it is told first, by SIGTERM. ``epoch``: of the head that says so; ``number``: of its
+    orders, rising, so that one by a connection that is dead does not undo a later one; 0: none.
     """
 
     verb: Literal["ensure", "take up", "look", "end"]
@@ -58,6 +59,8 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
     environment: dict[str, str] = {}
     grace_s: float = 0.0
     ask: bool = False
+    epoch: int = 0
+    number: int = 0
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -71,18 +74,43 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def attend(order: Order) -> Answer:
     """Carry out an order. Blocks for ``grace_s`` and some seconds at most, and while another one
-    about the same agents is carried out. Raises ``OSError``."""
-    with _alone(Path(order.folder)):
+    about the same agents is carried out; one that a later one has overtaken is not carried out.
+    Raises ``OSError``."""
+    with _alone(Path(order.folder)) as newest:
+        if order.number:
+            told = (order.epoch, order.number)
+            if _is_overtaken(told, _read(newest), order):
+                return Answer(trouble="an order that was given later has been carried out")
+            newest.seek(0)
+            newest.truncate()
+            newest.write(b"%d %d" % told)
+            newest.flush()
         return _attend(order)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(folder: Path) -> Iterator[BinaryIO]:
     """One at a time: who has lost its connection goes on here, while its head has connected
     anew and says the same again, and each would start an agent."""
-    with open(_run_folder(folder) / "attending", "wb") as lock:
+    with open(_run_folder(folder) / "attending", "a+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # on a disk of this host; ends with its process
-        yield
+        yield lock
+
+
+def _read(newest: BinaryIO) -> tuple[int, int]:
+    """Epoch and number of the order that was carried out last."""
+    newest.seek(0)
+    epoch, _, number = newest.read(64).partition(b" ")
+    return (int(epoch), int(number)) if epoch.isdigit() and number.isdigit() else (0, 0)
+
+
+def _is_overtaken(told: tuple[int, int], newest: tuple[int, int], order: Order) -> bool:
+    """Of two orders of one head the later one counts. Of two heads the later one does while an
+    agent is here: an experiment that was restored from a backup may count from an earlier one."""
+    if told >= newest or told[0] == newest[0]:
+        return told < newest
+    record = read_record(record_path(Path(order.folder), order.worker))
+    return record is not None and is_running(record)
 
 
 def _attend(order: Order) -> Answer:

@@ -80,6 +80,8 @@ class RootProbe:
         return trouble
 
     def _is_slow(self) -> None:
+        if self._said:  # what was found before is told already, and may be found again
+            return
         root = self._config.weights_root
         self._say(f"the weights root {root} does not answer on this host: its server may be away")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import TracebackType
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from dispatcher.backends.agents.visit import AgentEnded
 from dispatcher.errors import PassingBackendError, PermanentBackendError
@@ -19,6 +21,10 @@ ORDER_S = 60.0
 
 _MODULE = ("-P", "-m", "trial_runtime.agent.attending")
 _MOST_SAID = 500
+
+#: Of all orders of this process: what was said by a connection that has died since may arrive
+#: after what was said by the next one.
+_numbers = itertools.count(1)
 
 
 class Called(NamedTuple):
@@ -106,21 +112,23 @@ class AttendedVisit(ABC):
 
     def look(self, config: AgentConfig) -> None:
         """Raises ``AgentEnded`` if its process is gone."""
-        answer = self._order(Order("look", self.folder(config), config.worker))
+        answer = self._order(Order("look", self.folder(config), config.worker), config)
         if not answer.pid:
             raise _ended(answer)
 
     def end(self, config: AgentConfig, grace_s: float, *, ask: bool) -> None:
         """Wait for its end, then end it by force; what it ran ends in any case."""
         folder = self.folder(config)
-        self._order(Order("end", folder, config.worker, grace_s=grace_s, ask=ask))
+        self._order(Order("end", folder, config.worker, grace_s=grace_s, ask=ask), config)
 
     def _tell(self, verb: Literal["ensure", "take up"], config: AgentConfig) -> Answer:
         told = self.told(config)
         folder = told.config.experiment_folder
-        return self._order(Order(verb, folder, config.worker, told.config, told.environment))
+        order = Order(verb, folder, config.worker, told.config, told.environment)
+        return self._order(order, config)
 
-    def _order(self, order: Order) -> Answer:
+    def _order(self, order: Order, config: AgentConfig) -> Answer:
+        order = replace(order, epoch=config.epoch, number=next(_numbers))
         limit_s = ORDER_S + order.grace_s + KILL_S
         ran = self.call(_MODULE, msgspec.json.encode(order), limit_s)
         lines = ran.out.splitlines()

@@ -15,6 +15,7 @@ from dispatcher.backends.agents.process import Loss
 from dispatcher.backends.agents.visit import AgentEnded, HeadGone, Visit
 from dispatcher.errors import BackendError, BequeathError, PassingBackendError
 from trial_runtime.agent.config import AgentConfig
+from trial_runtime.pauses import growing_pause
 
 #: Silence of an agent after which its process is looked at, and seconds between two looks.
 DOUBT_S = 3.0
@@ -234,8 +235,9 @@ class VisitedProcess:
         now = time.monotonic()
         self._short_lives = self._short_lives + 1 if now - self._had_at < SHORT_LIFE_S else 0
         if self._short_lives:
-            pause_s = FIRST_PAUSE_S * 2.0 ** min(self._short_lives - 1, 10)
-            self._not_before = now + min(LONGEST_HOPELESS_PAUSE_S, pause_s)
+            self._not_before = now + growing_pause(
+                self._short_lives, FIRST_PAUSE_S, LONGEST_HOPELESS_PAUSE_S
+            )
 
     def _have(self, visit: Visit, wanted: AgentConfig, known: int | None) -> None:
         if known is not None:
@@ -286,8 +288,7 @@ class VisitedProcess:
         first, longest = FIRST_PAUSE_S, LONGEST_PAUSE_S
         if self._hopeless:
             first, longest = HOPELESS_PAUSE_S, LONGEST_HOPELESS_PAUSE_S
-        pause_s = min(longest, first * 2.0 ** min(max(0, self._failures - 1), 10))
-        until = time.monotonic() + pause_s
+        until = time.monotonic() + growing_pause(self._failures, first, longest)
         with self._lock:
             was_ending = self._end_by is not None
             while not self._over() and (left_s := until - time.monotonic()) > 0:

@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from dispatcher.backends.agents import Loss
@@ -23,9 +24,15 @@ from trial_runtime.agent.record import (
     write_private,
 )
 from trial_runtime.agent.sweep import kill_sessions_below
+from trial_runtime.pauses import growing_pause
 
 #: What SIGKILL may take until a process is gone (seconds).
 KILL_S = 5.0
+
+#: An agent that ends before it is so old (seconds) is followed by the next one after a pause, one
+#: after that after a longer one: others go on meanwhile, and what ended it may pass.
+SHORT_LIFE_S = 60.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 60.0
 
 _log = logging.getLogger("bequeath.backends.local")
 
@@ -37,12 +44,19 @@ class LocalProcess:
         folder: the experiment's, where the process is on record.
         worker: the agent's name.
         run_folder: below it lie the session files of all that the agent runs.
+        clock: monotonic seconds.
     """
 
     place = "this machine"
-    trouble = ""
 
-    def __init__(self, folder: Path, worker: str, run_folder: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        worker: str,
+        run_folder: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.trouble = ""
         self._folder = folder
         self._worker = worker
         self._run_folder = run_folder
@@ -51,6 +65,12 @@ class LocalProcess:
         self._record: AgentRecord | None = None
         self._is_our_child = False  # else a head before us started it
         self._failure: Loss | None = None
+        self._wanted: AgentConfig | None = None  # of the next one
+        self._dying: AgentRecord | None = None  # was given up, and has not gone yet
+        self._clock = clock
+        self._had_at = float("-inf")  # when the one on record was started or taken up
+        self._short_lives = 0  # in a row
+        self._not_before = float("-inf")  # when the next one may be started
 
     @property
     def pid(self) -> int | None:
@@ -60,19 +80,34 @@ class LocalProcess:
     @property
     def alive(self) -> bool:
         """Whether that very process still runs."""
-        if self._record is None:
-            return False
+        return self._record is not None and self._runs(self._record)
+
+    def _runs(self, record: AgentRecord) -> bool:
         if self._is_our_child:
             try:
-                os.waitpid(self._record.pid, os.WNOHANG)
+                os.waitpid(record.pid, os.WNOHANG)
             except ChildProcessError:
                 return False
-        return is_running(self._record)
+        return is_running(record)
 
     def ensure(self, config: AgentConfig) -> None:
-        """Find the one that a head before us has left running, or start one."""
-        if self._record is not None:
+        """Find the one that a head before us has left running, or start one: at once, or when
+        the one before is gone and its pause is over."""
+        if self._record is None:
+            self._wanted = config
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if self._dying is not None:
+            if self._runs(self._dying):
+                self.trouble = "the agent of this machine was given up and has not ended yet"
+                return
+            self._dying = None
+            self._gone()
+        if self._wanted is None or self._clock() < self._not_before:
             return
+        config, self._wanted, self.trouble = self._wanted, None, ""
+        self._had_at = self._clock()
         record = read_record(self._record_path)
         if record is not None and is_running(record):
             self._record = record
@@ -90,6 +125,8 @@ class LocalProcess:
 
     def look(self, silent_s: float) -> Loss | None:
         """Whether it could not be started, or has ended."""
+        if self._record is None:
+            self._go_on()
         failure, self._failure = self._failure, None
         if failure is None and self._record is not None and not self.alive:
             return Loss("its process ended")
@@ -97,15 +134,25 @@ class LocalProcess:
 
     def expects(self, pid: int) -> bool | None:
         """Whether it is the one on record, if there is one."""
+        if self._dying is not None and self._dying.pid == pid:
+            return False
         return self.pid in (None, pid)
 
     def give_up(self) -> None:
-        """Kill it, if it lives, with all it ran. Blocks for the moment that SIGKILL takes."""
+        """Kill it, if it lives, and what it ran once it is gone: it cannot start more then."""
+        now = self._clock()
+        self._short_lives = self._short_lives + 1 if now - self._had_at < SHORT_LIFE_S else 0
+        if self._short_lives:
+            pause_s = growing_pause(self._short_lives, FIRST_PAUSE_S, LONGEST_PAUSE_S)
+            self._not_before = now + pause_s
+            self.trouble = "the agent of this machine ended soon; the next one waits for a moment"
+        self._wanted = None
         if self.alive:
             self._signal(signal.SIGKILL)
-        self._wait_until_gone(time.monotonic() + 1.0)
-        self._forget()
-        self._sweep()
+            self._dying, self._record = self._record, None
+            self._go_on()
+        else:
+            self._gone()
 
     def terminate(self) -> None:
         """SIGTERM: it ends its trials with their grace."""
@@ -113,6 +160,10 @@ class LocalProcess:
 
     def end(self, until: float) -> None:
         """Wait; then SIGKILL, and the end of what it ran."""
+        self._wanted = None
+        if self._dying is not None:
+            self._record, self._dying = self._dying, None
+            until = time.monotonic()
         if self._record is None:
             return
         if not self._wait_until_gone(until):
@@ -143,6 +194,10 @@ class LocalProcess:
             time.sleep(pause_s)
             pause_s = min(0.2, pause_s * 2)
         return True
+
+    def _gone(self) -> None:
+        self._forget()
+        self._sweep()
 
     def _forget(self) -> None:
         """It is gone, or given up."""

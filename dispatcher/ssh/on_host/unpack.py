@@ -76,7 +76,8 @@ def unpack(folder: str, wanted: str) -> str:
     try:
         reading = Reading()
         stream: Any = reading
-        with tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK, copybufsize=_CHUNK) as tar:
+        sizes: Any = {"bufsize": _CHUNK, "copybufsize": _CHUNK}
+        with tarfile.open(fileobj=stream, mode="r|", **sizes) as tar:
             if hasattr(tarfile, "data_filter"):
                 tar.extraction_filter = tarfile.data_filter
             tar.extractall(part)  # noqa: S202 - who logs in may write here anyway

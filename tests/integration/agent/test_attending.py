@@ -34,7 +34,7 @@ def order(folder: Path, verb: str = "ensure", port: int = 1, **keys: object) -> 
         worker="h1",
         slots=1,
         head=Endpoint(f"tcp://127.0.0.1:{port}"),
-        epoch=1,
+        epoch=int(str(keys.get("epoch", 1))),
         run_folder="",
         experiment_folder=str(folder),
         experiment="lab",
@@ -89,6 +89,29 @@ def test_the_same_said_by_way_of_two_connections_starts_one_agent(
     os.waitpid(first.pid, 0)
 
 
+def test_an_order_by_a_dead_connection_does_not_undo_a_later_one(folder: Path) -> None:
+    """Mutations: orders are carried out as they come; an older epoch counts for nothing."""
+    first = attend(order(folder, epoch=2, number=1))
+    assert attend(order(folder, "take up", port=7, epoch=2, number=3)).pid == first.pid
+    late = [
+        order(folder, "take up", port=6, epoch=2, number=2),
+        order(folder, port=5, epoch=1, number=9),
+        Order("end", str(folder), "h1", epoch=2, number=2),
+    ]
+    for each in late:
+        answer = attend(each)
+        assert answer.pid == 0
+        assert "later" in answer.trouble
+    config = read_config(str(folder / "agent-h1.config.json"))
+    assert config.head.address.endswith(":7")
+    assert attend(Order("look", str(folder), "h1", epoch=2, number=4)).pid == first.pid
+    attend(Order("end", str(folder), "h1", epoch=2, number=5))
+    os.waitpid(first.pid, 0)
+    assert attend(order(folder, epoch=2, number=3)).pid == 0, "nor is one started again"
+    again = attend(order(folder, epoch=1, number=1))
+    assert again.fresh, "of a head whose journal was restored from a backup"
+
+
 def test_what_a_dead_one_ran_is_ended_before_the_next_is_started(folder: Path) -> None:
     """Mutation: ``ensure`` sweeps nothing."""
     first = attend(order(folder))
@@ -104,6 +127,18 @@ def test_what_a_dead_one_ran_is_ended_before_the_next_is_started(folder: Path) -
     second = attend(order(folder))
     assert second.fresh
     assert left.wait(60) == -signal.SIGKILL
+
+
+def test_one_that_ends_by_itself_takes_its_key_away(folder: Path) -> None:
+    """Nobody else may ever reach its host again; mutation: the file stays."""
+    told = order(folder)
+    assert told.config is not None
+    config = msgspec.structs.replace(told.config, head_grace_s=0.1, heartbeat_s=0.1)
+    first = attend(msgspec.structs.replace(told, config=config))
+    assert (folder / "agent-h1.config.json").exists()
+    os.waitpid(first.pid, 0)
+    assert [path.name for path in folder.glob("agent-h1*")] == ["agent-h1.json"], "it was here"
+    assert "the grace time without a head" in attend(Order("look", str(folder), "h1")).trouble
 
 
 def test_one_that_hears_nothing_is_ended_by_force(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import importlib
 import json
+import shutil
 import socket
 import sys
 from collections.abc import Callable
@@ -21,6 +22,9 @@ from dispatcher.experiment.loader import build_experiment
 from tests.integration.remote_weights.conftest import sftp_options
 from tests.support.s3_server import BUCKET, S3Server
 from tests.support.sshd import Sshd, make_key
+from trial_runtime.recorded_hosts import recorded_hosts
+from trial_runtime.weights.remote.faults import RemoteRefused
+from trial_runtime.weights.remote.sftp import connected
 
 Refusal = Callable[..., BequeathError]
 
@@ -119,6 +123,23 @@ def test_a_host_whose_key_is_not_known(refusal: Refusal, ssh: Sshd, tmp_path: Pa
     assert "host key that is not known" in str(error)
     assert "known_hosts" in error.hint
     assert not (tmp_path / "w").exists()
+
+
+def test_a_host_that_was_made_known_by_bequeath_hosts_add(
+    ssh: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: only OpenSSH's files are read."""
+    options = sftp_options(ssh)
+    del options["known_hosts"]
+    options |= {"port": ssh.port, "username": getpass.getuser()}
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("BEQUEATH_HOME", str(tmp_path / "ours"))
+    with pytest.raises(RemoteRefused, match="not known") as caught:
+        connected("127.0.0.1", options)
+    assert "bequeath hosts add" in caught.value.hint
+    (tmp_path / "ours").mkdir()
+    shutil.copy(ssh.folder / "known_hosts", recorded_hosts())
+    connected("127.0.0.1", options).close()
 
 
 def test_a_host_that_shows_another_key(refusal: Refusal, ssh: Sshd, tmp_path: Path) -> None:

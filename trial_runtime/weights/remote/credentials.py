@@ -104,17 +104,28 @@ def _look_up(path: str, text: str, environ: Mapping[str, str]) -> str:
 def _mapped(
     options: Options, value_of: Callable[[str, object], object], above: str = ""
 ) -> dict[str, Any]:
-    return {
-        key: _mapped(value, value_of, f"{above}{key}.")
-        if isinstance(value, Mapping)
-        else value_of(f"{above}{key}", value)
-        for key, value in options.items()
-    }
+    return {key: _mapped_value(value, value_of, f"{above}{key}") for key, value in options.items()}
+
+
+def _mapped_value(value: object, value_of: Callable[[str, object], object], path: str) -> object:
+    if isinstance(value, Mapping):
+        return _mapped(value, value_of, f"{path}.")
+    if isinstance(value, (list, tuple)):
+        found = (_mapped_value(each, value_of, f"{path}[{n}]") for n, each in enumerate(value))
+        return list(found)
+    return value_of(path, value)
 
 
 def _leaves(options: Options, above: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in options.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{above}{key}.")
-        else:
-            yield f"{above}{key}", value
+        yield from _leaves_of(value, f"{above}{key}")
+
+
+def _leaves_of(value: object, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        yield from _leaves(value, f"{path}.")
+    elif isinstance(value, (list, tuple)):
+        for number, each in enumerate(value):
+            yield from _leaves_of(each, f"{path}[{number}]")
+    else:
+        yield path, value

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from trial_runtime.pauses import growing_pause
 from trial_runtime.weights.remote.faults import RemoteUnavailable
 
 #: A server that is away for a minute only delays.
@@ -36,8 +38,7 @@ class Persistence:
             RemoteRefused: and all else that ``work`` raises: at once.
         """
         deadline = self.clock() + self.timeout_s
-        pause = _FIRST_PAUSE_S
-        while True:
+        for failures in itertools.count(1):
             try:
                 return work()
             except RemoteUnavailable as error:
@@ -45,5 +46,5 @@ class Persistence:
                 if left <= 0:
                     raise
                 _log.warning("%s: %s; trying again", what, error.message)
-            self.sleep(min(pause, left))
-            pause = min(2 * pause, _LONGEST_PAUSE_S)
+            self.sleep(min(left, growing_pause(failures, _FIRST_PAUSE_S, _LONGEST_PAUSE_S)))
+        raise AssertionError("tries end by a result or an error")

@@ -11,12 +11,14 @@ import os
 import threading
 from typing import Any, BinaryIO, Final, cast
 
+from trial_runtime.recorded_hosts import recorded_hosts
 from trial_runtime.weights.remote.faults import RemoteRefused
 from trial_runtime.weights.remote.sftp_reader import PipelinedReader
 
 CONNECT_S: Final = 15.0
 #: A server that does not answer a request for this long has gone.
 ANSWER_S: Final = 60.0
+#: Beside what ``bequeath hosts add`` has recorded.
 KNOWN_HOSTS: Final = ("~/.ssh/known_hosts", "/etc/ssh/ssh_known_hosts")
 _KEEPALIVE_S: Final = 15
 _WRITE_BYTES: Final = 1 << 20
@@ -31,8 +33,9 @@ class _OnlyKnownHosts:
     def missing_host_key(self, _client: Any, hostname: str, key: Any) -> None:
         raise RemoteRefused(
             f"shows a host key that is not known: {key.get_name()} {key.fingerprint}",
-            hint=f"if that is its key, add it to {self._file} (ssh-keyscan shows it; compare), or "
-            "name another file in weightsRootOptions.known_hosts",
+            hint=f"if that is its key, 'bequeath hosts add {hostname}' here, or add it to "
+            f"{self._file} (ssh-keyscan shows it; compare), or name another file in "
+            "weightsRootOptions.known_hosts",
             where=hostname,
         )
 
@@ -53,7 +56,8 @@ def connected(host: str, options: dict[str, Any]) -> Any:
 
     told = dict(options)
     named = told.pop("known_hosts", None)
-    files = [os.path.expanduser(path) for path in ([named] if named else KNOWN_HOSTS)]
+    usual = (*KNOWN_HOSTS, str(recorded_hosts()))
+    files = [os.path.expanduser(path) for path in ([named] if named else usual)]
     for timeout in ("timeout", "banner_timeout", "auth_timeout", "channel_timeout"):
         told.setdefault(timeout, CONNECT_S)
     if told.get("key_filename"):

@@ -30,6 +30,18 @@ def test_references_are_looked_up_where_they_are_needed(tmp_path: Path) -> None:
     assert credentials.secrets(options, {}) == ["from a file"]
 
 
+def test_references_in_lists_are_references() -> None:
+    """Mutation: lists are taken as they are."""
+    options = {"args": ["plain", "env:SECRET", {"tokens": ["env:OTHER"]}], "flags": [1, None]}
+    environ = {"SECRET": "one", "OTHER": "two"}
+    assert credentials.secrets(options, environ) == ["one", "two"]
+    resolved = credentials.resolve(options, environ)
+    assert resolved == {"args": ["plain", "one", {"tokens": ["two"]}], "flags": [1, None]}
+    assert credentials.written_out({"tokens": ["env:A", "written out"]}) == "tokens[1]"
+    with pytest.raises(BadRoot, match=r"args\[1\] refers to"):
+        credentials.resolve(options, {})
+
+
 @pytest.mark.parametrize("text", ["env:NOT_SET", "file:/not/there"])
 def test_references_that_lead_nowhere(text: str) -> None:
     with pytest.raises(BadRoot, match=r"weightsRootOptions\.a\.secret refers to"):

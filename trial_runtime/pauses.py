@@ -1,0 +1,17 @@
+"""Trying again after pauses that grow: the one rule for all that is tried again here."""
+
+from __future__ import annotations
+
+#: Twice as long each time, and no more times than that: the longest is reached long before.
+_MOST_DOUBLINGS = 30
+
+
+def growing_pause(failures: int, first_s: float, longest_s: float) -> float:
+    """How long to wait before the next try (seconds). Pure.
+
+    Args:
+        failures: how many tries in a row have failed; 0 is as 1.
+        first_s: the pause after the first of them; it doubles with each.
+        longest_s: what it grows to.
+    """
+    return min(longest_s, first_s * 2.0 ** min(max(0, failures - 1), _MOST_DOUBLINGS))

@@ -1,0 +1,18 @@
+"""The file in which ``bequeath hosts add`` records keys of machines: read by all who use SSH."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_HOME_VARIABLE = "BEQUEATH_HOME"
+
+
+def recorded_hosts() -> Path:
+    """Below BEQUEATH_HOME, or in the user's configuration; it need not be there."""
+    home = os.environ.get(_HOME_VARIABLE)
+    if home:
+        return Path(home).expanduser() / "known_hosts"
+    usual = os.environ.get("XDG_CONFIG_HOME", "")
+    above = Path(usual) if usual.startswith("/") else Path("~/.config").expanduser()
+    return above / "bequeath" / "known_hosts"
