@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dispatcher.core.resources import Needs, WorkerRules
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.needs import offered
-from dispatcher.remote_wiring import places
+from dispatcher.experiment.needs import OfferedResources, offered
+from dispatcher.remote_wiring import Place, places
 
 
 def needs_of(config: ExperimentConfig) -> Needs:
@@ -26,7 +26,7 @@ def worker_rules(config: ExperimentConfig) -> dict[str, WorkerRules]:
     out."""
     found: dict[str, WorkerRules] = {}
     for place in places(config):
-        has = offered(place.service, place.machine)
+        has = offered(place.service, _part(place))
         rules = WorkerRules(
             cost=has.cost or 0.0,
             trials_per_device=has.max_trial_number_per_gpu or 0,
@@ -35,3 +35,8 @@ def worker_rules(config: ExperimentConfig) -> dict[str, WorkerRules]:
         if rules != WorkerRules():
             found[place.worker] = rules
     return found
+
+
+def _part(place: Place) -> OfferedResources | None:
+    """What the file says of this worker alone."""
+    return place.part if isinstance(place.part, OfferedResources) else None

@@ -10,7 +10,6 @@ from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiment.services import Service
-from dispatcher.experiment.ssh_service import SshServiceConfig
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
 from dispatcher.needs_wiring import needs_of, worker_rules
@@ -62,10 +61,7 @@ def settings_of(config: ExperimentConfig) -> Settings:
 
 def worker_count(config: ExperimentConfig) -> int:
     """On how many machines trials run."""
-    return sum(
-        len(service.machine_list) if isinstance(service, SshServiceConfig) else 1
-        for service in config.services
-    )
+    return len(config.workers)
 
 
 def weights_root(config: ExperimentConfig, folder: ExperimentFolder) -> Path:

@@ -33,6 +33,7 @@ from dispatcher.experiment.fields import (
 from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, needs_told
 from dispatcher.experiment.plain_json import plain
+from dispatcher.experiment.planned import TAKEN, PlannedWorker
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.search_space import parse_search_space
 from dispatcher.experiment.sections import (
@@ -345,15 +346,19 @@ class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds):
         return needs_told(self, self.training_service)
 
     @property
+    def workers(self) -> list[tuple[Service, PlannedWorker]]:
+        """Workers with their services: the same file always gives the same names."""
+        found: list[tuple[Service, PlannedWorker]] = []
+        for service in self.services:
+            taken = (*TAKEN, *(worker.name for _, worker in found))
+            planned = service.planned(self.trial_concurrency, taken)
+            found.extend((service, worker) for worker in planned)
+        return found
+
+    @property
     def slots(self) -> int:
         """Trials that really run at once: the smaller of concurrency and the hosts' slots."""
-        offered = 0
-        for service in self.services:
-            usual = service.slots or self.trial_concurrency
-            if isinstance(service, LocalServiceConfig):
-                offered += usual
-            else:
-                offered += sum(each.slots or usual for each in service.machine_list)
+        offered = sum(worker.slots for _, worker in self.workers)
         return min(self.trial_concurrency, offered)
 
 

@@ -53,9 +53,10 @@ class Section(BaseModel):
     other_names: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
-    def fits(cls, value: Any) -> bool:
-        """Whether what a file has is meant for this class, where others may stand, too."""
-        return True
+    def meant(cls, value: Any) -> type[Section] | None:
+        """The class that what a file has is meant for, where several may stand: this one, or
+        one that it knows of; None if neither."""
+        return cls
 
     @model_validator(mode="before")
     @classmethod

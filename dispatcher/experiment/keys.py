@@ -102,7 +102,8 @@ class KeySettler:
                 self._settle_inner(each, sections, (*path, index), (*spelt, index))
                 for index, each in enumerate(value)
             ]
-        section = next((each for each in sections if each.fits(value)), sections[0])
+        meant = (each.meant(value) for each in sections)
+        section = next((each for each in meant if each is not None), sections[0])
         value = section.read_short_form(value)
         if not isinstance(value, Mapping):
             return value

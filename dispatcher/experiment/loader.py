@@ -21,9 +21,9 @@ from dispatcher.experiment.fields import BASE_FOLDER, fold_word
 from dispatcher.experiment.keys import KeySettler
 from dispatcher.experiment.nni_keys import v1_advice, v1_key
 from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
+from dispatcher.experiment.plugged import Unusable, is_plugged, plugged, word_of
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
-from dispatcher.experiment.services import PLATFORMS
 from dispatcher.experiment.source import MOST_BYTES, Source, read_json_source, read_source
 
 # What takes the place of a wrong value while the rest is looked at. Never leaves this file.
@@ -143,7 +143,7 @@ class _Loading:
         return path
 
     def _set_aside_platform(self, values: dict[str, Any]) -> None:
-        """Take out a training service that we do not have, whose keys we cannot judge."""
+        """Take out a training service that is not to be had, whose keys we cannot judge."""
         for key, service in list(values.items()):
             if not isinstance(key, str) or fold_word(key) != "trainingservice":
                 continue
@@ -151,12 +151,10 @@ class _Loading:
             if isinstance(service, list):
                 places = [((key, index), each) for index, each in enumerate(service)]
             for at, each in places:
-                name = each.get("platform") if isinstance(each, Mapping) else None
-                if isinstance(name, str) and fold_word(name) not in PLATFORMS:
+                found = plugged(word_of(each)) if is_plugged(each) else None
+                if isinstance(found, Unusable):
                     where = self.source.where((*at, "platform"))
-                    text = f"the platform {name!r} is not in this version"
-                    hint = "write 'trainingService: {platform: local}' or '{platform: ssh, …}'"
-                    self._record((*at, "platform"), where, text, hint)
+                    self._record((*at, "platform"), where, found.text, found.hint)
                     values.pop(key, None)
 
     def _take_search_space(self, settled: dict[str, Any]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from dispatcher.experiment.fields import Count, Switch, Text, choice_reader, fold_word
 from dispatcher.experiment.needs import OfferedResources, TrialNeeds
+from dispatcher.experiment.planned import PlannedWorker, distinct_names
 
 ReuseMode = Literal["none", "forked", "inProcess"]
 _read_mode_word = choice_reader("none", "forked", "inProcess")
@@ -79,3 +80,13 @@ class ServiceConfig(OfferedResources, TrialNeeds):
             "changes nothing for trials to come."
         ),
     ] = False
+
+    def planned(self, usual: int, taken: Collection[str]) -> tuple[PlannedWorker, ...]:
+        """Its workers: one, called as the platform is, unless a service says otherwise.
+
+        Args:
+            usual: slots of a worker of which the file does not say how many it has.
+            taken: names of other workers.
+        """
+        (name,) = distinct_names([str(getattr(self, "platform", "worker"))], taken)
+        return (PlannedWorker(name, self.slots or usual, self),)

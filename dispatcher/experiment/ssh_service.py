@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
@@ -18,12 +18,12 @@ from dispatcher.experiment.fields import (
     choice_reader,
 )
 from dispatcher.experiment.needs import OfferedResources
+from dispatcher.experiment.planned import PlannedWorker, distinct_names
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.references import ENV, FILE
 from dispatcher.experiment.service import REMOTE, ServiceConfig, is_remote
 from dispatcher.experiment.trial_fields import VariableName, VariableText
 
-_LONGEST_NAME = 40  # of a worker: sockets are called after it, and their paths are short
 _JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]]+\]|[^@:\s]+)(?::(?P<port>[0-9]+))?")
 
 
@@ -173,9 +173,18 @@ class SshServiceConfig(ServiceConfig):
     machine_list: Annotated[tuple[MachineConfig, ...], Field(description="The machines.")]
 
     @classmethod
-    def fits(cls, value: Any) -> bool:
-        """Whether a section of the file is meant for this class."""
-        return is_remote(value)
+    def meant(cls, value: Any) -> type[Section] | None:
+        """This class, if the file names it."""
+        return cls if is_remote(value) else None
+
+    def planned(self, usual: int, taken: Collection[str]) -> tuple[PlannedWorker, ...]:
+        """A worker for each machine, called as that is."""
+        names = distinct_names([each.name or each.host for each in self.machine_list], taken)
+        slots = self.slots or usual
+        return tuple(
+            PlannedWorker(name, each.slots or slots, each)
+            for name, each in zip(names, self.machine_list, strict=True)
+        )
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -190,21 +199,6 @@ class SshServiceConfig(ServiceConfig):
                     hint="workers are told apart by it",
                 )
         return self
-
-
-def worker_names(machines: tuple[MachineConfig, ...], taken: tuple[str, ...] = ()) -> list[str]:
-    """A name for each machine's worker: its own or its host's, safe in file names, and different
-    from all others and from those ``taken``. The same list gives the same names."""
-    names: list[str] = []
-    for machine in machines:
-        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", machine.name or machine.host).strip("-.")
-        base = plain[:_LONGEST_NAME] or "machine"
-        name, number = base, 1
-        while name in names or name in taken:
-            number += 1
-            name = f"{base}-{number}"
-        names.append(name)
-    return names
 
 
 _read_word = choice_reader(*REMOTE)

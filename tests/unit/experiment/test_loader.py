@@ -113,8 +113,8 @@ APPENDED = {
         "  write 'trialFunction' instead of 'trialCommand', or another reuseMode"
     ),
     "trainingService: {platform: kubeflow, worker: {}}": (
-        "e.yml:7:29: the platform 'kubeflow' is not in this version\n"
-        "  write 'trainingService: {platform: local}' or '{platform: ssh, …}'"
+        "e.yml:7:29: the platform 'kubeflow' is not installed\n"
+        "  installed are local, ssh; others come with packages that bring them"
     ),
     "trainingService:\n- platform: local\n- platform: local": (
         "e.yml:8:1: 'trainingService' names this machine twice\n"

@@ -1,0 +1,293 @@
+"""A backend that somebody else has written, kept from harming anyone but itself.
+
+It is made and called in a thread of its own, so that the engine never waits for it. Whatever it
+raises, or says and may not say, sets it aside: its worker is lost with all it ran, and when one
+is wanted there again another backend is made.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+from dispatcher.core.actions import LaunchWorker, StartAttempt, WorkerAction
+from dispatcher.core.events import (
+    AttemptEnded,
+    AttemptStarted,
+    Event,
+    FinalReported,
+    MetricReported,
+    WeightsPublished,
+    WorkerHeard,
+    WorkerJoined,
+    WorkerLost,
+    WorkerOffers,
+    WorkerSuspect,
+)
+from dispatcher.core.ids import WorkerId
+from dispatcher.errors import BequeathError, PermanentBackendError, ProtocolError
+from dispatcher.ports import Backend
+
+#: Seconds between two looks of the thread at its backend.
+LOOK_S = 0.25
+
+#: Orders and payloads that may wait for a backend that is slow.
+MOST_WAITING = 10_000
+
+#: Pauses before another backend is made in place of one that failed (seconds); one that lasted
+#: longer than ``SHORT_LIFE_S`` counts as a first one.
+FIRST_PAUSE_S, LONGEST_PAUSE_S, SHORT_LIFE_S = 1.0, 300.0, 60.0
+
+#: What the end of a thread may take beyond the deadline of its backend (seconds).
+CLOSE_S = 2.0
+
+#: Errors after which trying again soon mends nothing.
+_HOPELESS = (PermanentBackendError, ProtocolError)
+
+_OF_WORKERS = (WorkerJoined, WorkerLost, WorkerSuspect, WorkerHeard, WorkerOffers)
+_OF_ATTEMPTS = (AttemptStarted, MetricReported, FinalReported, WeightsPublished, AttemptEnded)
+
+_log = logging.getLogger("bequeath.backends.threaded")
+
+
+class _Life:
+    """One backend and its thread. Events are handed out one batch at a time: the next is asked
+    for when that one is on disk, so that ``acknowledge`` means what it says."""
+
+    def __init__(
+        self,
+        worker: WorkerId,
+        make: Callable[[], Backend],
+        pause_s: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self.worker = worker
+        self.failure: Exception | None = None
+        self.began_at = clock()
+        self.busy_since: float | None = None
+        self.tasks: queue.SimpleQueue[Callable[[Backend], None]] = queue.SimpleQueue()
+        self.payloads: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self.told: list[Event] = []  # replaced, never changed
+        self.over = threading.Event()  # nobody wants it any more
+        self.known: set[tuple[int, int]] = set()  # attempts that it may speak of
+        self.thread = threading.Thread(target=self._run, name=f"backend {worker}", daemon=True)
+        self._make = make
+        self._pause_s = pause_s
+        self._clock = clock
+        self._open = True  # no batch is on its way to the disk
+
+    def _run(self) -> None:
+        backend: Backend | None = None
+        self.over.wait(self._pause_s)
+        try:
+            if not self.over.is_set():
+                self.busy_since = self._clock()
+                backend = self._make()
+            while backend is not None and not self.over.is_set():
+                self._turn(backend)
+        except Exception as error:  # noqa: BLE001 - the top of a thread
+            self.failure = error
+            _log.warning("backend %s is set aside: %s", self.worker, said(error), exc_info=error)
+            if backend is not None and not self.over.is_set():
+                self._end(backend, leave_running=False, deadline_s=0.0)
+        finally:
+            self.busy_since = None
+
+    def _turn(self, backend: Backend) -> None:
+        self.busy_since = None
+        try:
+            task = self.tasks.get(timeout=LOOK_S)
+        except queue.Empty:
+            task = None
+        self.busy_since = self._clock()
+        while task is not None:
+            task(backend)
+            task = None if self.tasks.empty() else self.tasks.get()
+        if self.over.is_set():
+            return
+        backend.flush()
+        if not self._open:
+            return
+        events: list[Event] = []
+        while not self.payloads.empty():
+            events += backend.receive(self.payloads.get())
+        events += backend.check()
+        for event in events:
+            self._judge(event)
+        if events:
+            self._open = False
+            self.told = events
+
+    def acknowledge(self) -> None:
+        """What was told is on disk."""
+
+        def acknowledge(backend: Backend) -> None:
+            backend.acknowledge()
+            self._open = True
+
+        self.tasks.put(acknowledge)
+
+    def _judge(self, event: Event) -> None:
+        """Raises ``ProtocolError`` for what a backend may not say."""
+        if isinstance(event, _OF_WORKERS):
+            if event.worker != self.worker:
+                raise ProtocolError(f"it speaks of the worker {event.worker!r}")
+            if isinstance(event, WorkerJoined):
+                self.known = set(event.holds)
+        elif isinstance(event, _OF_ATTEMPTS):
+            attempt = (event.trial, event.attempt)
+            if attempt not in self.known:
+                raise ProtocolError(f"it speaks of attempt {event.trial}.{event.attempt}")
+            if isinstance(event, AttemptEnded):
+                self.known.discard(attempt)
+        else:
+            raise ProtocolError(f"it says {type(event).__name__}")
+
+    def _end(self, backend: Backend, *, leave_running: bool, deadline_s: float) -> None:
+        try:
+            backend.close(leave_running=leave_running, deadline_s=deadline_s)
+        except Exception as error:  # noqa: BLE001 - somebody else's code, at the end of a thread
+            _log.warning("backend %s did not close: %s", self.worker, error, exc_info=error)
+
+    def close(self, *, leave_running: bool, deadline_s: float) -> None:
+        """Have it closed in its thread. Blocks at most ``deadline_s`` and a moment."""
+
+        def end(backend: Backend) -> None:
+            self.over.set()
+            self._end(backend, leave_running=leave_running, deadline_s=deadline_s)
+
+        self.tasks.put(end)
+        self.thread.join(deadline_s + CLOSE_S)
+        self.over.set()
+        if self.thread.is_alive():
+            _log.warning("backend %s does not come back; left behind", self.worker)
+
+
+class ThreadedBackend:
+    """See :class:`dispatcher.ports.Backend`; no method of it waits but :meth:`close`.
+
+    Args:
+        worker: the one worker of that backend.
+        make: makes the backend; called in the thread.
+        suspect_s: how long one call may take until nothing more is placed there.
+        lost_s: how long until it is given up.
+        leads: whether this head still leads.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        worker: WorkerId,
+        make: Callable[[], Backend],
+        *,
+        suspect_s: float = 30.0,
+        lost_s: float = 120.0,
+        leads: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._worker = worker
+        self._make = make
+        self._suspect_s = suspect_s
+        self._lost_s = lost_s
+        self._leads = leads
+        self._clock = clock
+        self._life: _Life | None = None
+        self._given_up: list[_Life] = []
+        self._suspect = False
+        self._handed_out = False  # a batch that is not acknowledged yet
+        self._failures = 0  # in a row
+
+    def perform(self, action: WorkerAction) -> None:
+        """Put it down for the thread."""
+        if isinstance(action, LaunchWorker) and self._life is None and self._leads():
+            pause_s = FIRST_PAUSE_S * 2.0 ** min(self._failures - 1, 10) if self._failures else 0.0
+            pause_s = min(LONGEST_PAUSE_S, pause_s)
+            self._life = _Life(self._worker, self._make, pause_s, self._clock)
+            self._life.thread.start()
+        life = self._life
+        if life is None:
+            return  # lost meanwhile; the core hears of it, if it has not yet
+        if isinstance(action, StartAttempt):
+            life.known.add((action.trial, action.attempt))
+
+        def perform(backend: Backend) -> None:
+            backend.perform(action)
+
+        life.tasks.put(perform)
+
+    def flush(self) -> None:
+        """The thread does, after all that was put down."""
+
+    def receive(self, payload: bytes) -> list[Event]:
+        """Put it down; what it means comes by :meth:`check`.
+
+        Raises:
+            ProtocolError: more is waiting than anyone could mean.
+        """
+        life = self._life
+        if life is not None:
+            if life.payloads.qsize() >= MOST_WAITING:
+                raise ProtocolError(f"backend {self._worker} says more than it can take in")
+            life.payloads.put(payload)
+        return []
+
+    def acknowledge(self) -> None:
+        """What :meth:`check` has handed out is on disk."""
+        if self._life is not None and self._handed_out:
+            self._handed_out = False
+            self._life.acknowledge()
+
+    def check(self) -> list[Event]:
+        """What the backend has said; and whether it still answers."""
+        life = self._life
+        if life is None or not self._leads():
+            return []
+        events: list[Event] = []
+        if life.told and not self._handed_out:
+            events, life.told = life.told, []
+            self._handed_out = True
+            if any(isinstance(event, WorkerLost) for event in events):
+                self._let_go(life)  # by its own word
+            return events
+        if not life.thread.is_alive():
+            failure = life.failure or RuntimeError("its thread has ended")
+            return [self._lose(said(failure), isinstance(failure, _HOPELESS))]
+        since = life.busy_since
+        busy_s = 0.0 if since is None else self._clock() - since
+        if busy_s > self._lost_s:
+            return [self._lose(f"a call has not come back for {busy_s:.0f} s")]
+        if busy_s > self._suspect_s and not self._suspect:
+            self._suspect = True
+            events.append(WorkerSuspect(self._worker, busy_s))
+        elif self._suspect and busy_s <= self._suspect_s:
+            self._suspect = False
+            events.append(WorkerHeard(self._worker))
+        return events
+
+    def close(self, *, leave_running: bool, deadline_s: float) -> None:
+        """End it and what it runs, or leave that. Blocks at most so long and a moment."""
+        life, self._life = self._life, None
+        if life is not None:
+            life.close(leave_running=leave_running, deadline_s=deadline_s)
+
+    def _lose(self, reason: str, hopeless: bool = False) -> WorkerLost:
+        if self._life is not None:
+            self._let_go(self._life)
+        return WorkerLost(self._worker, reason, hopeless)
+
+    def _let_go(self, life: _Life) -> None:
+        life.over.set()
+        short = self._clock() - life.began_at < SHORT_LIFE_S
+        self._failures = self._failures + 1 if short else 1
+        self._life = None
+        self._suspect = self._handed_out = False
+
+
+def said(error: Exception) -> str:
+    """What went wrong, in a sentence."""
+    if isinstance(error, BequeathError):
+        return f"{error.message}; {error.hint}" if error.hint else error.message
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,45 @@
+"""The workers of an experiment, as its file plans them: their names and their slots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from dispatcher.experiment.fields import Section
+
+LONGEST_NAME = 40
+"""Of a worker: sockets are called after it, and their paths are short."""
+
+TUNER = "tuner"
+"""A peer of the head that is no worker: its keys and its socket are called so."""
+
+LOCAL = "local"
+"""The worker of this machine."""
+
+TAKEN = (LOCAL, TUNER)
+"""Names that no other worker may have."""
+
+
+class PlannedWorker(NamedTuple):
+    """One worker. ``part`` is what the file says of it alone: the section of its machine, or that
+    of the whole service, if it is the only one."""
+
+    name: str
+    slots: int
+    part: Section
+
+
+def distinct_names(wanted: Sequence[str], taken: Collection[str] = ()) -> list[str]:
+    """A name for each worker: as wanted, but safe in file names, and different from all others
+    and from those ``taken``. The same list gives the same names."""
+    names: list[str] = []
+    for each in wanted:
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", each).strip("-.")
+        base = plain[:LONGEST_NAME] or "machine"
+        name, number = base, 1
+        while name in names or name in taken:
+            number += 1
+            name = f"{base}-{number}"
+        names.append(name)
+    return names

@@ -1,0 +1,51 @@
+"""What a platform is given to make one worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from dispatcher.backends.ssh import Archives
+from dispatcher.experiment.fields import Section
+from dispatcher.experiment.service import ServiceConfig
+from trial_runtime.agent.config import AgentConfig
+
+S = TypeVar("S", bound=ServiceConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class Given(Generic[S]):
+    """One worker and its surroundings. Nothing here blocks but :attr:`archives` and :attr:`token`.
+
+    Attributes:
+        worker: its name, which is unique in the experiment and safe in names of files.
+        section: the service's part of the experiment file.
+        part: what the file says of this worker alone, as ``planned`` of the section gave it.
+        config: what an agent on this machine would be told: how trials run, where weights go,
+            and in ``config.head`` by which address and keys the head is reached.
+        folder: the experiment's folder on this machine.
+        door: address and port at which the head listens on this machine, for tunnels that end
+            there; None for platforms that reach it by its socket.
+        archives: packs the code and our runtime when somebody asks first. Raises
+            ``BackendError``.
+        token: of the share below the weights root, for
+            :func:`trial_runtime.agent.elsewhere.on_another_host`. Raises ``BackendError``.
+        known: whether a head before this one may have left an agent, or attempts, there.
+        patience_s: for how long one that a head before has left is looked for before it is
+            called lost.
+        leads: whether this head still leads: one that does not changes nothing anywhere.
+    """
+
+    worker: str
+    section: S
+    part: Section
+    config: AgentConfig
+    folder: Path
+    door: tuple[str, int] | None
+    archives: Callable[[], Archives] = field(repr=False)
+    token: Callable[[], str] = field(repr=False)
+    known: bool = False
+    patience_s: float = 120.0
+    leads: Callable[[], bool] = field(default=lambda: True, repr=False)

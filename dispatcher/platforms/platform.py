@@ -1,0 +1,73 @@
+"""A platform: what an entry point names, and what ours are, too."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Generic, Literal
+
+from dispatcher.backends.agents import AgentProcess, Visit, VisitedProcess
+from dispatcher.platforms.given import Given, S
+from dispatcher.ports import AttemptFiles, Backend
+
+Reach = Literal["socket", "tcp"]
+"""How a worker reaches the head: by its socket file, which processes of this machine can open,
+or by TCP with CURVE, which all others need."""
+
+
+class Platform(ABC, Generic[S]):
+    """A kind of place where trials run. Two kinds there are: :class:`AgentPlatform` and
+    :class:`BackendPlatform`.
+
+    An object of a subclass is what an entry point of the group ``bequeath.backends`` names; the
+    entry point's name is the word that is written as ``platform`` in the experiment file.
+
+    Attributes:
+        protocol: the version that it was written for: a literal number, not our constant.
+        section: the class of its section of the experiment file. Its fields are checked with
+            ``file:line:column`` as ours are; its ``planned`` says which workers there are.
+        reach: how its workers reach the head.
+    """
+
+    protocol: int
+    section: type[S]
+    reach: ClassVar[Reach] = "tcp"
+
+    def files(self, given: Given[S], trial: int, attempt: int) -> AttemptFiles | None:
+        """Files of an attempt where it runs or ran, and a shell there; None if this platform
+        does not offer that. Must not block."""
+        return None
+
+
+class AgentPlatform(Platform[S]):
+    """One whose trials run below our agent: it gets an agent's process somewhere and sees that
+    it is gone, and no more."""
+
+    @abstractmethod
+    def visit(self, given: Given[S]) -> Visit:
+        """A way to the worker's place, for one visit. Called in the thread of that worker alone,
+        again for each visit; what it raises harms this worker only."""
+        ...
+
+    def process(self, given: Given[S]) -> AgentProcess:
+        """The process of the worker's agent, as the engine's thread sees it: all visits are made
+        in a thread of their own. Overriding this is for who never waits."""
+        return VisitedProcess(
+            given.worker,
+            lambda: self.visit(given),
+            known=given.known,
+            patience_s=given.patience_s,
+            leads=given.leads,
+        )
+
+
+class BackendPlatform(Platform[S]):
+    """One that runs attempts itself, without our agent: a service with an interface of its own.
+
+    What it makes is called in a thread of its own, one for each worker, and may block there.
+    """
+
+    @abstractmethod
+    def backend(self, given: Given[S]) -> Backend:
+        """Make the backend of one worker; called when a worker is wanted there first, and again
+        after one has failed. What it raises harms this worker only."""
+        ...
