@@ -192,6 +192,15 @@ def save_artefact(name: str, content: str | bytes | os.PathLike[str]) -> str:
     return artefacts.keep(folder, name, content)
 
 
+def devices() -> tuple[str, ...]:
+    """The ids of the GPUs this trial may use, where its experiment counts them; else nothing.
+
+    The same are in ``CUDA_VISIBLE_DEVICES``, so the first of them is ``cuda:0``, and so on.
+    Programs without Python find them in ``BEQUEATH_DEVICES``.
+    """
+    return _session.current().file.devices
+
+
 def trial_id() -> int:
     """This trial's number (NNI's ``parameter_id``); 0 by hand."""
     return _session.current().file.trial

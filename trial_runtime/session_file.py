@@ -52,6 +52,10 @@ class SessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     stale_timeout_s: float = 75.0
     checkpoints: Optional[str] = None  # the trial's folder for all of its attempts
     work_folder: str = ""  # where its process begins; in the code directory, if empty
+    devices: tuple[str, ...] = ()  # ids of the GPUs it may use, where GPUs are counted
+    variables: dict[str, str] = {}  # of its environment, beyond what all trials share
+    cores: tuple[int, ...] = ()  # that it is pinned to; all, if empty
+    cgroup: str = ""  # the control group (a folder) that its process joins
 
     def __repr__(self) -> str:
         return f"SessionFile({self.trial}.{self.attempt})"  # its secret is nobody's business

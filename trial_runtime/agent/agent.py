@@ -31,6 +31,7 @@ from trial_runtime.agent.forked import ForkedRunner
 from trial_runtime.agent.fresh import FreshRunner
 from trial_runtime.agent.head_link import HeadLink
 from trial_runtime.agent.helper import Helper
+from trial_runtime.agent.lending import Lending
 from trial_runtime.agent.oom import OutOfMemoryWatch
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.output import Outputs
@@ -102,8 +103,21 @@ class Agent:
             log.addFilter(MaskFilter(self._mask))
         self._warm: WarmRunner | None = None
         self._attempts.runner = self._make_runner()
+        self._lending = self._attempts.lending = Lending(
+            config,
+            self._watch,
+            self._timers,
+            attempts=self._attempts.live,
+            stop=self._attempts.end,
+            changed=self._tell_offer,
+        )
         self._head = HeadLink(
-            self._context, config, self._outbox, self._attempts.holds, self._where_is_the_head
+            self._context,
+            config,
+            self._outbox,
+            self._attempts.holds,
+            self._where_is_the_head,
+            self._lending.offer,
         )
         self._poller = zmq.Poller()
         self._listening = False
@@ -119,6 +133,7 @@ class Agent:
         self._poller.register(self._head.socket, zmq.POLLIN | zmq.POLLOUT)
         self._poller.register(self._watch.fileno(), zmq.POLLIN)
         self._listen(True)
+        self._lending.start()
         self._tick()
         if self._config.root_token:
             probe = RootProbe(self._config, self._helper, self._timers, self._head.tell_trouble)
@@ -158,6 +173,12 @@ class Agent:
                 self._attempts.stop(order)
             elif isinstance(order, wire.Shutdown):
                 self._shut_down("the head", order.grace_s)
+
+    def _tell_offer(self) -> None:
+        devices = self._lending.devices
+        if devices.trouble is not None:
+            self._head.tell_trouble(devices.trouble, "devices", hopeless=devices.hopeless)
+        self._head.tell_offer()
 
     def _hear(self) -> None:
         hear, warm = self._attempts.hear, self._warm
@@ -207,7 +228,9 @@ class Agent:
         now = time.monotonic()
         self._timers.at(now + self._config.heartbeat_s, self._tick)
         self._memory.sample(now)
-        self._head.heartbeat(self._attempts.running, self._door.refusals.counts)
+        self._head.heartbeat(
+            self._attempts.running, self._door.refusals.counts, self._lending.samples()
+        )
         self._attempts.sweep_strays()
         self._head.look()
         if self._head.quiet:
@@ -270,6 +293,7 @@ class Agent:
                 spec,
                 self._config.run_folder,
                 f"{self._config.experiment_folder}/logs/workers.log",
+                self._config.slots,
                 self._door,
                 self._outputs,
                 self._watch,

@@ -33,6 +33,16 @@ class Exit:
     returned: bool = False  # a function of a warm worker came back: nothing is gone
 
 
+@dataclass(frozen=True)
+class Share:
+    """What of its host an attempt was lent, beside a slot: environment variables that say so,
+    the cores it is pinned to (none: all), the control group that bounds its memory."""
+
+    variables: dict[str, str] = field(default_factory=dict)
+    cores: tuple[int, ...] = ()
+    cgroup: str = ""
+
+
 @dataclass(eq=False)
 class Attempt:
     """The agent's record. Changed only by the agent's loop."""
@@ -49,6 +59,7 @@ class Attempt:
     heeding: bool = False
     attached: bool = False  # a process of it has opened a connection
     stop_reason: str | None = None
+    stop_text: str = ""  # more about that, for the user
     started_at: float = 0.0
     exit: Exit | None = None
     busy: bool = False  # something is being done for it on the share, which may take its time
@@ -57,6 +68,7 @@ class Attempt:
     stderr: LogFile | None = None
     timers: list[Timer] = field(default_factory=list)
     connections: list[bytes] = field(default_factory=list)
+    share: Share = field(default_factory=Share)
 
     @property
     def trial(self) -> int:

@@ -38,6 +38,7 @@ from trial_runtime.agent.timers import Timers
 from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
+    from trial_runtime.agent.lending import Lending
     from trial_runtime.weights.plain import PublishedDigest
 
 #: A trial that asks ``should_stop`` has this part of its grace before the signal comes.
@@ -76,6 +77,7 @@ class Attempts:
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
+        self.lending: Lending  # as well
         self.mask: Callable[[str], str] = str  # takes secrets out of what is kept for good
 
     # -- orders ----------------------------------------------------------------------------
@@ -118,6 +120,16 @@ class Attempts:
     def running(self) -> int:
         """How many attempts have not ended."""
         return len(self._live)
+
+    def live(self) -> list[Attempt]:
+        """Those that have not ended."""
+        return list(self._live.values())
+
+    def end(self, attempt: Attempt, reason: str, text: str, grace_s: float) -> None:
+        """End one for a reason of this host's, which ``text`` tells."""
+        if attempt.stop_reason is None:
+            attempt.stop_text = text
+            self._stop(attempt, reason, grace_s)
 
     def holds(self) -> list[tuple[int, int]]:
         """The attempts that have not ended."""
@@ -190,10 +202,11 @@ class Attempts:
         timeout_s = self._config.trial.timeout_s
         if timeout_s is not None:
             grace_s = self._config.trial.stop_grace_s
+            limit = f"ran longer than its maxTrialDuration of {timeout_s:g} s"
             attempt.timers.append(
                 self._timers.at(
                     attempt.started_at + timeout_s,
-                    lambda: self._stop(attempt, wire.TIMED_OUT, grace_s),
+                    lambda: self.end(attempt, wire.TIMED_OUT, limit, grace_s),
                 )
             )
 
@@ -237,6 +250,7 @@ class Attempts:
                 make_room(attempt.session.save_path, attempt.number)
             if attempt.session.save_path is not None:
                 failpoint("agent.room.made")
+            self.lending.lend(attempt)
             self.runner.launch(attempt)
         except (Unpreparable, CannotStart, LookupError, OSError) as error:
             self._end(attempt, Ending(wire.START_FAILED, str(error)))
@@ -275,19 +289,30 @@ class Attempts:
         self._outputs.finish(attempt)
         if self.runner.sweeps_at_once:
             self._sweep(attempt)
+        if attempt.exit.code != 0 and attempt.stop_reason is None:
+            # If a device of its is lost, it failed for that, and it is no fault of the trial.
+            self.lending.when_judged(attempt, lambda: self._conclude(attempt))
+        else:
+            self._conclude(attempt)
+
+    def _conclude(self, attempt: Attempt) -> None:
+        """How it ended, and the weights it has left, if any."""
+        assert attempt.exit is not None
         failed = attempt.exit.code != 0
+        if failed and attempt.stop_reason is None and self.lending.lost_device(attempt):
+            attempt.stop_reason = wire.LOST
+            attempt.stop_text = self.lending.lost_device(attempt)
         killed = attempt.exit.signal == 9 or attempt.exit.code == 137
         ending = ending_of(
             attempt.exit,
             stop_reason=attempt.stop_reason,
-            out_of_memory=killed and self._memory.struck(),
+            out_of_memory=killed
+            and (self._memory.struck() or self.lending.killed_for_memory(attempt)),
             by_bash=self._config.trial.command is not None,
             spoke=attempt.attached,
             tail=attempt.stderr.tail() if failed and attempt.stderr is not None else "",
+            stop_text=attempt.stop_text,
         )
-        if ending.reason == wire.TIMED_OUT:
-            limit = f"ran longer than its maxTrialDuration of {self._config.trial.timeout_s:g} s"
-            ending = Ending(ending.reason, f"{limit}\n{ending.text}".rstrip())
         save_path, remote = attempt.session.save_path, self._remote
         wanted = ending.reason == wire.FINISHED and not attempt.published
         held = attempt.held  # complete weights count, however their trial ended
@@ -335,6 +360,7 @@ class Attempts:
         attempt.cancel_timers()
         self._outputs.finish(attempt)
         self.runner.forget(attempt)
+        self.lending.take_back(attempt)
         self._live.pop(attempt.key, None)
         if (remote := self._remote) is not None:
             self._helper.submit(lambda: remote.discard(attempt.key), lambda _gone, _error: None)

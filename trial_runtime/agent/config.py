@@ -50,13 +50,12 @@ class CacheSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ResourcesTold(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What of its host an agent may lend to trials.
+    """What of its host an agent may lend to trials beside slots.
 
     ``count_gpus``: whether trials are given devices (then one without any sees none);
     ``must_have_gpus``: no trial of this experiment can do without. ``gpu_indices``: the GPUs that
-    count, all if None. ``trials_per_gpu``: 0, if the file says nothing. Sizes in bytes; ``cpus``
-    and ``memory_bytes`` are what the file says there is, None to look, and ``count_cpus``,
-    ``count_memory`` whether trials are given any. ``custom``: what is only counted, by name.
+    count, all if None; ``min_gpu_memory``: bytes that must be free on one; ``trials_per_gpu``:
+    0, if the file says nothing. ``custom``: what is only counted, by name.
     """
 
     count_gpus: bool = False
@@ -65,10 +64,6 @@ class ResourcesTold(msgspec.Struct, frozen=True, omit_defaults=True):
     use_active_gpu: bool = False
     min_gpu_memory: int = 0
     trials_per_gpu: int = 0
-    count_cpus: bool = False
-    cpus: Optional[float] = None
-    count_memory: bool = False
-    memory_bytes: Optional[int] = None
     custom: dict[str, float] = {}
 
 

@@ -37,6 +37,7 @@ def ending_of(
     by_bash: bool,
     spoke: bool,
     tail: str,
+    stop_text: str = "",
 ) -> Ending:
     """Judge an exit.
 
@@ -47,6 +48,7 @@ def ending_of(
         by_bash: the process was a bash that ran a command, with bash's exit codes.
         spoke: the trial's code ran: it said something to the agent.
         tail: the last lines of its standard error.
+        stop_text: more about why it was asked to stop.
     """
     text = exit.text or tail
     killed = exit.signal == signal.SIGKILL or (
@@ -56,7 +58,8 @@ def ending_of(
         return Ending(wire.LOST, text)
     if stop_reason is not None:
         # A trial that heeds the request and exits with 0 was stopped all the same.
-        return Ending(stop_reason, text if exit.code != 0 else "")
+        text = text if exit.code != 0 else ""
+        return Ending(stop_reason, f"{stop_text}\n{text}".strip() if stop_text else text)
     if exit.out_of_memory or (killed and out_of_memory):
         return Ending(
             wire.OUT_OF_MEMORY,

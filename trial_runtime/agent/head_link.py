@@ -24,6 +24,9 @@ QUIET_S = 3.0
 #: shortest grace, so that none ends by a pause of our own.
 _STEP_BEATS = 2
 
+#: The trouble that was first: a weights root that is not there.
+_ROOT = "root"
+
 _NOBLOCK = int(zmq.NOBLOCK)  # a plain number is cheaper to pass on than the enumeration
 
 _log = logging.getLogger("bequeath.agent")
@@ -38,6 +41,7 @@ class HeadLink:
 
     Args:
         where: the head's address as of now; asked when the head is quiet.
+        offer: what this host has for trials beside slots.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class HeadLink:
         outbox: Outbox,
         holds: Callable[[], list[tuple[int, int]]],
         where: Callable[[], Endpoint] | None = None,
+        offer: Callable[[], wire.OfferTold] | None = None,
     ) -> None:
         self._context = context
         self._config = config
@@ -57,7 +62,15 @@ class HeadLink:
         self.refused = Refusals()
         self._silence = Silence(_STEP_BEATS * config.heartbeat_s)
         self._greeted = False
-        self._trouble: str | None = None if config.root_token else ""  # None: not known yet
+        # What keeps us from joining, by where it was looked for; None: not known yet.
+        self._troubles: dict[str, str | None] = {}
+        if config.root_token:
+            self._troubles[_ROOT] = None
+        if config.resources.count_gpus:
+            self._troubles["devices"] = None
+        self._hopeless: set[str] = set()
+        self._offer = offer or wire.OfferTold
+        self._offered: wire.OfferTold | None = None  # what this head knows of
         self._orders = 0  # number of the newest order heard from this head
         self._where = where or (lambda: config.head)
         self._endpoint = config.head
@@ -156,8 +169,9 @@ class HeadLink:
     def greet(self) -> None:
         """Introduce ourselves; then all words are sent (again). With trouble on this host we
         say so instead, at each heartbeat, and are not greeted back."""
-        if self._trouble is None:
+        if None in self._troubles.values():
             return
+        trouble = "; ".join(text for text in self._troubles.values() if text)
         config, outbox = self._config, self._outbox
         holds = sorted(set(self._holds()) | outbox.attempts())
         hello = wire.AgentHello(
@@ -168,24 +182,44 @@ class HeadLink:
             holds,
             outbox.first,
             self._orders,
-            self._trouble,
+            trouble,
+            self._offer(),
+            bool(self._hopeless),
         )
-        self._greeted = self._send([hello]) and not self._trouble
+        self._greeted = self._send([hello]) and not trouble
         if self._greeted:
+            self._offered = hello.offer
             outbox.rewind()
 
-    def tell_trouble(self, trouble: str) -> None:
-        """What has to be mended on this host before we may join; nothing, if it is empty."""
-        self._trouble = trouble
+    def tell_trouble(self, trouble: str, place: str = _ROOT, *, hopeless: bool = False) -> None:
+        """What has to be mended on this host before we may join; nothing, if it is empty.
+
+        Args:
+            trouble: in a sentence.
+            place: where it was looked for; another place's trouble is another one.
+            hopeless: it does not pass by itself.
+        """
+        self._troubles[place] = trouble
+        (self._hopeless.add if trouble and hopeless else self._hopeless.discard)(place)
         if not self._greeted:
             self.greet()
 
-    def heartbeat(self, running: int, refused: dict[str, int]) -> None:
-        """Say that we live, and what was not taken from trials and older heads."""
+    def tell_offer(self) -> None:
+        """What we have for trials may be another than this head knows of."""
+        offer = self._offer()
+        if self._greeted and offer != self._offered and self._send([wire.Offers(self.life, offer)]):
+            self._offered = offer
+
+    def heartbeat(
+        self, running: int, refused: dict[str, int], samples: wire.Samples | None = None
+    ) -> None:
+        """Say that we live, what was not taken from trials and older heads, and what trials
+        take."""
+        self.tell_offer()  # where one could not be sent before
         if self._greeted:
             refused = refused | self.refused.counts
             newest, sent = self._outbox.newest, self._outbox.sent
-            self._send([wire.Heartbeat(self.life, running, newest, refused, sent)])
+            self._send([wire.Heartbeat(self.life, running, newest, refused, sent, samples)])
         else:
             self.greet()
 

@@ -29,15 +29,20 @@ def spawn(
     stdout: int,
     stderr: int,
     pass_fds: Sequence[int] = (),
+    cores: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own.
 
-    Never with ``preexec_fn``: that would forbid vfork, whose cost does not grow with us.
+    Never with ``preexec_fn``: that would forbid vfork, whose cost does not grow with us. Pinned
+    to ``cores`` from its first moment, as it inherits what this thread is pinned to meanwhile.
 
     Raises:
         CannotStart: the folder or the program is missing, or the machine is out of processes.
     """
+    ours = os.sched_getaffinity(0) if cores else set()
     try:
+        if cores:
+            os.sched_setaffinity(0, cores)
         return subprocess.Popen(
             command,
             cwd=folder,
@@ -51,6 +56,9 @@ def spawn(
     except OSError as error:
         missing = f": {error.filename}" if error.filename else ""
         raise CannotStart(f"cannot start {command[0]}: {error.strerror}{missing}") from error
+    finally:
+        if cores:
+            os.sched_setaffinity(0, ours)
 
 
 class ChildWatch:

@@ -38,6 +38,7 @@ class _Worker:
         self.connection: Connection | None = None  # None until it has said where it is
         self.attempt: Attempt | None = None
         self.trials = 0
+        self.variables: dict[str, str] = {}  # of its environment, beyond what all share
         self.pipes: list[int] = []  # read ends of its output
         self.files: list[LogFile | None] = []  # where they go now
 
@@ -53,6 +54,7 @@ class WarmRunner:
         spec: TrialSpec,
         run_folder: str,
         strays_path: str,
+        slots: int,
         door: Door,
         outputs: Outputs,
         watch: Watch,
@@ -63,6 +65,7 @@ class WarmRunner:
     ) -> None:
         self._spec = spec
         self._run_folder = run_folder
+        self._slots = slots
         self._door = door
         self._outputs = outputs
         self._watch = watch
@@ -81,7 +84,8 @@ class WarmRunner:
         )
 
     def launch(self, attempt: Attempt) -> None:
-        worker = self._idle.pop() if self._idle else self._start_worker()
+        variables = attempt.share.variables
+        worker = self._idle_with(variables) or self._start_worker(variables)
         worker.attempt = worker.speaker.attempt = attempt
         self._of_attempt[attempt.key] = worker
         attempt.pid = worker.pid
@@ -154,13 +158,23 @@ class WarmRunner:
             kill_group(worker.pid)
         self._strays.close()
 
+    def _idle_with(self, variables: dict[str, str]) -> _Worker | None:
+        """One that has nothing to do and was started for these devices: a process that has used
+        CUDA keeps to those it saw then. Where none is, one of the others makes room."""
+        for index in range(len(self._idle) - 1, -1, -1):
+            if self._idle[index].variables == variables:
+                return self._idle.pop(index)
+        if self._idle and len(self._workers) >= self._slots:
+            self._retire(self._idle.pop(0))
+        return None
+
     def _push(self, worker: _Worker, connection: Connection) -> None:
         attempt = worker.attempt
         assert attempt is not None
         self._door.send(connection, [wire.Run(attempt.session, attempt.session_path)])
         self._on_start(attempt)
 
-    def _start_worker(self) -> _Worker:
+    def _start_worker(self, variables: dict[str, str]) -> _Worker:
         self._started += 1
         number = self._started
         routing = f"w{number}:{secrets.token_hex(16)}"
@@ -179,6 +193,7 @@ class WarmRunner:
         failpoint("agent.worker.told")
         environment = self._environment()
         environment[WORKER_VARIABLE] = path
+        environment.update(variables)
         pipes = [make_pipe() for _ in STREAMS]
         try:
             process = spawn(
@@ -197,6 +212,7 @@ class WarmRunner:
                 os.close(write_end)
         process.returncode = 0  # reaped through ChildWatch
         worker = _Worker(number, process.pid, self._door.admit(routing, None))
+        worker.variables = variables
         worker.pipes = [read_end for read_end, _ in pipes]
         worker.files = [None, None]
         self._workers[worker.speaker] = worker

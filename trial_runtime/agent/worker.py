@@ -23,6 +23,7 @@ from trial_runtime.agent.calling import (
     leave,
     put_code_first,
 )
+from trial_runtime.agent.settling import settle
 from trial_runtime.agent.sweep import die_with_parent
 from trial_runtime.failpoints import failpoint
 from trial_runtime.link import AgentLink
@@ -74,6 +75,7 @@ def _run(link: AgentLink, order: wire.Run, imported: Result) -> None:
     told = order.session
     # No session file: processes that a function starts cannot speak for its attempt.
     os.environ[MARKER_VARIABLE] = order.marker
+    settle(told)
     link.renew((told.trial, told.attempt))
     session = sessions.AgentSession(told, link)
     sessions.adopt(session)

@@ -22,6 +22,7 @@ from trial_runtime import session as sessions
 from trial_runtime.agent.calling import Result, attempt_call, flush_streams, leave, put_code_first
 from trial_runtime.agent.run_function import run as run_function
 from trial_runtime.agent.scripts import Script, run_script, script_of
+from trial_runtime.agent.settling import settle
 from trial_runtime.agent.sweep import die_with_parent, has_ended
 from trial_runtime.agent.workplace import make_workplace
 from trial_runtime.session_file import CHECKPOINTS_VARIABLE, SESSION_VARIABLE, read_session
@@ -183,6 +184,7 @@ class _Zygote:
     def _run(self, path: str) -> int:
         session = sessions.AgentSession(read_session(path))
         sessions.adopt(session)
+        settle(session.file)
         if session.file.work_folder:
             os.chdir(make_workplace(session.file.code_directory, session.file.work_folder))
         if self._script is None:

@@ -7,6 +7,7 @@ import math
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.devices.visible import VISIBLE
+from trial_runtime.agent.environment import THREAD_VARIABLES
 
 #: CUDA counts devices as NVML does, for programs that print numbers.
 _ORDER = "CUDA_DEVICE_ORDER"
@@ -16,15 +17,21 @@ DEVICES_VARIABLE = "BEQUEATH_DEVICES"
 
 
 def share_variables(config: AgentConfig, start: wire.Start) -> dict[str, str]:
-    """The variables of one attempt; none where nobody counts what they are about.
+    """The variables of one attempt, beside the file's; none where nobody counts what they are
+    about.
 
     A trial that is given no device sees none: what it would take by itself is lent to others.
     By id, since a number means another device after a reboot.
     """
-    if not config.resources.count_gpus:
-        return {}
-    ids = ",".join(start.devices)
-    return {VISIBLE: ids, _ORDER: "PCI_BUS_ID", DEVICES_VARIABLE: ids}
+    told: dict[str, str] = {}
+    if config.resources.count_gpus:
+        ids = ",".join(start.devices)
+        told = {VISIBLE: ids, _ORDER: "PCI_BUS_ID", DEVICES_VARIABLE: ids}
+    if start.cpus > 0:
+        threads = str(whole_cores(start.cpus))
+        own = config.trial.environment
+        told.update((name, threads) for name in THREAD_VARIABLES if name not in own)
+    return told
 
 
 def whole_cores(cpus: float) -> int:

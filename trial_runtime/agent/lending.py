@@ -1,0 +1,236 @@
+"""What this host lends to trials: offered to the head, handed to each attempt, taken back.
+
+Devices are chosen by the head and watched here; cores are counted by the head and chosen here;
+memory is counted by the head and held to its bound here. Things by a name are only counted.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from typing import Optional
+
+from msgspec.structs import replace
+
+from trial_runtime import wire
+from trial_runtime.agent.attempt import Attempt, Share
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.devices.handing import share_variables
+from trial_runtime.agent.devices.visible import VISIBLE
+from trial_runtime.agent.devices.watching import DeviceWatch, Looks
+from trial_runtime.agent.limits import cgroup
+from trial_runtime.agent.limits.cores import Cores
+from trial_runtime.agent.limits.host import usable_cores, usable_cpus, usable_memory_bytes
+from trial_runtime.agent.sampling import Asked, Key, Sampler
+from trial_runtime.agent.timers import Timers
+from trial_runtime.agent.watch import Watch
+from trial_runtime.resource_wire import MOST_CUSTOM, MOST_DEVICES, MOST_SAMPLES
+
+_log = logging.getLogger("bequeath.agent")
+
+
+class Lending:
+    """Owned by the agent's loop.
+
+    Args:
+        attempts: those that have not ended.
+        stop: ends an attempt for a reason, with a text that says why.
+        changed: called when the offer is another, or is known at all.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        watch: Watch,
+        timers: Timers,
+        *,
+        attempts: Callable[[], Iterable[Attempt]],
+        stop: Callable[[Attempt, str, str, float], None],
+        changed: Callable[[], None],
+        nvml: Optional[Looks] = None,
+    ) -> None:
+        self._config = config
+        self._attempts = attempts
+        self._stop = stop
+        self._changed = changed
+        self._cores = Cores(usable_cores())
+        self._cpus = usable_cpus()
+        self._memory_bytes = usable_memory_bytes()
+        self._cgroups: Optional[cgroup.Cgroups] = None
+        self._looked_for_cgroups = False
+        self.devices = DeviceWatch(
+            config.resources,
+            watch,
+            timers,
+            self._held,
+            self._devices_changed,
+            nvml=nvml,
+            visible_devices=os.environ.get(VISIBLE),
+        )
+        self._told = (self.devices.seen_at, float("-inf"))  # when what was told was measured
+        self._sampler = Sampler(watch, timers, self._measured, self._too_much)
+
+    def start(self) -> None:
+        """Look from now on."""
+        self.devices.start()
+        self._sampler.start()
+
+    def offer(self) -> wire.OfferTold:
+        """What there is for trials, free or not: the head knows who has what."""
+        custom = sorted(self._config.resources.custom.items())[:MOST_CUSTOM]
+        return wire.OfferTold(
+            self.devices.offered[:MOST_DEVICES], self._cpus, self._memory_bytes, tuple(custom)
+        )
+
+    # -- attempts ------------------------------------------------------------------------------
+
+    def lend(self, attempt: Attempt) -> None:
+        """Settle what an attempt gets, before its process starts. Raises ``OSError`` where its
+        memory cannot be bounded as it should."""
+        start = attempt.start
+        cores: tuple[int, ...] = ()
+        if start.cpus > 0 and hasattr(os, "sched_setaffinity"):
+            cores = self._cores.lend(attempt.key, start.cpus)
+        group = ""
+        if start.memory_bytes > 0 and self._config.trial.reuse != "inProcess":
+            groups = self._find_cgroups()
+            if groups is not None:
+                name = f"{os.getpid()}-{start.trial}.{start.attempt}"
+                group = groups.make(name, start.memory_bytes)
+        variables = share_variables(self._config, start)
+        attempt.share = Share(variables, cores, group)
+        if variables or cores or group:
+            attempt.session = replace(
+                attempt.session,
+                devices=start.devices,
+                variables=variables,
+                cores=cores,
+                cgroup=group,
+            )
+
+    def take_back(self, attempt: Attempt) -> None:
+        """Its processes are gone: what it had is free for others."""
+        self._cores.take_back(attempt.key)
+        if attempt.share.cgroup and self._cgroups is not None:
+            try:
+                self._cgroups.remove(attempt.share.cgroup)
+            except OSError as error:  # something is dying slowly; swept with the leftovers
+                _log.info("%s stays for now: %s", attempt.share.cgroup, error.strerror)
+        if attempt.start.devices:
+            self.devices.look_now()
+
+    def killed_for_memory(self, attempt: Attempt) -> bool:
+        """Whether the kernel ended it at its own bound."""
+        group = attempt.share.cgroup
+        return bool(group) and self._cgroups is not None and self._cgroups.struck(group)
+
+    def when_judged(self, attempt: Attempt, call: Callable[[], None]) -> None:
+        """Call once it is known whether the devices of an attempt that failed are lost; at once
+        where it had none."""
+        if attempt.start.devices:
+            self.devices.after_a_look(call)
+        else:
+            call()
+
+    def lost_device(self, attempt: Attempt) -> str:
+        """Which of its devices is out of reach, in a sentence; empty if none is."""
+        for each in attempt.start.devices:
+            if self.devices.is_lost(each):
+                return f"its GPU {each} was lost while it ran"
+        return ""
+
+    # -- samples -------------------------------------------------------------------------------
+
+    def samples(self) -> Optional[wire.Samples]:
+        """What is known of devices and attempts; None where nothing was measured since."""
+        newest = (self.devices.seen_at, self._sampler.latest_at)
+        if newest == self._told:
+            return None
+        self._told = newest
+        troubles = {each.id: each.trouble for each in self.devices.offered}
+        old_s = self.devices.old_s
+        devices = tuple(
+            wire.DeviceSample(
+                each.id,
+                each.index,
+                each.name[:100],
+                each.memory_bytes,
+                each.used_bytes,
+                each.utilization,
+                each.watts,
+                each.celsius,
+                troubles[each.id],
+                old_s,
+            )
+            for each in self.devices.seen
+            if each.id in troubles
+        )
+        attempts: list[wire.AttemptSample] = []
+        for each in self._attempts():
+            taken = self._sampler.taken.get(each.key)
+            if taken is None or len(attempts) >= MOST_SAMPLES:
+                continue
+            mine = each.start.devices
+            attempts.append(
+                wire.AttemptSample(
+                    each.trial,
+                    each.number,
+                    round(taken.cpu, 1),
+                    taken.rss_bytes,
+                    mine,
+                    self._gpu_bytes(mine, taken.pids),
+                )
+            )
+        return wire.Samples(devices[:MOST_DEVICES], tuple(attempts))
+
+    def _gpu_bytes(self, devices: tuple[str, ...], pids: frozenset[int]) -> Optional[int]:
+        uses = [use for each in self.devices.seen if each.id in devices for use in each.uses]
+        told = [use.nbytes for use in uses if use.pid in pids and use.nbytes is not None]
+        return sum(told) if told else None
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _held(self) -> dict[str, bool]:
+        shared = self._config.resources.trials_per_gpu > 1
+        return {
+            device: not shared and attempt.start.device_share == 0
+            for attempt in self._attempts()
+            for device in attempt.start.devices
+        }
+
+    def _devices_changed(self) -> None:
+        for attempt in list(self._attempts()):
+            lost = self.lost_device(attempt)
+            if lost and attempt.exit is None:
+                self._stop(attempt, wire.LOST, lost, self._config.trial.stop_grace_s)
+        self._changed()
+
+    def _measured(self) -> dict[Key, Asked]:
+        return {
+            each.key: Asked(each.pid, 0 if each.share.cgroup else each.start.memory_bytes)
+            for each in self._attempts()
+            if each.pid and each.exit is None
+        }
+
+    def _too_much(self, key: Key, nbytes: int) -> None:
+        for attempt in list(self._attempts()):
+            if attempt.key == key and attempt.exit is None:
+                bound = attempt.start.memory_bytes
+                text = f"took {_mib(nbytes)} of memory, and its trialMemorySize is {_mib(bound)}"
+                self._stop(attempt, wire.OUT_OF_MEMORY, text, 0.0)
+
+    def _find_cgroups(self) -> Optional[cgroup.Cgroups]:
+        if not self._looked_for_cgroups:
+            self._looked_for_cgroups = True
+            try:
+                self._cgroups = cgroup.delegated()
+                if self._cgroups is not None:
+                    self._cgroups.remove_leftovers()
+            except OSError as error:
+                _log.warning("trials' memory is watched, not held: %s", error)
+        return self._cgroups
+
+
+def _mib(nbytes: int) -> str:
+    return f"{nbytes / (1 << 20):,.0f} MiB"

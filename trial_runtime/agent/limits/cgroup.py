@@ -1,0 +1,139 @@
+"""Memory of trials held to a bound by the kernel: control groups, version 2, where a folder of
+them was handed over to us.
+
+That is so below a systemd unit with ``Delegate=yes`` (which marks the folder), or where somebody
+names a folder in ``BEQUEATH_CGROUP``: it must be ours to write to, and hold no processes. All
+processes of a trial count together there, and when they pass the bound the kernel ends all of
+them. Elsewhere the agent watches, see :mod:`.memory`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+from typing import Optional
+
+#: Names a folder in which we may make control groups.
+FOLDER_VARIABLE = "BEQUEATH_CGROUP"
+
+_MARK = "user.delegate"  # systemd's, on a folder that it has handed over
+_PREFIX = "bequeath-"
+
+
+@functools.cache
+def own_cgroup() -> str:
+    """The folder of this process's control group (version 2); empty if there is none."""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8") as file:
+            points = [line.split()[4] for line in file if " - cgroup2 " in line]
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            paths = [line[3:].strip() for line in file if line.startswith("0::")]
+    except OSError:
+        return ""
+    return os.path.normpath(points[0] + paths[0]) if points and paths else ""
+
+
+class Cgroups:
+    """Groups of trials below one folder. All methods may raise ``OSError``."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def make(self, name: str, memory_bytes: int) -> str:
+        """A group for one attempt; its folder. What an agent before us left of the same name
+        is ended first."""
+        path = f"{self._folder}/{_PREFIX}{name}"
+        if os.path.isdir(path):
+            self.remove(path)
+        os.mkdir(path)
+        _write(f"{path}/memory.max", str(memory_bytes))
+        for file, value in (("memory.swap.max", "0"), ("memory.oom.group", "1")):
+            if os.path.exists(f"{path}/{file}"):
+                _write(f"{path}/{file}", value)
+        return path
+
+    def struck(self, path: str) -> bool:
+        """Whether the kernel has ended something there for want of memory."""
+        try:
+            with open(f"{path}/memory.events", encoding="ascii") as file:
+                return any(
+                    key == "oom_kill" and int(value) > 0
+                    for key, _, value in (line.partition(" ") for line in file)
+                )
+        except (OSError, ValueError):
+            return False
+
+    def remove(self, path: str) -> None:
+        """End what is left there, and the group; it stays while something is still dying."""
+        for pid in _processes(path):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        os.rmdir(path)
+
+    def remove_leftovers(self) -> None:
+        """Groups of agents that are gone (a name begins with its agent's number), once what ran
+        there is gone, too."""
+        for entry in os.listdir(self._folder):
+            path = f"{self._folder}/{entry}"
+            agent = entry[len(_PREFIX) :].partition("-")[0]
+            if not entry.startswith(_PREFIX) or not agent.isdigit() or not os.path.isdir(path):
+                continue
+            if not os.path.isdir(f"/proc/{agent}") and not _processes(path):
+                os.rmdir(path)
+
+
+def delegated() -> Optional[Cgroups]:
+    """The folder that was handed over to us, made ready; None if there is none.
+
+    Raises:
+        OSError: there is one, and it cannot be used.
+    """
+    named = os.environ.get(FOLDER_VARIABLE)
+    if named:
+        _enable_memory(named)
+        return Cgroups(named)
+    own = own_cgroup()
+    if not own or not _is_delegated(own):
+        return None
+    # A group with groups in it may hold no processes: ours move into one of their own.
+    leaf = f"{own}/{_PREFIX}main"
+    os.makedirs(leaf, exist_ok=True)
+    for pid in _processes(own):
+        _write(f"{leaf}/cgroup.procs", str(pid))
+    _enable_memory(own)
+    return Cgroups(own)
+
+
+def join(path: str) -> None:
+    """Put this very process into a group; what it starts from now on is in there, too."""
+    _write(f"{path}/cgroup.procs", "0")
+
+
+def _enable_memory(folder: str) -> None:
+    with open(f"{folder}/cgroup.controllers", encoding="ascii") as file:
+        if "memory" not in file.read().split():
+            raise OSError(95, "memory is not among its controllers", folder)
+    _write(f"{folder}/cgroup.subtree_control", "+memory")
+
+
+def _is_delegated(folder: str) -> bool:
+    try:
+        return os.getxattr(folder, _MARK) == b"1" and os.access(folder, os.W_OK)
+    except (OSError, AttributeError):
+        return False
+
+
+def _processes(path: str) -> list[int]:
+    try:
+        with open(f"{path}/cgroup.procs", encoding="ascii") as file:
+            return [int(line) for line in file]
+    except OSError:
+        return []
+
+
+def _write(path: str, value: str) -> None:
+    with open(path, "w", encoding="ascii") as file:
+        file.write(value)

@@ -1,0 +1,128 @@
+"""What the processes of attempts take, measured now and then; and whether one takes too much.
+
+Memory is bounded by looking here where the kernel does not do it (:mod:`.limits.cgroup`). A
+limit on addresses (RLIMIT_AS) would end every CUDA program, which reserves far more than it
+uses, and none of these limits counts a trial's processes together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Optional
+
+from trial_runtime.agent.looking import Looking
+from trial_runtime.agent.process_table import families, process_table, proportional_bytes
+from trial_runtime.agent.timers import Timers
+from trial_runtime.agent.watch import Watch
+
+#: Between two looks (seconds): a table of processes costs milliseconds.
+EVERY_S = 5.0
+#: The same while an attempt has a bound that only we watch.
+BOUNDED_EVERY_S = 0.5
+
+Key = tuple[int, int]
+
+
+class Asked(NamedTuple):
+    """One attempt: its first process, and how much memory all of them may take (0: no bound)."""
+
+    leader: int
+    bound_bytes: int = 0
+
+
+class Taken(NamedTuple):
+    """What an attempt's processes take: percent of one core, and bytes."""
+
+    cpu: float
+    rss_bytes: int
+    pids: frozenset[int]
+
+
+class _Measured(NamedTuple):
+    leader: int
+    cpu_s: float
+    rss_bytes: int
+    pids: frozenset[int]
+
+
+class Sampler:
+    """Owned by the agent's loop; the measuring is done in a thread.
+
+    Args:
+        running: attempts that have a process.
+        too_much: called with an attempt and what it takes (bytes), when that is beyond its bound.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        timers: Timers,
+        running: Callable[[], Mapping[Key, Asked]],
+        too_much: Callable[[Key, int], None],
+        *,
+        every_s: float = EVERY_S,
+        bounded_every_s: float = BOUNDED_EVERY_S,
+    ) -> None:
+        self._timers = timers
+        self._running = running
+        self._too_much = too_much
+        self._every_s = every_s
+        self._bounded_every_s = bounded_every_s
+        self._asked: Mapping[Key, Asked] = {}
+        self._before: dict[int, tuple[float, float]] = {}  # by leader: when, and its cpu_s then
+        self._looking = Looking(watch, "agent-processes", self._look, self._took)
+        self.latest_at = float("-inf")
+        self.taken: dict[Key, Taken] = {}
+
+    def start(self) -> None:
+        """Measure from now on."""
+        self._tick()
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        running = self._running()
+        bounded = any(each.bound_bytes for each in running.values())
+        self._timers.at(now + self._bounded_every_s, self._tick)
+        if not running:
+            self.taken = {}
+            return
+        due = bounded or now - self.latest_at >= self._every_s
+        if due and self._looking.under_way_s == 0.0:
+            self._asked = dict(running)
+            self._looking.begin()
+
+    def _look(self) -> tuple[float, dict[Key, _Measured]]:
+        asked = self._asked
+        found = {}
+        members = families(process_table(), {each.leader for each in asked.values()})
+        for key, (leader, bound) in asked.items():
+            rows = members.get(leader, [])
+            rss = sum(row.rss_bytes for row in rows)
+            if 0 < bound < rss:
+                rss = sum(proportional_bytes(row.pid) for row in rows)
+            cpu_s = sum(row.cpu_s for row in rows)
+            found[key] = _Measured(leader, cpu_s, rss, frozenset(row.pid for row in rows))
+        return time.monotonic(), found
+
+    def _took(
+        self, found: Optional[tuple[float, dict[Key, _Measured]]], error: Optional[Exception]
+    ) -> None:
+        if found is None:
+            return  # where there is no /proc; nothing is known of processes there
+        now, measured = found
+        self.latest_at = now
+        before, self._before = self._before, {}
+        taken = {}
+        for key, each in measured.items():
+            if not each.pids:
+                continue
+            then, cpu_s = before.get(each.leader, (now, each.cpu_s))
+            cpu = 100 * max(0.0, each.cpu_s - cpu_s) / (now - then) if now > then else 0.0
+            self._before[each.leader] = (now, each.cpu_s)
+            taken[key] = Taken(cpu, each.rss_bytes, each.pids)
+        self.taken = taken
+        for key, each in measured.items():
+            bound = self._asked[key].bound_bytes
+            if 0 < bound < each.rss_bytes:
+                self._too_much(key, each.rss_bytes)
