@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trial_runtime.api import (
         attempt,
         checkpoint_dir,
+        devices,
         get_next_parameter,
         get_parameters,
         load_checkpoint,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "attempt",
     "checkpoint_dir",
+    "devices",
     "get_next_parameter",
     "get_parameters",
     "load_checkpoint",
