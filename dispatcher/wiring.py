@@ -94,6 +94,7 @@ def tuner_host_config(
             file=str(assessor.file or ""),
             code_directory=str(assessor.code_directory or ""),
             class_args=assessor.class_args,
+            builtin=assessor.name or "",
         ),
         search_space=json.dumps(config.search_space),
         multi_thread=config.multi_thread,
@@ -105,6 +106,7 @@ def tuner_host_config(
         epoch=epoch,
         restore=str(folder.restore),
         log_level=config.log_level,
+        optimize_mode=config.optimize_mode or "",
     )
 
 

@@ -9,15 +9,12 @@ from __future__ import annotations
 import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from tuners import space as spaces
 from tuners import values
 from tuners.errors import TunerArgumentError
 from tuners.inheriting import InheritingTuner
-
-_OURS = ("save_path", "restore_path", "budget", "budget_before", "promoted_from")
-
 
 Key: TypeAlias = tuple[float, int]
 """``(-score, trial)``: sorts the best first, the earliest if even."""
@@ -93,6 +90,13 @@ class ASHATuner(InheritingTuner):
         seed: the same seed gives the same answers under the same order of results; null draws one.
     """
 
+    OWN_KEYS: ClassVar[tuple[str, ...]] = (
+        "save_path",
+        "restore_path",
+        "budget",
+        "budget_before",
+        "promoted_from",
+    )
     _not_ended = "the end of trial {trial} is under way"
 
     def __init__(
@@ -152,7 +156,7 @@ class ASHATuner(InheritingTuner):
         if kwargs.get("customized") or known.get("budget") not in self.budgets:
             return
         rung = self.budgets.index(known["budget"])
-        own = {key: known[key] for key in known if key not in _OURS}
+        own = {key: known[key] for key in known if key not in self.OWN_KEYS}
         if score is not None:
             with self.lock:
                 self._rungs[rung].add(parameter_id, score, own)

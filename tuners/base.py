@@ -97,6 +97,14 @@ class Tuner:
     def update_search_space(self, search_space: Any) -> None:
         """Takes the search space as decoded JSON: once at the start, and when a user changes it."""
 
+    def handles(self, search_space: Any) -> str:
+        """Says in one sentence why this tuner cannot search a space; empty if it can.
+
+        Asked of a fresh tuner before anything starts, and by ``bequeath validate`` of those that
+        come with bequeath.
+        """
+        return ""
+
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
         """Returns the parameters of one trial, JSON-serialisable, usually a dict. May block.
 

@@ -1,18 +1,20 @@
-"""The built-in tuners by name, and a helpful check of their class arguments."""
+"""Tuners and assessors by name: those that come with bequeath, and those of other packages."""
 
 from __future__ import annotations
 
 import difflib
-import inspect
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from tuners.arguments import check_class_args, spelled
+from tuners.assessor import Assessor
 from tuners.base import Tuner
 from tuners.errors import TunerArgumentError
+from tuners.plugins import Kind, load_plugin, plugins
 
 # Names are the ones of NNI; modules are loaded when asked for, since they need numpy.
-_BUILTIN = {
+_TUNERS = {
     "Random": ("tuners.random", "RandomTuner"),
     "GridSearch": ("tuners.grid", "GridSearchTuner"),
     "ASHA": ("tuners.asha", "ASHATuner"),
@@ -22,71 +24,95 @@ _BUILTIN = {
     "PBT": ("tuners.pbt", "PBTTuner"),
     "RegularizedEvolution": ("tuners.evolution", "RegularizedEvolutionTuner"),
     "Schedule": ("tuners.schedules", "ScheduleTuner"),
+    "Optuna": ("tuners.optuna", "OptunaTuner"),
+    "TPE": ("tuners.optuna", "TPETuner"),
+    "CMA-ES": ("tuners.optuna", "CmaEsTuner"),
+    "GP": ("tuners.optuna", "GPTuner"),
+    "QMC": ("tuners.optuna", "QMCTuner"),
+    "NSGA-II": ("tuners.optuna", "NSGAIITuner"),
 }
 
-BUILTIN_NAMES = tuple(_BUILTIN)
+_ASSESSORS = {
+    "Medianstop": ("tuners.assessors", "MedianstopAssessor"),
+    "Curvefitting": ("tuners.assessors", "CurvefittingAssessor"),
+    "Threshold": ("tuners.assessors", "ThresholdAssessor"),
+    "OptunaPruner": ("tuners.optuna", "OptunaPrunerAssessor"),
+}
+
+BUILTIN_NAMES = tuple(_TUNERS)
+BUILTIN_ASSESSORS = tuple(_ASSESSORS)
 
 
 def builtin_tuner(name: str) -> type[Tuner]:
-    """Returns the class behind a built-in name; case and a trailing ``Tuner`` do not matter.
+    """Returns the class behind a name: a built-in one, or one that a package registers.
+
+    Case, ``-``, ``_`` and a trailing ``Tuner`` do not matter.
 
     Raises:
-        TunerArgumentError: no such name; names the nearest.
+        TunerArgumentError: no such name (names the nearest), or a package's class is broken.
     """
-    by_key = {known.lower(): known for known in _BUILTIN}
-    key = name.lower()
-    found = by_key.get(key) or by_key.get(key.removesuffix("tuner"))
-    if found is None:
-        near = difflib.get_close_matches(key, by_key, n=1)
-        hint = (
-            f"Did you mean {by_key[near[0]]!r}?"
-            if near
-            else f"Built-in are {', '.join(_BUILTIN)}; a class of your own goes under className."
-        )
-        raise TunerArgumentError(f"there is no built-in tuner {name!r}.", hint)
-    module, class_name = _BUILTIN[found]
-    tuner: type[Tuner] = getattr(import_module(module), class_name)
-    return tuner
+    found: type[Tuner] = _find("tuner", name, _TUNERS)
+    return found
 
 
-def check_class_args(tuner: type[Tuner], class_args: Mapping[str, Any]) -> None:
-    """Checks that the constructor takes these arguments and misses none.
+def builtin_assessor(name: str) -> type[Assessor]:
+    """Returns the class behind the name of an assessor, as :func:`builtin_tuner` does.
 
     Raises:
-        TunerArgumentError: unknown argument (names the nearest) or a missing one.
+        TunerArgumentError: as there.
     """
-    parameters = inspect.signature(tuner).parameters.values()
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
-        return
-    legal = [
-        parameter.name
-        for parameter in parameters
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    ]
-    for name in class_args:
-        if name not in legal:
-            near = difflib.get_close_matches(name, legal, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"It takes: {_listed(legal)}."
-            raise TunerArgumentError(f"{tuner.__name__} takes no argument {name!r}.", hint)
-    for parameter in parameters:
-        needed = parameter.default is parameter.empty and parameter.name in legal
-        if needed and parameter.name not in class_args:
-            raise TunerArgumentError(
-                f"{tuner.__name__} needs the argument {parameter.name!r}.",
-                f"Add {parameter.name} under classArgs.",
-            )
+    found: type[Assessor] = _find("assessor", name, _ASSESSORS)
+    return found
 
 
 def make_builtin(name: str, class_args: Mapping[str, Any] | None = None) -> Tuner:
-    """Builds a built-in tuner.
+    """Builds a tuner by name.
 
     Raises:
         TunerArgumentError: unknown name, or arguments that do not fit.
     """
-    tuner = builtin_tuner(name)
-    check_class_args(tuner, class_args or {})
-    return tuner(**(class_args or {}))
+    made: Tuner = _make(builtin_tuner(name), class_args)
+    return made
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names) if names else "none"
+def make_assessor(name: str, class_args: Mapping[str, Any] | None = None) -> Assessor:
+    """Builds an assessor by name.
+
+    Raises:
+        TunerArgumentError: unknown name, or arguments that do not fit.
+    """
+    made: Assessor = _make(builtin_assessor(name), class_args)
+    return made
+
+
+def fold(name: str) -> str:
+    """What all spellings of a name share: ``cma_es`` and ``CMA-ES``, ``Random`` and
+    ``RandomTuner``."""
+    word = name.replace("-", "").replace("_", "").replace(" ", "").lower()
+    return word.removesuffix("tuner").removesuffix("assessor")
+
+
+def _make(owner: type, class_args: Mapping[str, Any] | None) -> Any:
+    given = spelled(owner, class_args or {})
+    check_class_args(owner, given)
+    return owner(**given)
+
+
+def _find(kind: Kind, name: str, table: Mapping[str, tuple[str, str]]) -> Any:
+    by_key = {fold(known): known for known in table}
+    found = by_key.get(fold(name))
+    if found is not None:
+        module, class_name = table[found]
+        return getattr(import_module(module), class_name)
+    brought = {fold(known): point for known, point in plugins(kind).items()}
+    point = brought.get(fold(name))
+    if point is not None:
+        return load_plugin(kind, point)
+    names = by_key | {key: point.name for key, point in brought.items()}
+    near = difflib.get_close_matches(fold(name), names, n=1)
+    hint = (
+        f"Did you mean {names[near[0]]!r}?"
+        if near
+        else f"There are {', '.join(names.values())}; a class of your own goes under className."
+    )
+    raise TunerArgumentError(f"there is no built-in {kind} {name!r}.", hint)

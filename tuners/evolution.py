@@ -95,6 +95,13 @@ class RegularizedEvolutionTuner(InheritingTuner):
         self._pending: dict[int, bool] = {}
         self._grown = False  # whether the population has ever been full
 
+    def handles(self, search_space: Any) -> str:
+        """Whether there is anything to mutate."""
+        own = type(self).mutate is not RegularizedEvolutionTuner.mutate
+        if not own and not spaces.parse(search_space).dimensions:
+            return "the search space is empty, and a child would have nothing to mutate."
+        return super().handles(search_space)
+
     # ---- hooks for architectures of one's own ------------------------------------------------
 
     def founder(self, rng: np.random.Generator) -> dict[str, Any]:

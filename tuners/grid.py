@@ -21,6 +21,11 @@ class GridSearchTuner(Tuner):
     def __init__(self) -> None:
         self._begin(Space(()), 0)
 
+    def handles(self, search_space: Any) -> str:
+        """Whether there is a point at all."""
+        empty = not parse(search_space).dimensions
+        return "the search space is empty, and a grid of it has no point." if empty else ""
+
     def update_search_space(self, search_space: Any) -> None:
         """Takes the space; raises SpaceError when it cannot be read."""
         space = parse(search_space)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tuners import space as spaces
 from tuners import values
 from tuners.errors import NoMoreTrialError, ParentFailed, TunerArgumentError
 from tuners.inheriting import InheritingTuner
-
-_OURS = ("save_path", "restore_path", "budget", "budget_before")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +76,7 @@ class HyperbandTuner(InheritingTuner):
         seed: one seed gives one search, whatever the timing; null draws one.
     """
 
+    OWN_KEYS: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", "budget", "budget_before")
     _not_ended = "trial {trial} of the rung before has not ended"
 
     def __init__(
@@ -161,7 +160,7 @@ class HyperbandTuner(InheritingTuner):
         if score is None or kwargs.get("customized"):
             return
         known = parameters if isinstance(parameters, Mapping) else {}
-        own = {key: known[key] for key in known if key not in _OURS}
+        own = {key: known[key] for key in known if key not in self.OWN_KEYS}
         with self.lock:
             self._results[parameter_id] = (own, score)
 

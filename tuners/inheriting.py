@@ -18,7 +18,17 @@ class InheritingTuner(Tuner):
     #: Why a request cannot go on, where waiting is not allowed; ``{trial}`` is a number.
     _not_ended: ClassVar[str] = "trial {trial} has not ended"
 
+    #: Parameters that the tuner adds, and that a search space may not have therefore.
+    OWN_KEYS: ClassVar[tuple[str, ...]] = ("save_path", "restore_path")
+
     _space = spaces.Space(())
+
+    def handles(self, search_space: Any) -> str:
+        """Whether a parameter of the space is called like one that the tuner adds."""
+        for name, _ in spaces.parse(search_space).dimensions:
+            if name in self.OWN_KEYS:
+                return f"the parameter {name!r} is one that the tuner itself adds: rename yours."
+        return ""
 
     def update_search_space(self, search_space: Any) -> None:
         """Takes the space for what is drawn from now on; raises SpaceError if it is unreadable."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trial_runtime.morphism import chain
 from tuners import space as spaces
@@ -26,6 +26,9 @@ from tuners.inheriting import InheritingTuner
 
 if TYPE_CHECKING:
     import numpy as np
+
+#: What both tuners add to the parameters, beside paths.
+_OURS = ("blocks", "inherited", "steps")
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +64,7 @@ class NetworkMorphismTuner(InheritingTuner):
         seed: one seed gives one search, whatever the timing; null draws one.
     """
 
+    OWN_KEYS: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", *_OURS)
     _not_ended = "trial {trial} of the step before has not ended"
 
     def __init__(
@@ -203,6 +207,8 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         asynchronous: as there.
         objectives: as there, such as accuracy and number of parameters.
     """
+
+    OWN_KEYS: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", *_OURS)
 
     def __init__(
         self,

@@ -123,6 +123,12 @@ class TunerConfig(AlgorithmConfig):
 class AssessorConfig(AlgorithmConfig):
     """The assessor: looks at intermediate results and may stop a trial early."""
 
+    @field_validator("name")
+    @classmethod
+    def _as_registered(cls, value: str | None) -> str | None:
+        """As for tuners."""
+        return (canonical_builtin(value, key="assessor") or value) if value is not None else None
+
     keep_result: Annotated[
         Switch,
         Field(

@@ -1,39 +1,23 @@
-"""The names of built-in tuners, as a file may write them."""
+"""The names of built-in tuners and assessors, as a file may write them."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
 
-from dispatcher.experiment.fields import fold_word
+from tuners.builtin import BUILTIN_ASSESSORS as ASSESSORS
+from tuners.builtin import BUILTIN_NAMES as TUNERS
+from tuners.builtin import fold as fold_builtin
 
-TUNERS = (
-    "Random",
-    "GridSearch",
-    "ASHA",
-    "Hyperband",
-    "MorphingEvolution",
-    "NetworkMorphism",
-    "PBT",
-    "RegularizedEvolution",
-    "Schedule",
-)
-"""Built-in tuners; the classes live in the package ``tuners``."""
-
-ASSESSORS: tuple[str, ...] = ()
-
-_NNI = "TPE TPE_legacy Anneal Evolution Batch SMAC Metis GP PPO DNGO BOHB Medianstop Curvefitting"
-_THEIRS = {fold_word(name): name for name in _NNI.split()}
+_NNI = "TPE_legacy Anneal Evolution Batch SMAC Metis PPO DNGO BOHB"
+_THEIRS = {fold_builtin(name): name for name in _NNI.split()}
 
 
-def fold_builtin(name: str) -> str:
-    """Fold a built-in's name: ``random``, ``Random`` and ``RandomTuner`` are one."""
-    return fold_word(name).removesuffix("tuner").removesuffix("assessor")
-
-
-def canonical_builtin(name: str, plugins: Collection[str] = ()) -> str | None:
-    """Return a tuner's name as it is registered, or None if there is none of that name."""
-    known = {fold_builtin(each): each for each in (*plugins, *TUNERS)}
+def canonical_builtin(name: str, plugins: Collection[str] = (), key: str = "tuner") -> str | None:
+    """Return a tuner's or an assessor's (``key``) name as it is registered, or None if there is
+    none of that name."""
+    own = TUNERS if key == "tuner" else ASSESSORS
+    known = {fold_builtin(each): each for each in (*plugins, *own)}
     return known.get(fold_builtin(name))
 
 
@@ -52,7 +36,7 @@ def builtin_problem(key: str, name: str, plugins: Collection[str]) -> tuple[str,
     near = difflib.get_close_matches(fold_builtin(name), known, 1)
     guess = f"; did you mean {known[near[0]]!r}?" if near else ""
     own = f"bring your own with 'className: module:{key.capitalize()}'"
-    listed = f"there are {', '.join(names)}" if names else f"there is no built-in {key} yet"
+    listed = f"there are {', '.join(names)}"
     theirs = _THEIRS.get(fold_builtin(name))
     if theirs is not None and not (theirs == "Evolution" and key == "tuner"):
         return f"is NNI's {theirs!r}, which this version does not have", f"{listed}; or {own}"

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
+from dispatcher.experiment.builtin_fit import misfits
 from dispatcher.experiment.builtin_names import builtin_problem
 from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
@@ -37,9 +39,9 @@ class Finding:
 
 def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
     """Yield what is missing, unreadable or too large on this machine."""
-    yield from _check_algorithm("tuner", config.tuner)
+    yield from _check_algorithm("tuner", config.tuner, config.search_space)
     if config.assessor is not None:
-        yield from _check_algorithm("assessor", config.assessor)
+        yield from _check_algorithm("assessor", config.assessor, {})
     folder_problem = _check_folder(config.trial_code_directory)
     if folder_problem is not None:
         yield Finding(("trialCodeDirectory",), *folder_problem)
@@ -147,12 +149,17 @@ def _check_code(config: ExperimentConfig) -> Iterator[Finding]:
                 yield Finding((*at, "preload", index), text)
 
 
-def _check_algorithm(key: str, algorithm: AlgorithmConfig) -> Iterator[Finding]:
+def _check_algorithm(
+    key: str, algorithm: AlgorithmConfig, space: Mapping[str, Any]
+) -> Iterator[Finding]:
     if algorithm.name is not None:
         plugins = {plugin.name for plugin in entry_points(group=f"bequeath.{key}s")}
         problem = builtin_problem(key, algorithm.name, plugins)
         if problem is not None:
             yield Finding((key, "name"), *problem)
+        elif algorithm.name not in plugins:
+            for at, text, hint in misfits(key, algorithm, space):
+                yield Finding(at, text, hint)
         return
     name = (algorithm.bare_class_name or "").partition(".")[0]
     if algorithm.file is not None:

@@ -15,10 +15,11 @@ from trial_runtime.endpoint import Endpoint
 class AssessorSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The assessor's class, named as the tuner's own class is."""
 
-    class_name: str
+    class_name: str = ""
     file: str = ""
     code_directory: str = ""
     class_args: dict[str, Any] = {}
+    builtin: str = ""
 
 
 class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,6 +54,7 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     head_pipe: int = -1  # read end of a pipe that ends with the head
     failure_file: str = ""  # where a tuner that cannot be built says why
     leader_file: str = ""  # says which head leads
+    optimize_mode: str = ""  # the experiment's; empty: whatever a built-in one's own default is
 
 
 _encoder = msgspec.json.Encoder()

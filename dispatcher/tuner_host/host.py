@@ -104,8 +104,9 @@ class Host:
         load.install_gate(calls.tuner, self._gate, config.seed)
         self._assemble(calls)
         if config.assessor is not None:
-            assessor = load.build_assessor(config.assessor)
+            assessor = load.build_assessor(config.assessor, config.optimize_mode)
             self._assessing = Assessing(assessor, self._outbox.say, self._note)
+        load.check_search_space(calls.tuner, json.loads(config.search_space))
         try:
             calls.update_search_space(json.loads(config.search_space))
         except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,8 +14,9 @@ from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
 from dispatcher.tuner_host.user_folder import UserFolder
+from tuners.arguments import check_class_args, spelled
 from tuners.base import Tuner
-from tuners.builtin import check_class_args, make_builtin
+from tuners.builtin import builtin_assessor, builtin_tuner, make_assessor, make_builtin
 from tuners.errors import TunerArgumentError
 
 
@@ -41,12 +43,17 @@ def build(config: TunerHostConfig) -> TunerCalls:
     return calls
 
 
-def build_assessor(spec: AssessorSpec) -> Any:
+def build_assessor(spec: AssessorSpec, optimize_mode: str = "") -> Any:
     """The same for the assessor.
+
+    Args:
+        optimize_mode: the experiment's, for a built-in one whose arguments name none.
 
     Raises:
         TunerCodeError: as :func:`build`.
     """
+    if spec.builtin:
+        return _construct(spec.builtin, lambda: _assessor_by_name(spec, optimize_mode))
     owner = _find_class(spec)
     assessor = _construct(spec.class_name, lambda: _call(owner, spec.class_args))
     if not callable(getattr(assessor, "assess_trial", None)):
@@ -57,18 +64,32 @@ def build_assessor(spec: AssessorSpec) -> Any:
     return assessor
 
 
-def _args(config: TunerHostConfig) -> dict[str, Any]:
-    """A built-in tuner takes the experiment's seed, unless its arguments name one."""
-    args = dict(config.class_args)
-    if config.seed is not None and "seed" not in args:
-        from tuners.builtin import builtin_tuner
+def _assessor_by_name(spec: AssessorSpec, optimize_mode: str) -> Any:
+    owner = builtin_assessor(spec.builtin)
+    args = _with_defaults(owner, spec.class_args, {"optimize_mode": optimize_mode})
+    return make_assessor(spec.builtin, args)
 
-        try:
-            parameters = inspect.signature(builtin_tuner(config.builtin)).parameters
-        except TunerArgumentError:
-            return args  # an unknown name: make_builtin says so
-        if "seed" in parameters:
-            args["seed"] = config.seed
+
+def _args(config: TunerHostConfig) -> dict[str, Any]:
+    """A built-in tuner takes the experiment's seed and sense, unless its arguments name them."""
+    try:
+        owner = builtin_tuner(config.builtin)
+    except TunerArgumentError:
+        return dict(config.class_args)  # an unknown name: make_builtin says so
+    return _with_defaults(
+        owner, config.class_args, {"seed": config.seed, "optimize_mode": config.optimize_mode}
+    )
+
+
+def _with_defaults(
+    owner: type, class_args: dict[str, Any], defaults: dict[str, Any]
+) -> dict[str, Any]:
+    """The arguments, and those of the defaults that are known and taken."""
+    args = spelled(owner, class_args)
+    taken = inspect.signature(owner).parameters
+    for name, value in defaults.items():
+        if value not in (None, "") and name in taken:
+            args.setdefault(name, value)
     return args
 
 
@@ -133,7 +154,7 @@ def _call(owner: type, args: dict[str, Any]) -> Any:
     return owner(**args)
 
 
-def _construct(name: str, make: Any) -> Any:
+def _construct(name: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except TunerArgumentError as error:
@@ -148,6 +169,24 @@ def _split(class_name: str) -> tuple[str, str]:
     if not colon:
         module, _, name = class_name.rpartition(".")
     return module, name
+
+
+def check_search_space(tuner: Any, search_space: Any) -> None:
+    """Ask a tuner of our descent whether it can search that space.
+
+    Raises:
+        TunerCodeError: it cannot, and says why.
+    """
+    if not isinstance(tuner, Tuner):
+        return
+    try:
+        refusal = tuner.handles(search_space)
+    except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
+        raise TunerCodeError(
+            f"the tuner does not take the search space\n{describe(error)}"
+        ) from None
+    if refusal:
+        raise TunerCodeError(f"{type(tuner).__name__} cannot search this space: {refusal}")
 
 
 def install_gate(tuner: Any, gate: object, seed: int | None) -> None:

@@ -218,9 +218,14 @@ APPENDED = {
     "maxExecDuration: 1h": (
         "e.yml:7:1: unknown key 'maxExecDuration'\n  write 'maxExperimentDuration'"
     ),
-    "assessor: {name: Medianstop}": (
-        "e.yml:7:18: 'assessor.name' is NNI's 'Medianstop', which this version does not have\n"
-        "  there is no built-in assessor yet; or bring your own with 'className: module:Assessor'"
+    "assessor: {name: Medianstep}": (
+        "e.yml:7:18: 'assessor.name' names no built-in assessor: 'Medianstep'; did you mean "
+        "'Medianstop'?\n  there are Medianstop, Curvefitting, Threshold, OptunaPruner; or bring "
+        "your own with 'className: module:Assessor'"
+    ),
+    "assessor: {name: Curvefitting, classArgs: {epochnum: 9}}": (
+        "e.yml:7:54: 'assessor.classArgs.epochnum' does not fit: CurvefittingAssessor takes no "
+        "argument 'epochnum'\n  Did you mean 'epoch_num'?"
     ),
     "trialConcurrency: 3": (
         "e.yml:7:1: the key 'trialConcurrency' is given twice, first in line 6\n"
@@ -258,12 +263,23 @@ REPLACED = {
     ("  name: Random", "  name: Randm"): (
         "e.yml:4:9: 'tuner.name' names no built-in tuner: 'Randm'; did you mean 'Random'?\n"
         "  there are Random, GridSearch, ASHA, Hyperband, MorphingEvolution, NetworkMorphism, "
-        "PBT, RegularizedEvolution, Schedule; or bring your own with 'className: module:Tuner'"
+        "PBT, RegularizedEvolution, Schedule, Optuna, TPE, CMA-ES, GP, QMC, NSGA-II; or bring "
+        "your own with 'className: module:Tuner'"
     ),
-    ("  name: Random", "  name: TPE"): (
-        "e.yml:4:9: 'tuner.name' is NNI's 'TPE', which this version does not have\n"
+    ("  name: Random", "  name: Metis"): (
+        "e.yml:4:9: 'tuner.name' is NNI's 'Metis', which this version does not have\n"
         "  there are Random, GridSearch, ASHA, Hyperband, MorphingEvolution, NetworkMorphism, "
-        "PBT, RegularizedEvolution, Schedule; or bring your own with 'className: module:Tuner'"
+        "PBT, RegularizedEvolution, Schedule, Optuna, TPE, CMA-ES, GP, QMC, NSGA-II; or bring "
+        "your own with 'className: module:Tuner'"
+    ),
+    ("  name: Random", "  name: PBT\n  classArgs: {populaton_size: 4}"): (
+        "e.yml:5:31: 'tuner.classArgs.populaton_size' does not fit: PBTTuner takes no argument "
+        "'populaton_size'\n  Did you mean 'population_size'?"
+    ),
+    ("  name: Random", "  name: cma_es"): (
+        "e.yml:2:3: 'searchSpace' does not suit CMA-ES: CMA-ES needs two numbers or more that "
+        "every trial has, and this search space has 1: choices, and what lies below them, are "
+        "drawn at random"
     ),
     ("  name: Random", "  name: Evolution"): (
         "e.yml:4:9: 'tuner.name' is NNI's 'Evolution', which this version does not have\n"

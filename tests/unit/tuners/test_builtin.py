@@ -137,14 +137,16 @@ def test_an_unknown_name_gets_the_nearest_or_all():
         builtin_tuner("RegularisedEvolution")
     with pytest.raises(
         TunerArgumentError,
-        match=r"Random, GridSearch, .*, PBT, RegularizedEvolution, Schedule",
+        match=r"Random, GridSearch, .*, PBT, RegularizedEvolution, Schedule, Optuna, TPE, .*NSGA",
     ):
-        builtin_tuner("TPE")
+        builtin_tuner("Alchemy")
 
 
 def test_class_arguments_are_checked_by_name():
     with pytest.raises(TunerArgumentError, match="Did you mean 'population_size'"):
-        make_builtin("RegularizedEvolution", {"populationSize": 3})
+        make_builtin("RegularizedEvolution", {"populatonSize": 3})
+    spelled = make_builtin("RegularizedEvolution", {"populationSize": 30})
+    assert spelled.population_size == 30  # as other keys of a file are written
     with pytest.raises(TunerArgumentError, match="It takes: none"):
         make_builtin("GridSearch", {"anything": 1})
     with pytest.raises(TunerArgumentError, match="optimize_mode"):

@@ -37,6 +37,12 @@ CASES = {
     "Hyperband": ("Hyperband", {"max_budget": 27}),
     "successive halving": ("Hyperband", {"max_budget": 27, "bracket": 2}),
     "ASHA": ("ASHA", {"max_budget": 64}),
+    "Optuna": ("Optuna", {"sampler": "RandomSampler"}),
+    "TPE": ("TPE", {"n_ei_candidates": 4}),
+    "CMA-ES": ("CMA-ES", {}),
+    "GP": ("GP", {"n_startup_trials": 170}),  # a fit costs too much to make a hundred
+    "QMC": ("QMC", {}),
+    "NSGA-II": ("NSGA-II", {"population_size": 12}),
 }
 
 #: Here the place of a founder that failed goes to whichever waiting request wakes first.

@@ -1,0 +1,121 @@
+"""Search spaces in Optuna's terms and back."""
+
+from __future__ import annotations
+
+import math
+from statistics import fmean
+
+import numpy as np
+import optuna
+import pytest
+
+from tuners import SpaceError, make_builtin
+from tuners.optuna import mapping
+from tuners.space import parse, sample
+
+ALL = {
+    "choice": {"_type": "choice", "_value": ["a", 2, None, True]},
+    "alike": {"_type": "choice", "_value": [1, True, 1.0]},
+    "lists": {"_type": "choice", "_value": [[1, 2], {"x": 1}, "x"]},
+    "nested": {
+        "_type": "choice",
+        "_value": [
+            {"_name": "one", "k": {"_type": "choice", "_value": [{"_name": "deep"}, 3]}},
+            {"_name": "two", "k": {"_type": "uniform", "_value": [0, 1]}},
+            "plain",
+        ],
+    },
+    "randint": {"_type": "randint", "_value": [-3, 4]},
+    "uniform": {"_type": "uniform", "_value": [-1, 1]},
+    "quniform": {"_type": "quniform", "_value": [0, 10, 2.5]},
+    "crooked": {"_type": "quniform", "_value": [1, 10, 4]},
+    "loguniform": {"_type": "loguniform", "_value": [1e-3, 1]},
+    "qloguniform": {"_type": "qloguniform", "_value": [1, 100, 5]},
+    "normal": {"_type": "normal", "_value": [10, 2]},
+    "qnormal": {"_type": "qnormal", "_value": [0, 3, 0.5]},
+    "lognormal": {"_type": "lognormal", "_value": [0, 1]},
+    "qlognormal": {"_type": "qlognormal", "_value": [1, 1, 0.25]},
+}
+
+
+@pytest.fixture
+def suggested():
+    tuner = make_builtin("Optuna", {"sampler": "Random", "seed": 3})
+    assert not tuner.handles(ALL)
+    tuner.update_search_space(ALL)
+    return [tuner.generate_parameters(number) for number in range(400)]
+
+
+def test_every_type_gives_what_our_own_sampling_gives(suggested):
+    rng = np.random.default_rng(0)
+    space = parse(ALL)
+    ours = [sample(space, rng) for _ in range(400)]
+    for name in ALL:
+        kinds = {str(one[name]) for one in ours}
+        theirs = {str(one[name]) for one in suggested}
+        if len(kinds) < 12:  # a few values: the same ones, of the same types
+            assert theirs == kinds, name
+        else:
+            assert {type(one[name]) for one in suggested} <= {float, dict, str}
+
+
+def test_normal_numbers_are_normal(suggested):
+    numbers = [one["normal"] for one in suggested]
+    assert abs(fmean(numbers) - 10) < 0.5
+    assert 0.25 < sum(abs(number - 10) > 2 for number in numbers) / len(numbers) < 0.4
+    logs = [math.log(one["lognormal"]) for one in suggested]
+    assert abs(fmean(logs)) < 0.25
+    assert all(one["qnormal"] % 0.5 == 0 for one in suggested)
+
+
+def test_what_was_suggested_can_be_told_from_the_parameters(suggested):
+    axes = mapping.axes_of(parse(ALL))
+    for parameters in suggested[:100]:
+        for name, (axis, value) in mapping.told(axes, parameters).items():
+            held = mapping.distribution(axis, optuna.distributions)
+            assert held._contains(held.to_internal_repr(value)), (name, value)
+
+
+def test_two_parameters_with_one_name_are_refused():
+    space = {
+        "a/b/c": {"_type": "uniform", "_value": [0, 1]},
+        "a": {
+            "_type": "choice",
+            "_value": [{"_name": "b", "c": {"_type": "uniform", "_value": [0, 1]}}],
+        },
+    }
+    with pytest.raises(SpaceError, match="another parameter is called 'a/b/c'"):
+        mapping.axes_of(parse(space))
+    assert "a/b/c" in make_builtin("TPE").handles(space)
+
+
+CHOICES = {"a": {"_type": "choice", "_value": [1, 2]}, "b": {"_type": "uniform", "_value": [0, 1]}}
+
+
+@pytest.mark.parametrize(
+    "arguments, space, words",
+    [
+        ({"sampler": "CmaEs"}, CHOICES, "needs two numbers or more"),
+        ({"sampler": "BruteForce"}, CHOICES, "'b' is none"),
+        ({"sampler": "TPE"}, {}, "is empty"),
+    ],
+)
+def test_a_space_that_a_sampler_cannot_search_is_named(arguments, space, words):
+    assert words in make_builtin("Optuna", arguments).handles(space)
+
+
+def test_a_sampler_that_enumerates_comes_to_an_end():
+    from tuners import NoMoreTrialError
+
+    tuner = make_builtin("Optuna", {"sampler": "BruteForceSampler"})
+    tuner.update_search_space({"a": CHOICES["a"], "n": {"_type": "randint", "_value": [0, 3]}})
+    seen = []
+    for number in range(6):
+        seen.append(tuner.generate_parameters(number))
+        tuner.receive_trial_result(number, seen[-1], 1.0)
+        tuner.trial_end(number, True)
+    with pytest.raises(NoMoreTrialError):
+        tuner.generate_parameters(6)
+    assert sorted((one["a"], one["n"]) for one in seen) == [
+        (a, n) for a in (1, 2) for n in (0, 1, 2)
+    ]

@@ -1,0 +1,58 @@
+"""Class arguments as a file writes them: checked against the constructor, with suggestions."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tuners.errors import TunerArgumentError
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def check_class_args(owner: type, class_args: Mapping[str, Any]) -> None:
+    """Checks that a constructor takes these arguments and misses none.
+
+    Raises:
+        TunerArgumentError: unknown argument (names the nearest) or a missing one.
+    """
+    parameters = inspect.signature(owner).parameters.values()
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    legal = legal_arguments(owner)
+    for name in class_args:
+        if name not in legal:
+            near = difflib.get_close_matches(name, legal, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"It takes: {_listed(legal)}."
+            raise TunerArgumentError(f"{owner.__name__} takes no argument {name!r}.", hint)
+    for parameter in parameters:
+        needed = parameter.default is parameter.empty and parameter.name in legal
+        if needed and parameter.name not in class_args:
+            raise TunerArgumentError(
+                f"{owner.__name__} needs the argument {parameter.name!r}.",
+                f"Add {parameter.name} under classArgs.",
+            )
+
+
+def legal_arguments(owner: type) -> list[str]:
+    """The names of the arguments that a constructor takes by keyword."""
+    parameters = inspect.signature(owner).parameters.values()
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
+
+
+def spelled(owner: type, class_args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with ``populationSize`` taken for ``population_size``, where that fits."""
+    legal = legal_arguments(owner)
+    settled: dict[str, Any] = {}
+    for name, value in class_args.items():
+        snake = _HUMP.sub("_", name).lower()
+        settled[snake if name not in legal and snake in legal else name] = value
+    return settled
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) if names else "none"

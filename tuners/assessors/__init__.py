@@ -1,0 +1,13 @@
+"""Assessors that come with bequeath: they have trials stopped that are not worth going on with.
+
+Steps are intermediate results, counted from 1; what they compare is a number, or the ``default``
+of a mapping. NaN and infinity count as worse than any number.
+"""
+
+from __future__ import annotations
+
+from tuners.assessors.curvefitting import CurvefittingAssessor
+from tuners.assessors.medianstop import MedianstopAssessor
+from tuners.assessors.threshold import ThresholdAssessor
+
+__all__ = ["CurvefittingAssessor", "MedianstopAssessor", "ThresholdAssessor"]

@@ -1,0 +1,58 @@
+"""The median stopping rule.
+
+Golovin, Solnik, Moitra, Kochanski, Karro, Sculley: Google Vizier: A Service for Black-Box
+Optimization, KDD 2017, section 3.1, "Median Stopping Rule".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+from statistics import median
+from typing import Any
+
+from tuners import values
+from tuners.assessor import Assessor, AssessResult
+
+
+class MedianstopAssessor(Assessor):
+    """Stops a trial whose best value so far is worse than the median of the others' averages.
+
+    At step s the best value of the trial up to s is compared with the median, over all trials that
+    ended well and got as far, of their average value up to s. The first trials are never stopped,
+    as there is nothing to compare them with. Memory: one number a step of each finished trial.
+
+    Args:
+        optimize_mode: ``maximize`` or ``minimize``.
+        start_step: no trial is stopped before it has reported so many values.
+    """
+
+    def __init__(self, optimize_mode: str = "maximize", start_step: int = 0) -> None:
+        self.optimize_mode = values.optimize_mode(optimize_mode)
+        self.start_step = values.whole("start_step", start_step, 0)
+        self._running: dict[str, list[float]] = {}
+        self._averages: list[list[float]] = []  # of each finished trial, by step
+
+    def assess_trial(self, trial_job_id: str, trial_history: Sequence[Any]) -> AssessResult:
+        """Bad where the rule says so."""
+        scores = [better(value, self.optimize_mode) for value in trial_history]
+        self._running[trial_job_id] = scores
+        step = len(scores)
+        others = [averages[step - 1] for averages in self._averages if len(averages) >= step]
+        if step < self.start_step or not others:
+            return AssessResult.Good
+        return AssessResult.Good if max(scores) >= median(others) else AssessResult.Bad
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        """Takes a trial that ended well among those that others are compared with."""
+        scores = self._running.pop(trial_job_id, [])
+        if success and all(map(math.isfinite, scores)):
+            sums = accumulate(scores)
+            self._averages.append([total / count for count, total in enumerate(sums, 1)])
+
+
+def better(value: Any, mode: values.OptimizeMode) -> float:
+    """The number in a value, larger is better; what is not finite is worse than any."""
+    score = values.score(value, mode)
+    return -math.inf if score is None else score

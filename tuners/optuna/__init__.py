@@ -1,0 +1,23 @@
+"""Optuna's samplers as tuners, and its pruners as assessors.
+
+Akiba, Sano, Yanase, Ohta, Koyama: Optuna: A Next-generation Hyperparameter Optimization Framework,
+KDD 2019. It decides how our search spaces are said to Optuna and how what happens here is told to
+it; what to try next is Optuna's. Needs the extra ``optuna``, which is imported when a tuner or an
+assessor is built, not before.
+"""
+
+from __future__ import annotations
+
+from tuners.optuna.pruner import OptunaPrunerAssessor
+from tuners.optuna.short_names import CmaEsTuner, GPTuner, NSGAIITuner, QMCTuner, TPETuner
+from tuners.optuna.tuner import OptunaTuner
+
+__all__ = [
+    "CmaEsTuner",
+    "GPTuner",
+    "NSGAIITuner",
+    "OptunaPrunerAssessor",
+    "OptunaTuner",
+    "QMCTuner",
+    "TPETuner",
+]

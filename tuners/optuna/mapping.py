@@ -1,0 +1,185 @@
+"""Our search spaces in Optuna's terms: which parameters to suggest, and what a suggestion means.
+
+Every type of ours is taken. Optuna knows no normal distribution: the normal kinds are suggested as
+a quantile between 0 and 1 and looked up in the distribution, so that a sampler that knows nothing
+draws what the space says. Quantised kinds whose bounds are multiples of ``q`` are steps to Optuna;
+others are continuous to it and rounded afterwards. A nested choice is a choice of branches, and
+below it Optuna's "define by run": parameters that exist only where their branch was chosen.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any
+
+from tuners.space.model import (
+    Bell,
+    Branch,
+    Choice,
+    Dimension,
+    RandInt,
+    Range,
+    Space,
+    SpaceError,
+)
+from tuners.space.sampling import is_option, quantise
+
+#: How far into the tails of a normal distribution suggestions go: 4.75 sigma.
+_TAIL = 1e-6
+
+_PLAIN = (str, int, float, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One parameter: ``key`` in ours, ``name`` among Optuna's; ``labels`` of a choice's options."""
+
+    key: str
+    name: str
+    dimension: Dimension
+    labels: tuple[Any, ...] = ()
+    branches: Mapping[int, tuple[Axis, ...]] = field(default_factory=dict)
+
+    @property
+    def is_stepped(self) -> bool:
+        """Whether a quantised range is a grid to Optuna, too."""
+        one = self.dimension
+        return (
+            isinstance(one, Range)
+            and one.kind == "quniform"
+            and one.q is not None
+            and all(
+                math.isclose(bound / one.q, round(bound / one.q), abs_tol=1e-9)
+                for bound in (one.low, one.high)
+            )
+        )
+
+
+def axes_of(space: Space, prefix: str = "") -> tuple[Axis, ...]:
+    """The parameters of a space, in order.
+
+    Raises:
+        SpaceError: two parameters would have one name in Optuna.
+    """
+    axes = tuple(_axis(key, dimension, f"{prefix}{key}") for key, dimension in space.dimensions)
+    if not prefix:
+        seen: set[str] = set()
+        for axis in every(axes):
+            if axis.name in seen:
+                raise SpaceError((axis.key,), f"another parameter is called {axis.name!r}, too.")
+            seen.add(axis.name)
+    return axes
+
+
+def every(axes: tuple[Axis, ...]) -> Iterator[Axis]:
+    """All axes, those below branches included."""
+    for axis in axes:
+        yield axis
+        for below in axis.branches.values():
+            yield from every(below)
+
+
+def _axis(key: str, dimension: Dimension, name: str) -> Axis:
+    if not isinstance(dimension, Choice):
+        return Axis(key, name, dimension)
+    branches = {
+        place: axes_of(option.space, f"{name}/{option.name}/")
+        for place, option in enumerate(dimension.options)
+        if isinstance(option, Branch)
+    }
+    return Axis(key, name, dimension, _labels(dimension), branches)
+
+
+def _labels(choice: Choice) -> tuple[Any, ...]:
+    """The options themselves where Optuna can tell them apart, else texts that stand for them."""
+    options = choice.options
+    plain = all(isinstance(option, _PLAIN) for option in options)
+    if plain and all(one not in options[:place] for place, one in enumerate(options)):
+        return options
+    texts = [
+        option.name if isinstance(option, Branch) else json.dumps(option, sort_keys=True)
+        for option in options
+    ]
+    if len(set(texts)) == len(texts):
+        return tuple(texts)
+    return tuple(f"{place}: {text}" for place, text in enumerate(texts))
+
+
+def suggest(axes: tuple[Axis, ...], trial: Any) -> dict[str, Any]:
+    """Asks an ``optuna.Trial`` for every parameter, and returns them in our terms."""
+    return {axis.key: _suggest(axis, trial) for axis in axes}
+
+
+def _suggest(axis: Axis, trial: Any) -> Any:
+    one = axis.dimension
+    if isinstance(one, Choice):
+        place = axis.labels.index(trial.suggest_categorical(axis.name, axis.labels))
+        option = one.options[place]
+        if isinstance(option, Branch):
+            return {"_name": option.name, **suggest(axis.branches[place], trial)}
+        return json.loads(json.dumps(option))  # so that parameters never alias the space
+    if isinstance(one, RandInt):
+        return int(trial.suggest_int(axis.name, one.low, one.high - 1))
+    if isinstance(one, Bell):
+        quantile = trial.suggest_float(axis.name, _TAIL, 1 - _TAIL)
+        raw = NormalDist(one.mu, one.sigma).inv_cdf(quantile)
+        return quantise(one, math.exp(raw) if "log" in one.kind else raw)
+    step = one.q if axis.is_stepped else None
+    return quantise(
+        one, trial.suggest_float(axis.name, one.low, one.high, step=step, log="log" in one.kind)
+    )
+
+
+def distribution(axis: Axis, distributions: Any) -> Any:
+    """The distribution that :func:`suggest` asks for. ``distributions``: Optuna's module."""
+    one = axis.dimension
+    if isinstance(one, Choice):
+        return distributions.CategoricalDistribution(axis.labels)
+    if isinstance(one, RandInt):
+        return distributions.IntDistribution(one.low, one.high - 1)
+    if isinstance(one, Bell):
+        return distributions.FloatDistribution(_TAIL, 1 - _TAIL)
+    step = one.q if axis.is_stepped else None
+    return distributions.FloatDistribution(one.low, one.high, step=step, log="log" in one.kind)
+
+
+def told(axes: tuple[Axis, ...], parameters: Mapping[str, Any]) -> dict[str, tuple[Axis, Any]]:
+    """Parameters that Optuna did not suggest, in its terms: name → axis and value.
+
+    Raises:
+        ValueError: one is missing, or lies outside of the space.
+    """
+    found: dict[str, tuple[Axis, Any]] = {}
+    for axis in axes:
+        if axis.key not in parameters:
+            raise ValueError(f"there is no {axis.key!r}")
+        value = parameters[axis.key]
+        found[axis.name] = (axis, _told(axis, value))
+        if isinstance(axis.dimension, Choice):
+            below = axis.branches.get(axis.labels.index(found[axis.name][1]))
+            if below is not None:
+                found.update(told(below, value))
+    return found
+
+
+def _told(axis: Axis, value: Any) -> Any:
+    one = axis.dimension
+    if isinstance(one, Choice):
+        for label, option in zip(axis.labels, one.options, strict=True):
+            if is_option(option, value):
+                return label
+        raise ValueError(f"{axis.key} has no option {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{axis.key} is no number: {value!r}")
+    if isinstance(one, Bell):
+        if "log" in one.kind:
+            value = math.log(value) if value > 0 else -math.inf
+        return min(max(NormalDist(one.mu, one.sigma).cdf(value), _TAIL), 1 - _TAIL)
+    high = one.high - 1 if isinstance(one, RandInt) else one.high
+    if not one.low <= value <= high:
+        raise ValueError(f"{axis.key} lies outside of its bounds: {value!r}")
+    return int(value) if isinstance(one, RandInt) else float(value)

@@ -1,0 +1,84 @@
+"""Samplers that are tuners by names of their own; their arguments stand directly in classArgs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from tuners.optuna.library import sampler_class
+from tuners.optuna.tuner import OptunaTuner
+
+
+class _NamedSampler(OptunaTuner):
+    """An :class:`OptunaTuner` whose sampler is given by its class.
+
+    Args:
+        optimize_mode: ``maximize`` or ``minimize``; of no meaning with ``objectives``.
+        objectives: as of :class:`OptunaTuner`.
+        seed: of the sampler; null draws one.
+        **sampler_args: arguments of Optuna's sampler.
+    """
+
+    SAMPLER: ClassVar[str]
+
+    def __init__(
+        self,
+        optimize_mode: str = "maximize",
+        objectives: Mapping[str, str] | None = None,
+        seed: int | None = 0,
+        **sampler_args: Any,
+    ) -> None:
+        super().__init__(self.SAMPLER, sampler_args, optimize_mode, objectives, seed)
+
+    @classmethod
+    def more_arguments(cls) -> type:
+        """The class whose arguments ``sampler_args`` stands for."""
+        return sampler_class(cls.SAMPLER)
+
+
+class TPETuner(_NamedSampler):
+    """Tree-structured Parzen estimators.
+
+    Bergstra, Bardenet, Bengio, Kégl: Algorithms for Hyper-Parameter Optimization, NIPS 2011,
+    section 4; Watanabe: Tree-Structured Parzen Estimator, arXiv:2304.11127, for what Optuna does.
+    """
+
+    SAMPLER = "TPESampler"
+
+
+class CmaEsTuner(_NamedSampler):
+    """CMA-ES, for spaces of numbers; choices are drawn at random beside it.
+
+    Hansen: The CMA Evolution Strategy: A Tutorial, arXiv:1604.00772.
+    """
+
+    SAMPLER = "CmaEsSampler"
+
+
+class GPTuner(_NamedSampler):
+    """Bayesian optimisation with a Gaussian process and log expected improvement. Needs torch.
+
+    Ament, Daulton, Eriksson, Balandat, Bakshy: Unexpected Improvements to Expected Improvement for
+    Bayesian Optimization, NeurIPS 2023.
+    """
+
+    SAMPLER = "GPSampler"
+
+
+class QMCTuner(_NamedSampler):
+    """Quasi-random search: Sobol' or Halton sequences, which leave no holes.
+
+    Bergstra, Bengio: Random Search for Hyper-Parameter Optimization, JMLR 13, 2012, section 5.
+    """
+
+    SAMPLER = "QMCSampler"
+
+
+class NSGAIITuner(_NamedSampler):
+    """NSGA-II, a genetic algorithm for several objectives.
+
+    Deb, Pratap, Agarwal, Meyarivan: A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II,
+    IEEE Transactions on Evolutionary Computation 6(2), 2002, section III.
+    """
+
+    SAMPLER = "NSGAIISampler"

@@ -1,0 +1,255 @@
+"""Any sampler of Optuna as a tuner, through ask and tell."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from tuners import space as spaces
+from tuners import values
+from tuners.base import Tuner
+from tuners.errors import NoMoreTrialError
+from tuners.optuna import mapping
+from tuners.optuna.library import make_sampler, optuna, sampler_class
+from tuners.pareto import Objectives
+from tuners.space.model import Choice, RandInt
+
+#: How often a restored sampler is asked again for what it proposed in another order.
+_TRIES = 4
+
+
+class OptunaTuner(Tuner):
+    """One of Optuna's samplers. Thread-safe; never waits; does not inherit weights.
+
+    What the sampler sees is one study in memory: a request asks, a result tells. Trials that
+    failed, or reported NaN or infinity, are told as failed; those that users proposed by hand are
+    told if they lie in the search space. In serial use the proposals are those that a plain
+    ``study.ask`` with the same seed makes.
+
+    A restart repeats what was asked and told, in the same order and with the same sampler, so that
+    the sampler is in the same state afterwards. That costs what the asking cost: seconds for a
+    thousand trials. Memory grows with the number of trials, and with most samplers the time of a
+    request, as in Optuna.
+
+    Args:
+        sampler: name of the class in ``optuna.samplers``, such as ``TPESampler``; ``TPE`` will do.
+        sampler_args: its arguments. Those that are objects of Optuna's (``independent_sampler``,
+            ``crossover``, …) are written as a name, or as ``{"name": …}`` with arguments.
+        optimize_mode: ``maximize`` or ``minimize``; of no meaning with ``objectives``.
+        objectives: numbers of the final result and their modes, such as ``{"default": "maximize",
+            "latency_ms": "minimize"}``, for samplers that take several; None: ``default`` alone.
+        seed: of the sampler, if it takes one; null draws one.
+    """
+
+    def __init__(
+        self,
+        sampler: str = "TPESampler",
+        sampler_args: Mapping[str, Any] | None = None,
+        optimize_mode: str = "maximize",
+        objectives: Mapping[str, str] | None = None,
+        seed: int | None = 0,
+    ) -> None:
+        self.optimize_mode = values.optimize_mode(optimize_mode)
+        self.objectives = Objectives.of(objectives or {"default": self.optimize_mode})
+        self.seed = values.seed(seed)
+        self.sampler = sampler_class(sampler).__name__
+        self.sampler_args = dict(sampler_args or {})
+        self._written: Any = {}  # the search space as it was given
+        self._axes: tuple[mapping.Axis, ...] = ()
+        self._begin()
+
+    def handles(self, search_space: Any) -> str:
+        """Why this sampler cannot search that space; empty if it can."""
+        try:
+            axes = mapping.axes_of(spaces.parse(search_space))
+        except spaces.SpaceError as error:
+            return str(error)
+        return _unfit(self.sampler, self.sampler_args, axes)
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Takes the space for what is asked from now on; raises SpaceError if it is unreadable."""
+        axes = mapping.axes_of(spaces.parse(search_space))
+        with self.lock:
+            self._written, self._axes = search_space, axes
+            self._log.append(["space", search_space])
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
+        """Asks the sampler; other requests and results wait as long as it computes.
+
+        Raises:
+            NoMoreTrialError: a sampler that enumerates has nothing left.
+        """
+        with self.lock:
+            if self._exhausted:
+                raise NoMoreTrialError(f"{self.sampler} has been through all there is")
+            return self._ask(parameter_id)
+
+    def receive_trial_result(
+        self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
+    ) -> None:
+        """Tells the sampler of a result."""
+        with self.lock:
+            if parameter_id not in self._numbers and isinstance(parameters, Mapping):
+                self._take_in(parameter_id, parameters)
+            self._tell(parameter_id, self._numbers_of(value))
+
+    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
+        """Tells the sampler of a trial that had no result."""
+        with self.lock:
+            if not success:
+                self._tell(parameter_id, None)
+            self._numbers.pop(parameter_id, None)
+
+    def state(self) -> dict[str, Any]:
+        """What was asked and told, in order: some 30 bytes a trial."""
+        with self.lock:
+            return {"seed": self.seed, "log": list(self._log)}
+
+    def restore(self, state: Any) -> None:
+        """Asks and tells the same again, in the same order."""
+        with self.lock:
+            self.seed = state["seed"]
+            written, axes = self._written, self._axes
+            self._begin()
+            for what, *details in state["log"]:
+                if what == "space":
+                    self._written, self._axes = (
+                        details[0],
+                        mapping.axes_of(spaces.parse(details[0])),
+                    )
+                    self._log.append([what, *details])
+                elif what == "ask":
+                    self._ask(details[0])
+                elif what == "take":
+                    self._take_in(*details)
+                else:
+                    self._tell(*details)
+            if self._written != written:
+                self._written, self._axes = written, axes
+                self._log.append(["space", written])
+
+    def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
+        """Asks the same again.
+
+        Requests that overlapped may have been asked in another order than they were answered in:
+        what the sampler says now is kept for the one whose parameters it is.
+        """
+        if not isinstance(parameters, Mapping):
+            return
+        known = {axis.key: parameters.get(axis.key) for axis in self._axes}
+        with self.lock:
+            for _ in range(_TRIES):
+                number = self._spare(known)
+                if number is not None:
+                    self._log.append(["ask", parameter_id])
+                    self._numbers[parameter_id] = number
+                    return
+                if self._exhausted:
+                    break
+                self._suggest()
+            self._take_in(parameter_id, parameters)
+
+    # ---- all with the lock held --------------------------------------------------------------
+
+    def _begin(self) -> None:
+        library = optuna()
+        self._log: list[list[Any]] = []
+        self._numbers: dict[int, int] = {}  # trials under way → their numbers in the study
+        self._spares: list[tuple[dict[str, Any], int]] = []  # asked for, and nobody's yet
+        self._exhausted = False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._study = library.create_study(
+                directions=[mode for _, mode in self.objectives.modes],
+                sampler=make_sampler(self.sampler, self.sampler_args, self.seed or 0),
+            )
+
+    def _ask(self, parameter_id: int) -> dict[str, Any]:
+        parameters, number = self._suggest()
+        self._spares.pop()
+        self._numbers[parameter_id] = number
+        self._log.append(["ask", parameter_id])
+        return parameters
+
+    def _suggest(self) -> tuple[dict[str, Any], int]:
+        trial = self._study.ask()
+        parameters = mapping.suggest(self._axes, trial)
+        self._spares.append((parameters, trial.number))
+        return parameters, trial.number
+
+    def _spare(self, parameters: Mapping[str, Any]) -> int | None:
+        for place, (own, number) in enumerate(self._spares):
+            if own == parameters:
+                del self._spares[place]
+                return number
+        return None
+
+    def _tell(self, parameter_id: int, numbers: list[float] | None) -> None:
+        number = self._numbers.pop(parameter_id, None)
+        if number is None:
+            return
+        self._log.append(["tell", parameter_id, numbers])
+        states = optuna().trial.TrialState
+        try:
+            if numbers is None:
+                self._study.tell(number, state=states.FAIL)
+            else:
+                self._study.tell(number, numbers)
+        except RuntimeError:
+            # A sampler that has nothing left stops the study, which nobody but Optuna's own loop
+            # may do; the result was taken in before.
+            self._exhausted = True
+
+    def _take_in(self, parameter_id: int, parameters: Mapping[str, Any]) -> None:
+        """A trial that the sampler did not suggest: seen by it if it lies in the space."""
+        library = optuna()
+        try:
+            found = mapping.told(self._axes, parameters)
+        except ValueError:
+            return
+        trial = library.create_trial(
+            state=library.trial.TrialState.RUNNING,
+            params={name: value for name, (_, value) in found.items()},
+            distributions={
+                name: mapping.distribution(axis, library.distributions)
+                for name, (axis, _) in found.items()
+            },
+        )
+        self._study.add_trial(trial)
+        self._numbers[parameter_id] = len(self._study.get_trials(deepcopy=False)) - 1
+        own = {axis.key: parameters[axis.key] for axis in self._axes}
+        self._log.append(["take", parameter_id, own])
+
+    def _numbers_of(self, value: Any) -> list[float] | None:
+        """The objectives, each in its own sense; None when one is NaN or infinite."""
+        point = self.objectives.point(value)
+        if point is None or not all(map(math.isfinite, point)):
+            return None
+        signs = [1 if mode == "maximize" else -1 for _, mode in self.objectives.modes]
+        return [sign * number for sign, number in zip(signs, point, strict=True)]
+
+
+def _unfit(sampler: str, arguments: Mapping[str, Any], axes: tuple[mapping.Axis, ...]) -> str:
+    if not axes:
+        return "the search space is empty, and a sampler has nothing to ask for."
+    numbers = [axis for axis in axes if not isinstance(axis.dimension, Choice)]
+    if sampler == "CmaEsSampler" and len(numbers) < 2:
+        return (
+            "CMA-ES needs two numbers or more that every trial has, and this search space has "
+            f"{len(numbers)}: choices, and what lies below them, are drawn at random."
+        )
+    if sampler == "GridSampler":
+        return (
+            "GridSampler wants the whole grid as an argument and cannot take a search space; "
+            "the tuner GridSearch can."
+        )
+    endless = [axis for axis in mapping.every(axes) if _is_endless(axis)]
+    if sampler == "BruteForceSampler" and endless:
+        return f"BruteForceSampler needs parameters to enumerate, and {endless[0].name!r} is none."
+    return ""
+
+
+def _is_endless(axis: mapping.Axis) -> bool:
+    return not isinstance(axis.dimension, Choice | RandInt) and not axis.is_stepped
