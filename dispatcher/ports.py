@@ -200,7 +200,7 @@ class AttemptFiles(Protocol):
     place: str  # for people
 
     def list(self, below: str = "", *, most: int) -> FileList:
-        """The files, or those in a folder of theirs; at most so many."""
+        """The files, or those in a folder of theirs, or the parts of a stream; at most so many."""
         ...
 
     def read(self, path: str, offset: int, limit: int) -> FilePiece | None:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import codecs
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,12 +15,13 @@ from dispatcher.cli.console import note
 from dispatcher.cli.safe_text import safe_lines
 
 if TYPE_CHECKING:
-    from dispatcher.cli.find import Found
-    from dispatcher.remote_logs import LogElsewhere
+    from dispatcher.attempt_files import AttemptAt
+    from dispatcher.cli.trial_found import TrialFound
+    from dispatcher.ports import AttemptFiles
 
-#: Seconds between looks at a file that grows in another process.
-_LOOK_EVERY_S = 0.2
-_CHUNK_BYTES = 1 << 16
+#: Seconds between looks at a trial that has not begun, and at a file on another machine.
+_LOOK_EVERY_S = 0.5
+_LOOK_ELSEWHERE_S = 1.0
 
 
 def log(
@@ -48,57 +45,73 @@ def log(
     """Print what a trial has printed.
 
     Characters that a terminal would obey are shown and not sent; of a line that was written
-    over (progress bars) its last state is shown. Of a trial on another machine it is fetched
-    from there.
+    over (progress bars) its last state is shown. Of a trial on another machine it is read
+    there, unless it was fetched already.
     """
-    from dispatcher.cli.find import find_one
+    from dispatcher import log_stream
+    from dispatcher.cli.trial_found import TrialFound
 
-    found = find_one(experiment, folder)
-    number = attempt if attempt is not None else _newest_attempt(found, trial)
     stream = "stderr" if stderr else "stdout"
-    elsewhere = _elsewhere(found, trial, number)
-    path = found.folder / "trials" / str(trial) / str(number) / stream
-    with ExitStack() as stack:
-        if elsewhere is not None and follow:
-            chunks = elsewhere.follow(stream, lambda: _over(found, trial, number))
-        elif follow:
-            chunks = _growing(path, found, trial, number)
-        else:
-            if elsewhere is not None:
-                fetched = tempfile.TemporaryDirectory(prefix="bequeath-log-")
-                path = Path(stack.enter_context(fetched)) / stream
-                elsewhere.fetch(path.parent)
-            if not path.exists():
-                _say_nothing(path, f"{trial}.{number}")
-                return
-            chunks = _whole(path)
-        _print(chunks, raw=raw)
+    with TrialFound(trial, experiment, folder) as found:
+        if follow and not _wait_for_its_start(found, attempt):
+            return
+        if not follow and attempt is None and not found.newest:
+            note(f"trial {trial} has not started: it is {found.state}")
+            return
+        one = found.attempt(attempt)
+        files = _files(found, one)
+        try:
+            if follow:
+                every_s = log_stream.LOOK_EVERY_S if one.is_here else _LOOK_ELSEWHERE_S
+                chunks = log_stream.follow(
+                    files, stream, lambda: _over(found, one.number), look_every_s=every_s
+                )
+            else:
+                if not log_stream.parts(files, stream):
+                    _say_nothing(files, stream, one.name)
+                    return
+                chunks = log_stream.whole(files, stream)
+            _print(chunks, raw=raw)
+        finally:
+            files.close()
 
 
-def _elsewhere(found: Found, trial: int, attempt: int) -> LogElsewhere | None:
-    """The logs of an attempt on another machine; None for those that lie here."""
-    from dispatcher import queries
-    from dispatcher.remote_wiring import LOCAL
+def _files(found: TrialFound, attempt: AttemptAt) -> AttemptFiles:
+    """What was fetched after its end, or where it runs or ran."""
+    from dispatcher.attempt_files import files_here, files_of, kept_here
+    from dispatcher.fetched import Fetched
 
-    with queries.ExperimentReader.open(found.folder) as reader:
-        attempts = queries.trial(reader, trial).attempts
-    worker = next((each.worker for each in attempts if each.number == attempt), None)
-    if worker in (None, LOCAL):  # what lies here can be read whatever has become of the file
-        return None
-    from dispatcher.experiment.snapshot import from_json
-    from dispatcher.folders import ExperimentFolder
-    from dispatcher.remote_logs import LogElsewhere
-
-    folder = ExperimentFolder(found.folder)
-    config = from_json(folder.read_config(), str(folder.config))
-    return LogElsewhere.of(config, found.id, worker, trial, attempt)
+    if attempt.is_here:
+        return files_here(found.folder, attempt)
+    if found.over(attempt.number):
+        record = Fetched.read(kept_here(found.folder, attempt), attempt.name)
+        if "logs" in record.kinds and not any("/" not in path for path in record.left):
+            return files_here(found.folder, attempt)
+    return files_of(found.folder, attempt)
 
 
-def _say_nothing(path: Path, attempt: str) -> None:
-    stream = path.name
+def _wait_for_its_start(found: TrialFound, attempt: int | None) -> bool:
+    """False if it will not start any more."""
+    while (attempt or 1) > found.newest:
+        if found.detail.trial.over:
+            note(f"trial {found.trial} never started: it is {found.state}")
+            return False
+        time.sleep(_LOOK_EVERY_S)
+        found.look_again()
+    return True
+
+
+def _over(found: TrialFound, number: int) -> bool:
+    found.look_again()
+    return found.over(number)
+
+
+def _say_nothing(files: AttemptFiles, stream: str, attempt: str) -> None:
+    from dispatcher import log_stream
+
     other = "stdout" if stream == "stderr" else "stderr"
     where = ""
-    if path.with_name(other).exists():
+    if log_stream.parts(files, other):
         where = f", but to {other}" + ("" if stream == "stderr" else " (--stderr shows it)")
     note(f"attempt {attempt} has printed nothing to {stream}{where}")
 
@@ -111,62 +124,6 @@ def _print(chunks: Iterator[bytes], *, raw: bool) -> None:
         return
     for text in _readable(chunks):
         typer.echo(text)
-
-
-def _newest_attempt(found: Found, trial: int) -> int:
-    from dispatcher import queries
-
-    with queries.ExperimentReader.open(found.folder) as reader:
-        return max(1, queries.trial(reader, trial).trial.attempt)
-
-
-def _over(found: Found, trial: int, attempt: int) -> bool:
-    from dispatcher import queries
-
-    with queries.ExperimentReader.open(found.folder) as reader:
-        one = queries.trial(reader, trial).trial
-    return one.attempt > attempt or one.state in ("delivering", "ended", "backoff")
-
-
-def _whole(path: Path) -> Iterator[bytes]:
-    """The older parts of a rotated file, then the newest."""
-    older = sorted(
-        (p for p in path.parent.glob(f"{path.name}.*") if p.suffix[1:].isdigit()),
-        key=lambda p: -int(p.suffix[1:]),
-    )
-    for part in (*older, path):
-        with part.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                yield chunk
-
-
-def _growing(path: Path, found: Found, trial: int, attempt: int) -> Iterator[bytes]:
-    """What is there and what comes, until the attempt is over; a rotation is followed."""
-    with ExitStack() as stack:
-        file = None
-        while True:
-            # Asked before the read, so that what came in between is still read.
-            over = _over(found, trial, attempt)
-            if file is None and path.exists():
-                file = stack.enter_context(path.open("rb"))
-            if file is not None:
-                while chunk := file.read(_CHUNK_BYTES):
-                    yield chunk
-                if not _same(path, file.fileno()):
-                    stack.pop_all().close()
-                    file = None
-                    continue
-            if over:
-                return
-            time.sleep(_LOOK_EVERY_S)
-
-
-def _same(path: Path, descriptor: int) -> bool:
-    """Whether the path still leads to the open file; while a rotation is under way, yes."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return True
 
 
 def _readable(chunks: Iterator[bytes]) -> Iterator[str]:

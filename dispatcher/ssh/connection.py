@@ -23,6 +23,7 @@ from dispatcher.ssh.forwarding import LocalForward, ReverseForwards
 from dispatcher.ssh.link import Link, NoMoreSessions, SlowPeer
 from dispatcher.ssh.login import Dial
 from dispatcher.ssh.running import Ran
+from dispatcher.ssh.started import Started, TerminalSize
 from dispatcher.ssh.target import SshTarget
 from dispatcher.ssh.user_config import way_to
 
@@ -162,6 +163,30 @@ class SshConnection:
                 fate = " and was ended" if ended else "; it may still go on there"
                 text = f"{name!r} took longer than {limit_s:g} s{fate}"
                 raise CommandTimedOut(text, where=link.label) from error
+
+    @contextlib.contextmanager
+    def started(
+        self,
+        argv: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        terminal: TerminalSize | None = None,
+        limit_s: float = 60.0,
+    ) -> Iterator[Started]:
+        """A command that one talks to, begun within ``limit_s``; at the end it is ended.
+
+        With ``terminal`` it gets one there, and its stdout and stderr are one. Raises as
+        :meth:`run` does.
+        """
+        deadline = time.monotonic() + limit_s
+        with self._session(deadline, argv[0]) as (link, channel):
+            command = Started(link, channel)
+            try:
+                command.begin(launch(argv, environment or {}), terminal, limit_s)
+                yield command
+            finally:
+                if command.pid and terminal is None and not channel.exit_status_ready():
+                    self._kill(command.pid)
 
     def _kill(self, pid: int) -> bool:
         """SSH can send signals, but OpenSSH passes none on to what root runs."""

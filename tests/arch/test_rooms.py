@@ -23,7 +23,7 @@ MORE = {
     "chaos": {"trial_runtime"},
     "code_archive": set[str](),
     "control": {"trial_runtime"},
-    "experiment": {"trial_runtime"},  # how a weights root is spelled
+    "experiment": {"trial_runtime", "tuners"},  # how a root is spelled, what built-in ones take
     "queries": set[str](),
     "ssh": set[str](),
     "store": {"trial_runtime"},
@@ -34,6 +34,7 @@ MORE = {
 #: The only modules that join rooms, which are all others' only way to one another.
 JOINERS = {
     "api",
+    "attempt_places",
     "background",
     "backup",
     "cli",
@@ -43,7 +44,6 @@ JOINERS = {
     "head",
     "history",
     "leading",
-    "remote_logs",
     "remote_wiring",
     "remote_roots",
     "restoring",

@@ -88,7 +88,7 @@ def test_completion_offers_commands() -> None:
         capture_output=True,
         text=True,
     )
-    assert done.stdout.split() == ["show", "submit"]
+    assert done.stdout.split() == ["show", "shell", "submit"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher import log_stream
+from dispatcher.backends.files.here import LocalFiles
+from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.cli import trial_log
-from dispatcher.cli.find import Found
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -53,41 +55,41 @@ def test_a_character_cut_in_two_is_whole_again() -> None:
     assert list(trial_log._readable(iter(chunks))) == ["größe"]
 
 
-def test_following_reads_what_comes_and_ends_with_the_attempt(
-    output: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_following_reads_what_comes_and_ends_with_the_attempt(output: Path) -> None:
     """The last words of an attempt come after its end was seen, and are not lost."""
     path = output / "stdout"
-    looks = iter((False, False, True))
     written = iter((b"one\n", b"two\n", b"three\n"))
 
-    def over(found: Found, trial: int, attempt: int) -> bool:
+    def over() -> bool:
+        words = next(written, b"")
         with path.open("ab") as file:
-            file.write(next(written))
-        return next(looks)
+            file.write(words)
+        return words in (b"three\n", b"")
 
-    monkeypatch.setattr(trial_log, "_over", over)
-    monkeypatch.setattr(trial_log, "_LOOK_EVERY_S", 0.0)
-    found = Found(output.parents[2], "digits", "maximize")
-    assert b"".join(trial_log._growing(path, found, 0, 1)) == b"one\ntwo\nthree\n"
+    files = LocalFiles(Whereabouts("x", 0, 1, str(output)))
+    said = b"".join(log_stream.follow(files, "stdout", over, look_every_s=0.0))
+    assert said == b"one\ntwo\nthree\n"
 
 
-def test_following_survives_a_rotation(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_following_survives_a_rotation(output: Path) -> None:
     path = output / "stdout"
-    steps = iter(range(4))
+    steps = iter(range(100))
 
-    def over(found: Found, trial: int, attempt: int) -> bool:
+    def over() -> bool:
         step = next(steps)
-        if step == 1:
+        if step == 2:  # what it writes now nobody has read when the file goes
+            with path.open("ab") as file:
+                file.write(b"last of the old\n")
             path.rename(path.with_name("stdout.1"))
-        with path.open("ab") as file:
-            file.write(b"%d\n" % step)
-        return step == 3
+        if step < 7:
+            with path.open("ab") as file:
+                file.write(b"%d\n" % step)
+        return step >= 6
 
-    monkeypatch.setattr(trial_log, "_over", over)
-    monkeypatch.setattr(trial_log, "_LOOK_EVERY_S", 0.0)
-    found = Found(output.parents[2], "digits", "maximize")
-    assert b"".join(trial_log._growing(path, found, 0, 1)) == b"0\n1\n2\n3\n"
+    files = LocalFiles(Whereabouts("x", 0, 1, str(output)))
+    said = b"".join(log_stream.follow(files, "stdout", over, look_every_s=0.0))
+    assert said.replace(b"last of the old\n", b"") == b"".join(b"%d\n" % n for n in range(7))
+    assert b"1\nlast of the old\n2\n" in said
 
 
 def test_following_a_finished_trial_ends(output: Path, bequeath: Shell) -> None:

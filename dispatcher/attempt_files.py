@@ -1,0 +1,74 @@
+"""Which way leads to the files of an attempt: what lies here is read without asking anybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dispatcher.backends.files.here import LocalFiles
+from dispatcher.backends.files.whereabouts import Whereabouts
+from dispatcher.folders import ExperimentFolder
+from dispatcher.ports import AttemptFiles
+
+#: The worker of this machine.
+_LOCAL = "local"
+
+
+@dataclass(frozen=True)
+class AttemptAt:
+    """One attempt, and the worker that runs or ran it; ``pid`` 0 if there is none."""
+
+    worker: str | None
+    trial: int
+    number: int
+    pid: int = 0
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is this machine's."""
+        return self.worker in (None, _LOCAL)
+
+    @property
+    def name(self) -> str:
+        """``3.1``."""
+        return f"{self.trial}.{self.number}"
+
+
+def kept_here(folder: ExperimentFolder, attempt: AttemptAt) -> Path:
+    """The folder of an attempt in the experiment's: written by trials of this machine, and by
+    whoever fetches what those elsewhere have left."""
+    return folder.path / "trials" / str(attempt.trial) / str(attempt.number)
+
+
+def files_here(folder: ExperimentFolder, attempt: AttemptAt) -> LocalFiles:
+    """What lies in the experiment's folder; it can be read whatever has become of the rest."""
+    above = str(kept_here(folder, attempt))
+    told = Whereabouts(
+        folder.id,
+        attempt.trial,
+        attempt.number,
+        above,
+        work=f"{above}/work",
+        checkpoints=f"{above}/checkpoints",
+    )
+    return LocalFiles(told)
+
+
+def files_of(
+    folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool = False
+) -> AttemptFiles:
+    """The files of an attempt where it runs or ran. Nobody is asked anything yet.
+
+    Args:
+        folder: of the experiment.
+        attempt: which one.
+        for_shell: whether a shell is wanted, too: the environment of trials is looked up.
+
+    Raises:
+        BackendError: its worker is none that the experiment's file names any more, or one of a
+            platform that shows no files.
+        UserError: the experiment's file cannot be read, or a reference in it leads nowhere.
+    """
+    from dispatcher import attempt_places
+
+    return attempt_places.files_of(folder, attempt, for_shell=for_shell)

@@ -1,0 +1,133 @@
+"""Where an attempt's files are, by the experiment's file: the one place that looks at platforms."""
+
+from __future__ import annotations
+
+import os
+
+from dispatcher.attempt_files import AttemptAt, kept_here
+from dispatcher.backends.files.here import LocalFiles
+from dispatcher.backends.files.there import FileServer, SshFiles
+from dispatcher.backends.files.whereabouts import Whereabouts
+from dispatcher.backends.ssh import Machine, experiment_folder
+from dispatcher.errors import PermanentBackendError
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.plugged import word_of
+from dispatcher.experiment.references import resolve_environment
+from dispatcher.experiment.snapshot import from_json
+from dispatcher.experiment.weights_place import RootUrl
+from dispatcher.folders import ExperimentFolder, run_folder
+from dispatcher.platforms.given import Given
+from dispatcher.platforms.registry import platform_of
+from dispatcher.ports import AttemptFiles
+from dispatcher.remote_wiring import LOCAL, Place, machine_of, packer, places
+from dispatcher.wiring import agent_config, weights_root
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.environment import base_environment, resolve_references
+from trial_runtime.checkpoints import folder_of
+from trial_runtime.endpoint import Endpoint
+
+
+def files_of(folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool) -> AttemptFiles:
+    """See :func:`dispatcher.attempt_files.files_of`."""
+    config = from_json(folder.read_config(), str(folder.config))
+    if attempt.is_here:
+        return _local(config, folder, attempt, for_shell=for_shell)
+    place = place_of(config, attempt)
+    if place.machine is not None:
+        server = FileServer(machine_of(place.worker, place.machine))
+        return SshFiles(server, whereabouts(config, folder, server.machine, attempt, for_shell))
+    platform = platform_of(place.service)
+    given = Given(
+        place.worker,
+        place.service,
+        place.part,
+        _told(config, folder, place),
+        folder.path,
+        None,
+        packer(config, folder),
+        lambda: "",
+        known=True,
+    )
+    found = platform.files(given, attempt.trial, attempt.number)
+    if found is None:
+        raise PermanentBackendError(
+            f"the platform {word_of(place.service)!r} shows no files of what runs there",
+            hint="its own tools may",
+            where=place.worker,
+        )
+    return found
+
+
+def place_of(config: ExperimentConfig, attempt: AttemptAt) -> Place:
+    """Where the worker of an attempt is. Raises ``PermanentBackendError``."""
+    for place in places(config):
+        if place.worker == (attempt.worker or LOCAL):
+            return place
+    raise PermanentBackendError(
+        f"attempt {attempt.name} ran on {attempt.worker}, which the experiment does not name",
+        hint="what was fetched of it is in the experiment's folder",
+    )
+
+
+def whereabouts(
+    config: ExperimentConfig,
+    folder: ExperimentFolder,
+    machine: Machine,
+    attempt: AttemptAt,
+    for_shell: bool = False,
+) -> Whereabouts:
+    """Where things of an attempt lie on a machine that is reached by SSH."""
+    work_folder = machine.work_folder
+    experiment = experiment_folder(work_folder, folder.id, machine.name)
+    above = f"{experiment}/trials/{attempt.trial}/{attempt.number}"
+    root = machine.weights_root
+    if isinstance(config.weights_root, RootUrl):  # views of a store, each worker's own
+        root = f"{root}/{folder.id}/{machine.name}" if root else f"{experiment}/weights"
+    root = root or str(weights_root(config, folder))
+    environment: dict[str, str] = {}
+    if for_shell:
+        environment = resolve_environment(machine.environment)
+        environment |= resolve_environment(config.trial_environment)
+    return Whereabouts(
+        folder.id,
+        attempt.trial,
+        attempt.number,
+        above,
+        attempt.pid,
+        work=f"{above}/work",
+        checkpoints=folder_of(root, folder.id, attempt.trial),
+        weights_root=root,
+        runtimes=f"{work_folder}/runtime",
+        environment=environment,
+    )
+
+
+def _told(config: ExperimentConfig, folder: ExperimentFolder, place: Place) -> AgentConfig:
+    """What an agent would be told; there is no head to reach."""
+    sockets = run_folder(folder.path)
+    return agent_config(config, place.service, folder, Endpoint(""), 0, sockets)
+
+
+def _local(
+    config: ExperimentConfig, folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool
+) -> LocalFiles:
+    above = str(kept_here(folder, attempt))
+    root = str(weights_root(config, folder))
+    environment: dict[str, str] = {}
+    if for_shell:
+        told = _told(config, folder, place_of(config, attempt))
+        environment = base_environment(told) | resolve_references(told.trial.environment)
+    return LocalFiles(
+        Whereabouts(
+            folder.id,
+            attempt.trial,
+            attempt.number,
+            above,
+            attempt.pid,
+            work=f"{above}/work",
+            checkpoints=folder_of(root, folder.id, attempt.trial),
+            code=os.path.realpath(config.trial_code_directory),
+            weights_root=root,
+            environment=environment,
+        )
+    )

@@ -1,0 +1,169 @@
+"""Run by another machine's Python, and imported on this one: lists and reads files of attempts.
+
+Each line of stdin is a question (JSON), each answer a line (JSON) that says how many bytes follow
+it. It ends with its stdin. Names that are no UTF-8 travel as surrogates. No link is followed below
+the folders that a question names, whoever puts one there and when.
+"""
+
+import itertools
+import json
+import os
+import stat
+import sys
+
+#: What is listed of an attempt's folder: its streams, with their older parts, and these folders.
+STREAMS = ("stdout", "stderr")
+
+#: Folders looked into for one list: a hostile depth must end somewhere.
+MOST_FOLDERS = 10000
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def is_stream(name: str) -> bool:
+    """Whether it is a log or an older part of one."""
+    stem, dot, number = name.partition(".")
+    return stem in STREAMS and (not dot or number.isdigit())
+
+
+def place_of(told: dict, path: str) -> tuple:  # type: ignore[type-arg]
+    """The folder that a path lies below, and the names from there on; none if it is no path of
+    ours."""
+    names = path.split("/")
+    if any(name in ("", ".", "..") or "\0" in name for name in names):
+        return "", []
+    if names[0] == "work":
+        return told["work"], names[1:]
+    if names[0] == "checkpoints":
+        return told["checkpoints"], names[1:]
+    if names[0] == "artefacts" or (len(names) == 1 and is_stream(names[0])):
+        return told["folder"], names
+    return "", []
+
+
+def opened(root: str, names: list) -> int:  # type: ignore[type-arg]
+    """A descriptor of what is there: the folder, or the one below it that the names lead to."""
+    at = os.open(os.path.expanduser(root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for name in names:
+        try:
+            below = os.open(name, _FOLDER, dir_fd=at)
+        finally:
+            os.close(at)
+        at = below
+    return at
+
+
+def version_of(info: os.stat_result) -> str:
+    """Differs whenever the content may."""
+    return "%d-%d-%d" % (info.st_ino, info.st_size, info.st_mtime_ns)  # noqa: UP031
+
+
+def listed(told: dict, below: str, most: int) -> dict:  # type: ignore[type-arg]
+    """All files, or those in a folder; of a stream, its parts."""
+    found: list = []  # type: ignore[type-arg]
+    left = [MOST_FOLDERS]
+    tops = [below] if below else ["", "artefacts", "checkpoints", "work"]
+    cut = False
+    if below in STREAMS:
+        tops = [""]
+    for top in tops:
+        root, names = place_of(told, top) if top else (told["folder"], [])
+        if not root:
+            continue
+        try:
+            at = opened(root, names)
+        except OSError:
+            continue  # it has none
+        cut = _look_into(at, top, found, most, left) or cut
+    if below in STREAMS:
+        found = [each for each in found if each[0].partition(".")[0] == below]
+    return {"files": found, "cut": cut}
+
+
+def _look_into(at: int, path: str, found: list, most: int, left: list) -> bool:  # type: ignore[type-arg]
+    """Append what is in an open folder, which is closed; whether there is more."""
+    left[0] -= 1
+    folders = []
+    try:
+        with os.scandir(at) as entries:
+            names = sorted(entry.name for entry in itertools.islice(entries, most + 1))
+        cut = len(names) > most
+        for name in names[:most]:
+            try:
+                info = os.stat(name, dir_fd=at, follow_symlinks=False)
+            except OSError:
+                continue  # gone meanwhile
+            if stat.S_ISDIR(info.st_mode):
+                folders.append(name)
+            elif path or is_stream(name):
+                link = not stat.S_ISREG(info.st_mode)
+                if len(found) >= most:
+                    return True
+                whole = path + "/" + name if path else name
+                found.append([whole, info.st_size, info.st_mtime, version_of(info), link])
+        for name in folders if path else []:
+            if left[0] <= 0 or len(found) >= most:
+                return True
+            try:
+                inner = os.open(name, _FOLDER, dir_fd=at)
+            except OSError:
+                continue
+            cut = _look_into(inner, path + "/" + name, found, most, left) or cut
+        return cut
+    finally:
+        os.close(at)
+
+
+def piece(told: dict, path: str, offset: int, limit: int) -> tuple:  # type: ignore[type-arg]
+    """What is known of a file, and a part of it; nothing if there is no such file."""
+    root, names = place_of(told, path)
+    if not root or not names:
+        return {}, b""
+    try:
+        at = opened(root, names[:-1])
+        try:
+            descriptor = os.open(names[-1], _FILE, dir_fd=at)
+        finally:
+            os.close(at)
+    except FileNotFoundError:
+        return {}, b""
+    with open(descriptor, "rb", buffering=0) as file:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode):
+            return {}, b""
+        data = bytearray()
+        file.seek(offset)
+        while len(data) < limit:
+            part = file.read(limit - len(data))
+            if not part:
+                break
+            data += part
+        info = os.fstat(descriptor)  # as of the end of reading: what changed meanwhile is seen
+    told_of = {"size": info.st_size, "version": version_of(info), "identity": str(info.st_ino)}
+    return told_of, bytes(data)
+
+
+def answer(question: dict) -> tuple:  # type: ignore[type-arg]
+    """Answer one question."""
+    try:
+        if question["ask"] == "list":
+            body = json.dumps(listed(question["told"], question["below"], question["most"]))
+            return {}, body.encode()
+        told = (question["told"], question["path"], question["offset"], question["limit"])
+        return piece(*told)
+    except OSError as error:
+        return {"error": error.strerror or str(error)}, b""
+
+
+def main() -> None:
+    """Answer until nobody asks any more."""
+    for line in sys.stdin.buffer:
+        head, data = answer(json.loads(line.decode()))
+        head["bytes"] = len(data)
+        sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + data)
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The files of attempts on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+from dispatcher.backends.files import files_program, shell_program
+from dispatcher.backends.files.whereabouts import Whereabouts
+from dispatcher.errors import PermanentBackendError
+from dispatcher.ports import FileEntry, FileList, FilePiece
+
+
+class LocalFiles:
+    """See :class:`dispatcher.ports.AttemptFiles`."""
+
+    place = "this machine"
+
+    def __init__(self, told: Whereabouts) -> None:
+        self._told = told
+
+    def list(self, below: str = "", *, most: int) -> FileList:
+        """See there."""
+        found = files_program.listed(self._told.for_files(), below, most)
+        return FileList([FileEntry(*each) for each in found["files"]], found["cut"])
+
+    def read(self, path: str, offset: int, limit: int) -> FilePiece | None:
+        """See there."""
+        try:
+            head, data = files_program.piece(self._told.for_files(), path, offset, limit)
+        except OSError as error:
+            raise PermanentBackendError(f"cannot be read: {error.strerror}", where=path) from error
+        return FilePiece(data, **head) if head else None
+
+    def shell(self, command: Sequence[str], *, terminal: bool) -> int:
+        """See there: they share our terminal."""
+        del terminal
+        told: dict[str, Any] = self._told.for_shell()
+        try:
+            environment, folder = shell_program.surroundings(told)
+        except shell_program.FolderGone as error:
+            raise PermanentBackendError(
+                f"nothing is left of attempt {self._told.trial}.{self._told.attempt}: no {error}"
+            ) from error
+        words = shell_program.words_of(list(command), environment)
+        # A handler and not SIG_IGN, which the command would inherit: Ctrl-C is for it alone.
+        before = signal.signal(signal.SIGINT, lambda *_: None)
+        try:
+            done = subprocess.run(words, env=environment, cwd=folder, check=False)
+        except OSError as error:
+            gone = isinstance(error, FileNotFoundError)
+            os.write(2, f"bequeath: {words[0]}: {error.strerror}\n".encode(errors="replace"))
+            return shell_program.NO_COMMAND if gone else shell_program.NOT_RUNNABLE
+        finally:
+            signal.signal(signal.SIGINT, before)
+        return done.returncode if done.returncode >= 0 else 128 - done.returncode
+
+    def close(self) -> None:
+        """Nothing to close."""

@@ -1,0 +1,148 @@
+"""The files of attempts on a machine that is reached by SSH, read by a program that stays there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from dispatcher.backends.files.shell_program import TOLD
+from dispatcher.backends.files.whereabouts import Whereabouts
+from dispatcher.backends.ssh import Machine
+from dispatcher.errors import BackendError, PermanentBackendError
+from dispatcher.ports import FileEntry, FileList, FilePiece
+from dispatcher.ssh import SshConnection, TransferFailed, connect
+from dispatcher.ssh.started import Started
+from dispatcher.ssh.terminal import hand_over
+
+_FILES = Path(__file__).with_name("files_program.py")
+_SHELL = Path(__file__).with_name("shell_program.py")
+
+#: For an answer, and the bytes that follow it.
+ANSWER_S = 120.0
+
+#: A list of more bytes is none that our program makes.
+MOST_LIST_BYTES = 64 << 20
+
+
+#: A time that calendars know (seconds since the epoch).
+_LATEST = 1e11
+
+
+class FileServer:
+    """One machine: logged in to when something is asked first. Thread: one; methods block, and
+    raise ``BackendError``."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._open = ExitStack()
+        self._connection: SshConnection | None = None
+        self._program: Started | None = None
+
+    def connection(self) -> SshConnection:
+        """Logged in."""
+        if self._connection is not None and not self._connection.is_alive():
+            self.close()
+        if self._connection is None:
+            self._connection = self._open.enter_context(connect(self.machine.target()))
+        return self._connection
+
+    def ask(self, question: dict[str, Any], most_bytes: int) -> tuple[dict[str, Any], bytes]:
+        """The program's answer, and the bytes that follow. After an error it is begun anew."""
+        program = self._answering()
+        try:
+            head, data = self._asked(program, question, most_bytes)
+        except BaseException:
+            self.close()  # what is left of an answer must not be taken for the next one
+            raise
+        if "error" in head:
+            raise TransferFailed(f"cannot be read: {head['error']}", where=self.machine.name)
+        return head, data
+
+    def _asked(
+        self, program: Started, question: dict[str, Any], most_bytes: int
+    ) -> tuple[dict[str, Any], bytes]:
+        deadline = time.monotonic() + ANSWER_S
+        program.send(json.dumps(question).encode() + b"\n")
+        try:
+            head = json.loads(program.line(deadline))
+            count = head.pop("bytes")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise TransferFailed("answers what it should not", where=self.machine.name) from error
+        if type(count) is not int or not 0 <= count <= most_bytes:
+            raise TransferFailed("sends more than was asked for", where=self.machine.name)
+        return head, program.exactly(count, deadline)
+
+    def _answering(self) -> Started:
+        connection = self.connection()
+        if self._program is None:
+            argv = self.machine.command("-c", _FILES.read_text())
+            self._program = self._open.enter_context(connection.started(argv))
+        return self._program
+
+    def close(self) -> None:
+        """Log out; the next question logs in again."""
+        self._program = self._connection = None
+        with contextlib.suppress(BackendError):
+            self._open.close()
+
+
+class SshFiles:
+    """See :class:`dispatcher.ports.AttemptFiles`. Several may share a server, which stays."""
+
+    def __init__(self, server: FileServer, told: Whereabouts) -> None:
+        self.place = server.machine.name
+        self._server = server
+        self._told = told
+
+    def list(self, below: str = "", *, most: int) -> FileList:
+        """See there."""
+        told = self._told.for_files()
+        question = {"ask": "list", "told": told, "below": below, "most": most}
+        _, body = self._server.ask(question, MOST_LIST_BYTES)
+        try:
+            said = json.loads(body)
+            entries = [_entry(*each) for each in said["files"]]
+            return FileList(entries[:most], bool(said["cut"]) or len(entries) > most)
+        except (ValueError, KeyError, TypeError) as error:
+            raise TransferFailed("lists what are no files", where=self.place) from error
+
+    def read(self, path: str, offset: int, limit: int) -> FilePiece | None:
+        """See there."""
+        told = self._told.for_files()
+        question = {"ask": "read", "told": told, "path": path, "offset": offset, "limit": limit}
+        head, data = self._server.ask(question, limit)
+        if not head:
+            return None
+        try:
+            return FilePiece(data, int(head["size"]), str(head["version"]), str(head["identity"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise TransferFailed("answers what it should not", where=self.place) from error
+
+    def shell(self, command: Sequence[str], *, terminal: bool) -> int:
+        """See there."""
+        connection = self._server.connection()
+        folder = self._told.folder
+        if not connection.exists(folder):
+            raise PermanentBackendError(
+                f"nothing is left of attempt {self._told.trial}.{self._told.attempt}: no {folder}",
+                where=self.place,
+            )
+        told = json.dumps({**self._told.for_shell(), "command": list(command)})
+        argv = self._server.machine.command("-c", _SHELL.read_text())
+        return hand_over(connection, argv, environment={TOLD: told}, terminal=terminal)
+
+    def close(self) -> None:
+        """Log out."""
+        self._server.close()
+
+
+def _entry(path: Any, size: Any, changed_at: Any, version: Any, link: Any) -> FileEntry:
+    if not isinstance(path, str) or type(size) is not int or size < 0:
+        raise TypeError("no file")
+    at = float(changed_at)
+    return FileEntry(path, size, at if 0 <= at < _LATEST else 0.0, str(version), bool(link))

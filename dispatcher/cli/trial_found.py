@@ -1,0 +1,86 @@
+"""Which attempt of a trial a user means, and whether it is over."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from dispatcher import queries
+from dispatcher.cli.find import find_one
+from dispatcher.errors import UserError
+from dispatcher.folders import ExperimentFolder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dispatcher.attempt_files import AttemptAt
+    from dispatcher.queries import TrialDetail
+
+_OVER = ("delivering", "ended", "backoff")
+
+
+class TrialFound:
+    """One trial of an experiment, whose record stays open.
+
+    Raises:
+        UserError: there is no such experiment, or it has no such trial.
+    """
+
+    def __init__(self, trial: int, experiment: str | None, base: Path | None) -> None:
+        self.found = find_one(experiment, base)
+        self.folder = ExperimentFolder(self.found.folder)
+        self.trial = trial
+        self._reader = queries.ExperimentReader.open(self.found.folder)
+        try:
+            self.detail: TrialDetail = queries.trial(self._reader, trial)
+        except BaseException:
+            self._reader.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._reader.close()
+
+    def look_again(self) -> None:
+        """See what has become of it."""
+        self.detail = queries.trial(self._reader, self.trial)
+
+    @property
+    def newest(self) -> int:
+        """The number of its newest attempt; 0 if none has begun."""
+        return max((each.number for each in self.detail.attempts), default=0)
+
+    @property
+    def state(self) -> str:
+        """In a word."""
+        return self.detail.trial.outcome or self.detail.trial.state
+
+    def attempt(self, number: int | None) -> AttemptAt:
+        """An attempt, the newest if no number is given.
+
+        Raises:
+            UserError: it has not begun.
+        """
+        from dispatcher.attempt_files import AttemptAt
+
+        wanted = number or self.newest
+        for each in self.detail.attempts:
+            if each.number == wanted:
+                return AttemptAt(each.worker, self.trial, wanted, each.pid or 0)
+        if number is not None and self.newest:
+            text = f"trial {self.trial} has no attempt {number}, and {self.newest} is its newest"
+            raise UserError(text, where=self.found.id)
+        text = f"trial {self.trial} has not started: it is {self.state}"
+        raise UserError(text, hint=f"bequeath why {self.trial}", where=self.found.id)
+
+    def over(self, number: int) -> bool:
+        """Whether nothing more comes of that attempt."""
+        one = self.detail.trial
+        return one.attempt > number or one.state in _OVER

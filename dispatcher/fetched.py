@@ -1,0 +1,55 @@
+"""The record of what was fetched of an attempt, in the folder it was fetched to."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+#: Its name; no file of an attempt may be called so.
+NAME = ".fetched.json"
+
+_MOST_BYTES = 64 << 20
+
+
+@dataclass
+class Fetched:
+    """Of one attempt.
+
+    Attributes:
+        attempt: ``3.1``.
+        place: where it was fetched from.
+        kinds: of these all was fetched that there was, after the attempt's end.
+        files: path → version there.
+        left: path → why it was not fetched.
+    """
+
+    attempt: str
+    place: str = ""
+    kinds: list[str] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path, attempt: str) -> Fetched:
+        """That of a folder; an empty one if there is none, or if it is another attempt's."""
+        try:
+            with (folder / NAME).open("rb") as file:
+                said = json.loads(file.read(_MOST_BYTES))
+            found = cls(**said)
+            if found.attempt == attempt and isinstance(found.files, dict):
+                return found
+        except (OSError, ValueError, TypeError):
+            pass
+        return cls(attempt)
+
+    def write(self, folder: Path) -> None:
+        """Replace it, all at once. Raises ``OSError``."""
+        draft = folder / f"{NAME}.{os.getpid()}"
+        try:
+            draft.write_text(json.dumps(asdict(self)))
+            draft.replace(folder / NAME)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise

@@ -1,0 +1,263 @@
+"""Files of an attempt elsewhere, brought into a folder here: whole, confined to it, and bounded.
+
+A file appears under its name when all of it is there. What was cut short is taken up where it
+ended, as long as the file there is the same; one that changes meanwhile is begun anew. Nothing
+that the other side says leads out of the folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dispatcher.errors import PassingBackendError, PermanentBackendError
+from dispatcher.fetched import Fetched
+from dispatcher.ports import AttemptFiles, FileEntry
+from trial_runtime.errors import PathError
+from trial_runtime.weights import confined
+
+#: What an attempt may leave: what it printed, what it kept, what lies in its working directory,
+#: and what its trial goes on from.
+KINDS = ("logs", "artefacts", "work", "checkpoints")
+
+#: Files of one attempt that are looked at, and bytes of one read.
+MOST_FILES = 10_000
+CHUNK_BYTES = 4 << 20
+
+#: How often a file is begun anew that changes while it is read.
+TRIES = 3
+
+_STREAMS = ("stdout", "stderr")
+_UNFINISHED = ".fetching"
+_LONGEST_PATH = 4096
+
+
+class ChangesMeanwhile(Exception):
+    """A file is written to faster than it can be read."""
+
+
+@dataclass
+class Outcome:
+    """What came of it: names that were fetched, how many bytes that took, how many files were
+    here already, and why others were left."""
+
+    fetched: list[str] = field(default_factory=list)
+    nbytes: int = 0
+    same: int = 0
+    left: dict[str, str] = field(default_factory=dict)
+    cut: bool = False  # there are more files than are looked at
+
+
+def kind_of(path: str) -> str:
+    """Which of :data:`KINDS` a file is."""
+    top, below, _ = path.partition("/")
+    return top if below and top in KINDS else "logs"
+
+
+def matches(path: str, patterns: Collection[str]) -> bool:
+    """Whether one of them means this file; the name of a folder means all that is in it."""
+    return any(
+        fnmatch.fnmatchcase(path, p) or path.startswith(p.rstrip("/") + "/") for p in patterns
+    )
+
+
+def why_refused(path: str) -> str:
+    """Why a name from elsewhere is no name of a file here; empty if it is one."""
+    names = path.split("/")
+    if "\0" in path or any(name in ("", ".", "..") for name in names):
+        return "leads out of its folder"
+    if len(os.fsencode(path)) > _LONGEST_PATH or max(len(os.fsencode(x)) for x in names) > 255:
+        return "its name is too long"
+    stem, dot, number = path.partition(".")
+    if len(names) == 1 and not (stem in _STREAMS and (not dot or number.isdecimal())):
+        return "is nothing that an attempt leaves"
+    return "" if len(names) == 1 or names[0] in KINDS[1:] else "is nothing that an attempt leaves"
+
+
+def fetch(
+    files: AttemptFiles,
+    into: Path,
+    attempt: str,
+    wanted: Callable[[FileEntry], bool],
+    *,
+    most_bytes: int | None = None,
+    over: Collection[str] = (),
+    told: Callable[[str, int, int], None] = lambda path, have, size: None,
+) -> Outcome:
+    """Bring files here. Blocks.
+
+    Args:
+        files: where they are.
+        into: the folder; made if it is not there.
+        attempt: ``3.1``.
+        wanted: which files.
+        most_bytes: of all together; what does not fit is left.
+        over: kinds of which all is fetched by this, since the attempt has ended.
+        told: path, bytes so far and bytes in all, as it goes on.
+
+    Raises:
+        PassingBackendError: no room here; or the place is not to be reached. What was fetched
+            is here, and another call goes on.
+        PermanentBackendError: the folder cannot be written.
+    """
+    found = files.list(most=MOST_FILES)
+    entries = [each for each in found.entries if wanted(each) and not each.link]
+    outcome = Outcome(cut=found.cut)
+    if not entries and not into.exists() and not over:
+        return outcome
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _here(error, into) from error
+    root = os.path.realpath(into)
+    record = Fetched.read(into, attempt)
+    record.place = files.place
+    left_bytes = most_bytes
+    try:
+        for entry in entries:
+            why = why_refused(entry.path)
+            if not why and _is_here(root, entry, record):
+                outcome.same += 1
+            elif not why and left_bytes is not None and entry.size > left_bytes:
+                why = f"{entry.size:,} bytes are more than may be fetched"
+            elif not why:
+                why, count = _fetch_one(files, entry, root, record, told)
+                outcome.nbytes += count
+                if not why:
+                    outcome.fetched.append(entry.path)
+            if left_bytes is not None and not why:
+                left_bytes -= entry.size
+            if why:
+                outcome.left[entry.path] = why
+                record.left[entry.path] = why
+            else:
+                record.left.pop(entry.path, None)
+        record.kinds = sorted({*record.kinds, *over})
+    finally:
+        try:
+            record.write(into)
+            os.rmdir(into / _UNFINISHED)
+        except OSError:
+            pass  # more is under way there; or there is no room, which was said
+    return outcome
+
+
+def _is_here(root: str, entry: FileEntry, record: Fetched) -> bool:
+    if record.files.get(entry.path) != entry.version:
+        return False
+    try:
+        info = os.lstat(os.path.join(root, entry.path))
+    except OSError:
+        return False
+    return info.st_size == entry.size
+
+
+def _fetch_one(
+    files: AttemptFiles,
+    entry: FileEntry,
+    root: str,
+    record: Fetched,
+    told: Callable[[str, int, int], None],
+) -> tuple[str, int]:
+    """Why it was not fetched, or nothing; and how many bytes came."""
+    above, name = os.path.split(os.path.join(root, entry.path))
+    try:
+        with (
+            confined.folder(os.path.join(root, _UNFINISHED), make=True) as drafts,
+            confined.folder(above, make=True) as place,
+        ):
+            draft = _Draft(drafts, files, entry, told)
+            version = draft.complete()
+            os.replace(draft.name, name, src_dir_fd=drafts, dst_dir_fd=place)
+    except ChangesMeanwhile as error:
+        return str(error), 0
+    except (PathError, PermanentBackendError) as error:
+        return error.message, 0
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            shutil.rmtree(os.path.join(root, _UNFINISHED), ignore_errors=True)
+            raise _here(error, Path(root)) from error
+        return error.strerror or str(error), 0
+    record.files[entry.path] = version
+    return "", draft.came
+
+
+class _Draft:
+    """A file on its way, under a name that says of which version it is."""
+
+    def __init__(
+        self,
+        folder: int,
+        files: AttemptFiles,
+        entry: FileEntry,
+        told: Callable[[str, int, int], None],
+    ) -> None:
+        self._folder = folder
+        self._files = files
+        self._path = entry.path
+        self._grows = kind_of(entry.path) == "logs"  # what was written stays as it is
+        self._version = entry.version
+        self._told = told
+        self.name = ""
+        self.came = 0
+
+    def complete(self) -> str:
+        """Have all of it; the version that it is of. Raises ``ChangesMeanwhile``."""
+        for _ in range(TRIES):
+            marked = f"{self._path}\0{self._version}".encode(errors="surrogateescape")
+            self.name = hashlib.blake2s(marked, digest_size=16).hexdigest()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(self.name, flags, 0o644, dir_fd=self._folder), "wb") as file:
+                if self._read_into(file.fileno()):
+                    return self._version
+            os.unlink(self.name, dir_fd=self._folder)
+        raise ChangesMeanwhile("changes while it is fetched")
+
+    def _read_into(self, descriptor: int) -> bool:
+        have = os.fstat(descriptor).st_size
+        size, identity = None, None
+        while True:
+            piece = self._files.read(self._path, have, CHUNK_BYTES)
+            if piece is None:
+                os.unlink(self.name, dir_fd=self._folder)
+                raise FileNotFoundError(errno.ENOENT, "is gone meanwhile")
+            grown = self._grows and identity in (None, piece.identity)
+            if piece.version != self._version and not (grown and piece.size >= (size or 0)):
+                self._version = piece.version
+                return False
+            if size is None:
+                size, identity = piece.size, piece.identity
+                if have and piece.version != self._version:
+                    os.ftruncate(descriptor, 0)
+                    have, size = 0, None
+                    self._version = piece.version
+                    continue
+                self._version = piece.version
+            data = piece.data[: size - have]
+            if not data:
+                if have < size:
+                    raise ChangesMeanwhile("ends before its end")
+                return True
+            _write(descriptor, data)
+            have += len(data)
+            self.came += len(data)
+            self._told(self._path, have, size)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _here(error: OSError, folder: Path) -> PassingBackendError | PermanentBackendError:
+    """An error of a disk of ours."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return PassingBackendError("no space left here for what is fetched", where=str(folder))
+    return PermanentBackendError(f"cannot be written: {error.strerror}", where=str(folder))
