@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import time
 from collections.abc import Callable
 
 import zmq
@@ -23,6 +24,10 @@ QUIET_S = 3.0
 #: What counts as silence between two ticks of the agent at most, in heartbeats: less than the
 #: shortest grace, so that none ends by a pause of our own.
 _STEP_BEATS = 2
+
+#: What we have for trials is said again after this time (seconds): a connection that breaks
+#: takes what is under way, and only words are counted.
+OFFER_AGAIN_S = 15.0
 
 #: The trouble that was first: a weights root that is not there.
 _ROOT = "root"
@@ -70,7 +75,8 @@ class HeadLink:
             self._troubles["devices"] = None
         self._hopeless: set[str] = set()
         self._offer = offer or wire.OfferTold
-        self._offered: wire.OfferTold | None = None  # what this head knows of
+        self._offered: wire.OfferTold | None = None  # what this head was told
+        self._offered_at = 0.0
         self._orders = 0  # number of the newest order heard from this head
         self._where = where or (lambda: config.head)
         self._endpoint = config.head
@@ -188,7 +194,7 @@ class HeadLink:
         )
         self._greeted = self._send([hello]) and not trouble
         if self._greeted:
-            self._offered = hello.offer
+            self._offered, self._offered_at = hello.offer, time.monotonic()
             outbox.rewind()
 
     def tell_trouble(self, trouble: str, place: str = _ROOT, *, hopeless: bool = False) -> None:
@@ -206,9 +212,12 @@ class HeadLink:
 
     def tell_offer(self) -> None:
         """What we have for trials may be another than this head knows of."""
-        offer = self._offer()
-        if self._greeted and offer != self._offered and self._send([wire.Offers(self.life, offer)]):
-            self._offered = offer
+        offer, now = self._offer(), time.monotonic()
+        again = now - self._offered_at >= OFFER_AGAIN_S
+        if not self._greeted or (offer == self._offered and not again):
+            return
+        if self._send([wire.Offers(self.life, offer)]):
+            self._offered, self._offered_at = offer, now
 
     def heartbeat(
         self, running: int, refused: dict[str, int], samples: wire.Samples | None = None

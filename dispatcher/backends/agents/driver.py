@@ -13,9 +13,16 @@ from msgspec.structs import replace
 
 from dispatcher.backends.agents.identity import agent_routing_id
 from dispatcher.backends.agents.process import AgentProcess, Loss
-from dispatcher.backends.agents.translation import event_of, start_order, stop_order
+from dispatcher.backends.agents.translation import event_of, offer_of, start_order, stop_order
 from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
-from dispatcher.core.events import Event, WorkerHeard, WorkerJoined, WorkerLost, WorkerSuspect
+from dispatcher.core.events import (
+    Event,
+    WorkerHeard,
+    WorkerJoined,
+    WorkerLost,
+    WorkerOffers,
+    WorkerSuspect,
+)
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.errors import ProtocolError, Superseded
 from dispatcher.ports import Link
@@ -44,6 +51,8 @@ WELCOME_EVERY_S = 0.5
 #: Messages that an agent must not miss; the others are repeated, or made up for by the next.
 _ORDERS = (wire.Start, wire.Stop, wire.Shutdown)
 
+_NO_SAMPLES = wire.Samples()
+
 _log = logging.getLogger("bequeath.backends.agents")
 
 
@@ -57,6 +66,7 @@ class Statistics:
     silence_s: float
     words: int
     refused: dict[str, int]  # by the agent, from trials and strangers
+    samples: wire.Samples = _NO_SAMPLES  # what its trials and devices take, the newest
 
 
 class AgentDriver:
@@ -113,6 +123,8 @@ class AgentDriver:
         self._welcomed_at = float("-inf")
         self._running = 0
         self._refused: dict[str, int] = {}
+        self._samples = _NO_SAMPLES
+        self._offer: wire.OfferTold | None = None  # what the core knows
         self._unreadable = Refusals()
         self._spoke_at = clock()
         self._outgoing: list[wire.FromHead] = []
@@ -177,12 +189,17 @@ class AgentDriver:
             elif isinstance(message, wire.Heartbeat):
                 self._running = message.running
                 self._refused = dict(islice(message.refused.items(), MOST_REASONS))
+                if message.samples is not None:
+                    self._samples = message.samples
                 # What was sent before this and is not here was lost with a connection.
                 strange = message.life != self._life or message.newest < self._received
                 if strange or message.sent > self._received:
                     self._welcome()
             elif isinstance(message, wire.AgentHello):
                 self._join(message, events)
+            elif isinstance(message, wire.Offers):
+                if self._joined and message.life == self._life:
+                    self._offers(message.offer, events)
             else:
                 raise self._later_head(message.epoch)
         return events
@@ -251,6 +268,7 @@ class AgentDriver:
             self._silence.seconds,
             self._received,
             self._refused | self._unreadable.counts,
+            self._samples,
         )
 
     # -- life and death ----------------------------------------------------------------------------
@@ -289,6 +307,7 @@ class AgentDriver:
             # Said twice; the words that follow are told apart by their numbers. Those before
             # the first one were acknowledged: it does not have them any more.
             self._received = max(self._received, hello.first - 1)
+            self._offers(hello.offer, events)
             return
         expected = self._process.expects(hello.pid)
         if expected is None:
@@ -315,8 +334,17 @@ class AgentDriver:
                 self._worker,
                 hello.slots,
                 tuple((TrialId(trial), attempt) for trial, attempt in sorted(held)),
+                offer_of(hello.offer),
             )
         )
+        self._offer = hello.offer
+
+    def _offers(self, told: wire.OfferTold | None, events: list[Event]) -> None:
+        """Said again now and then, since a connection that breaks takes what is under way."""
+        offer = offer_of(told)
+        if offer is not None and told != self._offer:
+            self._offer = told
+            events.append(WorkerOffers(self._worker, offer))
 
     def _keep_out(self, hello: wire.AgentHello, events: list[Event]) -> None:
         """It is there, and says at each heartbeat why it can take nothing yet."""
@@ -324,7 +352,10 @@ class AgentDriver:
         if hello.trouble != self._trouble:
             self._trouble = hello.trouble
             _log.warning("agent %s takes no trials: %s", self._worker, hello.trouble)
-            events.append(WorkerLost(self._worker, hello.trouble, kept_out=True))
+            # Without hope it is no worker of this experiment, though it goes on looking.
+            hopeless = hello.hopeless
+            lost = WorkerLost(self._worker, hello.trouble, hopeless, kept_out=not hopeless)
+            events.append(lost)
         self._send([wire.Ping()])  # or it would think that no head is there
 
     def _take(self, words: wire.Words, events: list[Event]) -> None:
@@ -376,5 +407,6 @@ class AgentDriver:
         self._suspect = False
         self._life = ""
         self._trouble = ""
+        self._samples = _NO_SAMPLES
         self._orders = 0  # the next one has heard none: it would miss those of the one before
         self._outgoing = []

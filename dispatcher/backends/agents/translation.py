@@ -13,6 +13,7 @@ from dispatcher.core.events import (
 )
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, Weights
+from dispatcher.core.resources import Device, Offer
 from dispatcher.errors import ProtocolError
 from trial_runtime import wire
 
@@ -29,6 +30,33 @@ def start_order(action: StartAttempt) -> wire.Start:
         action.restore_path,
         action.restore_digest,
         action.restore_kind,
+        action.devices,
+        action.cpus,
+        action.memory_bytes,
+        action.device_share,
+    )
+
+
+def offer_of(told: wire.OfferTold | None) -> Offer | None:
+    """What an agent has for trials."""
+    if told is None:
+        return None
+    return Offer(
+        devices=tuple(
+            Device(
+                each.id,
+                each.index,
+                each.name,
+                each.memory_bytes,
+                parent=each.parent,
+                trouble=each.trouble,
+            )
+            for each in told.devices
+        ),
+        cpus=told.cpus,
+        memory_bytes=told.memory_bytes,
+        custom=told.custom,
+        cached=told.cached,
     )
 
 

@@ -1,0 +1,28 @@
+"""From the experiment file to what an agent may lend: plain translations, no decisions."""
+
+from __future__ import annotations
+
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.needs import offered
+from dispatcher.remote_wiring import Place
+from trial_runtime.agent.config import ResourcesTold
+
+
+def resources_told(config: ExperimentConfig, place: Place) -> ResourcesTold:
+    """What the agent of one worker is told of devices and other things.
+
+    GPUs count where the file says what trials need of them, or what machines give: ``0`` is an
+    answer, too, and hides them. Without any of that trials see what there is.
+    """
+    has = offered(place.service, place.machine)
+    wanted = config.trial_needs.trial_gpu_number
+    said = (has.gpu_indices, has.max_trial_number_per_gpu, has.use_active_gpu, has.min_gpu_memory)
+    return ResourcesTold(
+        count_gpus=wanted is not None or any(each is not None for each in said),
+        must_have_gpus=bool(wanted),
+        gpu_indices=has.gpu_indices,
+        use_active_gpu=bool(has.use_active_gpu),
+        min_gpu_memory=has.min_gpu_memory or config.min_gpu_memory or 0,
+        trials_per_gpu=has.max_trial_number_per_gpu or 0,
+        custom=dict(has.resources),
+    )
