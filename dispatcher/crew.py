@@ -23,6 +23,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
 from dispatcher.remote_wiring import LOCAL, Place, machine_of, packer, places
+from dispatcher.resource_wiring import resources_told
 from dispatcher.wiring import agent_config, weights_root
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.endpoint import Endpoint
@@ -177,7 +178,12 @@ class Crew:
             self._epoch,
             self._sockets,
         )
-        return replace(config, worker=place.worker, slots=place.slots)
+        return replace(
+            config,
+            worker=place.worker,
+            slots=place.slots,
+            resources=resources_told(self._config, place),
+        )
 
 
 def _token_of(root: str) -> str:
