@@ -10,19 +10,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
-from dispatcher.backends.agents import AgentDriver, VisitedProcess
-from dispatcher.backends.local import LocalBackend
-from dispatcher.backends.ssh import SshVisit
+from dispatcher.backends.agents import AgentDriver, AgentProcess, VisitedProcess
+from dispatcher.backends.threaded import ThreadedBackend
 from dispatcher.channel import CurveKeys, Router
 from dispatcher.core.ids import WorkerId
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.planned import LOCAL
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
-from dispatcher.remote_wiring import LOCAL, Place, machine_of, packer, places
+from dispatcher.platforms import BackendPlatform, Given, LocalPlatform, platform_of
+from dispatcher.remote_wiring import Place, packer, places
 from dispatcher.resource_wiring import resources_told
 from dispatcher.wiring import agent_config, weights_root
 from trial_runtime.agent.config import AgentConfig
@@ -52,9 +54,9 @@ def open_doors(
         PermanentBackendError: the port is in use.
     """
     channel = config.channel
-    workers = [place.worker for place in places(config)]
-    peers = ("tuner", *workers)
-    over_tcp = [p for p in peers if channel.transport == "tcp" or p not in ("tuner", LOCAL)]
+    reach = {place.worker: platform_of(place.service).reach for place in places(config)}
+    peers = ("tuner", *reach)
+    over_tcp = [p for p in peers if channel.transport == "tcp" or reach.get(p) == "tcp"]
     found = dict.fromkeys(peers, Endpoint(ipc))
     if not over_tcp:
         return Doors(found["tuner"], found, None)
@@ -78,6 +80,9 @@ def open_doors(
 def _key_file(name: str) -> str:
     """The agent of this machine was alone once, and its file is called so."""
     return {"tuner": "tuner", LOCAL: "agent"}.get(name, f"agent-{name}")
+
+
+Driver = AgentDriver | ThreadedBackend
 
 
 class Crew:
@@ -111,10 +116,17 @@ class Crew:
         # A store has no token: who opens it is told by the store what is wrong.
         is_store = isinstance(config.weights_root, RootUrl)
         self._token = cache(lambda: "" if is_store else _token_of(root))
-        self.drivers = {
+        self.drivers: dict[str, Driver] = {
             place.worker: self._driver(router, place, place.worker in known)
             for place in places(config)
         }
+
+    @property
+    def foreign(self) -> frozenset[str]:
+        """Workers whose words are somebody else's code's."""
+        return frozenset(
+            name for name, driver in self.drivers.items() if isinstance(driver, ThreadedBackend)
+        )
 
     @property
     def workers(self) -> list[WorkerId]:
@@ -123,7 +135,11 @@ class Crew:
 
     def refused(self) -> dict[str, dict[str, int]]:
         """What agents did not take from trials and strangers, by agent."""
-        told = {name: driver.statistics().refused for name, driver in self.drivers.items()}
+        told = {
+            name: driver.statistics().refused
+            for name, driver in self.drivers.items()
+            if isinstance(driver, AgentDriver)
+        }
         if list(told) == [LOCAL]:
             return {"agent": told[LOCAL]}
         return {f"agent {name}": counts for name, counts in told.items()}
@@ -133,34 +149,53 @@ class Crew:
         the slowest, at most ``deadline_s`` and some seconds."""
         until = time.monotonic() + deadline_s
         for driver in self.drivers.values():
-            driver.part(leave_running=leave_running, deadline_s=deadline_s)
+            if isinstance(driver, AgentDriver):
+                driver.part(leave_running=leave_running, deadline_s=deadline_s)
 
-        def close(driver: AgentDriver) -> None:
+        def close(driver: Driver) -> None:
             left_s = max(0.0, until - time.monotonic())
             driver.close(leave_running=leave_running, deadline_s=left_s)
 
         with ThreadPoolExecutor(len(self.drivers)) as threads:
             list(threads.map(close, self.drivers.values()))
 
-    def _driver(self, router: Router, place: Place, known: bool) -> AgentDriver:
-        link = router.admit(place.worker, f"agent:{place.worker}:{secrets.token_hex(16)}")
+    def _driver(self, router: Router, place: Place, known: bool) -> Driver:
+        platform = platform_of(place.service)
         config = self._told(place)
         leases = self._config.leases
-        if place.machine is None:
-            return LocalBackend(
-                link, config, suspect_s=leases.suspect, lost_s=leases.lost, leads=self._leads
-            )
-        assert self._doors.tcp is not None
-        machine = machine_of(place.worker, place.machine)
-        process = VisitedProcess(
-            machine.name,
-            partial(SshVisit, machine, self._doors.tcp, self._archives, self._token),
+        given: Given[Any] = Given(
+            place.worker,
+            place.service,
+            place.part,
+            config,
+            self._folder.path,
+            self._doors.tcp if platform.reach == "tcp" else None,
+            self._archives,
+            self._token,
             known=known,
-            patience_s=leases.lost,
             leads=self._leads,
         )
+        if isinstance(platform, BackendPlatform):
+            return ThreadedBackend(
+                WorkerId(place.worker),
+                partial(platform.backend, given),
+                suspect_s=leases.suspect,
+                lost_s=leases.lost,
+                leads=self._leads,
+            )
+        process: AgentProcess
+        if isinstance(platform, LocalPlatform):
+            process = platform.process(given)
+        else:
+            process = VisitedProcess(
+                place.worker,
+                partial(platform.visit, given),
+                known=known,
+                patience_s=leases.lost,
+                leads=self._leads,
+            )
         return AgentDriver(
-            link,
+            router.admit(place.worker, f"agent:{place.worker}:{secrets.token_hex(16)}"),
             config,
             process,
             self._folder.path,

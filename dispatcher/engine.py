@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple, Protocol
 
 from dispatcher.channel import Router, Said
@@ -102,6 +102,7 @@ class Engine(threading.Thread):
         *,
         row: int = 0,
         compactor: Compactor | None = None,
+        foreign: Collection[str] = (),
         debug: bool = False,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
@@ -118,6 +119,7 @@ class Engine(threading.Thread):
         self._watcher = watcher
         self._row = row  # number of the newest journal row
         self._compactor = compactor
+        self._foreign = foreign  # backends whose own words are judged like those of peers
         self._debug = debug
         self._clock = clock
         self._monotonic = monotonic
@@ -164,7 +166,7 @@ class Engine(threading.Thread):
             facts = self._collect(self._router.poll(wait_s))
             if self._monotonic() >= next_check:
                 next_check = self._monotonic() + CHECK_EVERY_S
-                facts.extend(_Fact("", event) for event in self._check_peers())
+                facts.extend(self._check_peers())
             for _ in range(min(len(self._of_tuner), TUNER_SLICE)):
                 facts.append(self._of_tuner.popleft())
             if not facts and self.state.dirty:
@@ -212,15 +214,19 @@ class Engine(threading.Thread):
                 self._watcher.peer_fault(owner, error)
         return facts
 
-    def _check_peers(self) -> list[e.Event]:
+    def _check_peers(self) -> list[_Fact]:
         if self._compactor is not None:
             self._compactor.tidy()
         # Behind what the host said before it died.
         self._of_tuner.extend(_Fact("", event) for event in self._tuner.check())
-        events: list[e.Event] = []
-        for backend in self._backends.values():
-            events.extend(backend.check())
-        return events
+        facts: list[_Fact] = []
+        for name, backend in self._backends.items():
+            events = backend.check()
+            owner = name if name in self._foreign else ""
+            facts.extend(_Fact(owner, event) for event in events)
+            if events:
+                self._heard.add(name)
+        return facts
 
     def _turn(self, facts: list[_Fact], *, last: bool) -> None:
         """Apply a batch, commit it, then act. With the ``last`` one all that was heard is on

@@ -228,6 +228,7 @@ class Head:
             watcher,
             row=row,
             compactor=compaction,
+            foreign=crew.foreign,
             debug=self._config.debug,
             clock=clock,
         )

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from dispatcher.backends.service import ServiceBackend
 from dispatcher.core.actions import LaunchWorker, StartAttempt, WorkerAction
 from dispatcher.core.events import (
     AttemptEnded,
@@ -29,13 +30,9 @@ from dispatcher.core.events import (
 )
 from dispatcher.core.ids import WorkerId
 from dispatcher.errors import BequeathError, PermanentBackendError, ProtocolError
-from dispatcher.ports import Backend
 
 #: Seconds between two looks of the thread at its backend.
 LOOK_S = 0.25
-
-#: Orders and payloads that may wait for a backend that is slow.
-MOST_WAITING = 10_000
 
 #: Pauses before another backend is made in place of one that failed (seconds); one that lasted
 #: longer than ``SHORT_LIFE_S`` counts as a first one.
@@ -60,7 +57,7 @@ class _Life:
     def __init__(
         self,
         worker: WorkerId,
-        make: Callable[[], Backend],
+        make: Callable[[], ServiceBackend],
         pause_s: float,
         clock: Callable[[], float],
     ) -> None:
@@ -68,8 +65,7 @@ class _Life:
         self.failure: Exception | None = None
         self.began_at = clock()
         self.busy_since: float | None = None
-        self.tasks: queue.SimpleQueue[Callable[[Backend], None]] = queue.SimpleQueue()
-        self.payloads: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self.tasks: queue.SimpleQueue[Callable[[ServiceBackend], None]] = queue.SimpleQueue()
         self.told: list[Event] = []  # replaced, never changed
         self.over = threading.Event()  # nobody wants it any more
         self.known: set[tuple[int, int]] = set()  # attempts that it may speak of
@@ -80,7 +76,7 @@ class _Life:
         self._open = True  # no batch is on its way to the disk
 
     def _run(self) -> None:
-        backend: Backend | None = None
+        backend: ServiceBackend | None = None
         self.over.wait(self._pause_s)
         try:
             if not self.over.is_set():
@@ -96,7 +92,7 @@ class _Life:
         finally:
             self.busy_since = None
 
-    def _turn(self, backend: Backend) -> None:
+    def _turn(self, backend: ServiceBackend) -> None:
         self.busy_since = None
         try:
             task = self.tasks.get(timeout=LOOK_S)
@@ -108,13 +104,9 @@ class _Life:
             task = None if self.tasks.empty() else self.tasks.get()
         if self.over.is_set():
             return
-        backend.flush()
         if not self._open:
             return
-        events: list[Event] = []
-        while not self.payloads.empty():
-            events += backend.receive(self.payloads.get())
-        events += backend.check()
+        events = backend.check()
         for event in events:
             self._judge(event)
         if events:
@@ -124,7 +116,7 @@ class _Life:
     def acknowledge(self) -> None:
         """What was told is on disk."""
 
-        def acknowledge(backend: Backend) -> None:
+        def acknowledge(backend: ServiceBackend) -> None:
             backend.acknowledge()
             self._open = True
 
@@ -146,7 +138,7 @@ class _Life:
         else:
             raise ProtocolError(f"it says {type(event).__name__}")
 
-    def _end(self, backend: Backend, *, leave_running: bool, deadline_s: float) -> None:
+    def _end(self, backend: ServiceBackend, *, leave_running: bool, deadline_s: float) -> None:
         try:
             backend.close(leave_running=leave_running, deadline_s=deadline_s)
         except Exception as error:  # noqa: BLE001 - somebody else's code, at the end of a thread
@@ -155,7 +147,7 @@ class _Life:
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
         """Have it closed in its thread. Blocks at most ``deadline_s`` and a moment."""
 
-        def end(backend: Backend) -> None:
+        def end(backend: ServiceBackend) -> None:
             self.over.set()
             self._end(backend, leave_running=leave_running, deadline_s=deadline_s)
 
@@ -167,7 +159,7 @@ class _Life:
 
 
 class ThreadedBackend:
-    """See :class:`dispatcher.ports.Backend`; no method of it waits but :meth:`close`.
+    """A :class:`dispatcher.ports.Backend`; no method of it waits but :meth:`close`.
 
     Args:
         worker: the one worker of that backend.
@@ -181,7 +173,7 @@ class ThreadedBackend:
     def __init__(
         self,
         worker: WorkerId,
-        make: Callable[[], Backend],
+        make: Callable[[], ServiceBackend],
         *,
         suspect_s: float = 30.0,
         lost_s: float = 120.0,
@@ -213,26 +205,21 @@ class ThreadedBackend:
         if isinstance(action, StartAttempt):
             life.known.add((action.trial, action.attempt))
 
-        def perform(backend: Backend) -> None:
+        def perform(backend: ServiceBackend) -> None:
             backend.perform(action)
 
         life.tasks.put(perform)
 
     def flush(self) -> None:
-        """The thread does, after all that was put down."""
+        """Nothing is gathered."""
 
     def receive(self, payload: bytes) -> list[Event]:
-        """Put it down; what it means comes by :meth:`check`.
+        """It has no place on our ROUTER.
 
         Raises:
-            ProtocolError: more is waiting than anyone could mean.
+            ProtocolError: always.
         """
-        life = self._life
-        if life is not None:
-            if life.payloads.qsize() >= MOST_WAITING:
-                raise ProtocolError(f"backend {self._worker} says more than it can take in")
-            life.payloads.put(payload)
-        return []
+        raise ProtocolError(f"backend {self._worker} has no wire")
 
     def acknowledge(self) -> None:
         """What :meth:`check` has handed out is on disk."""

@@ -33,7 +33,7 @@ from dispatcher.experiment.fields import (
 from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, needs_told
 from dispatcher.experiment.plain_json import plain
-from dispatcher.experiment.planned import TAKEN, PlannedWorker
+from dispatcher.experiment.planned import PlannedWorker
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.search_space import parse_search_space
 from dispatcher.experiment.sections import (
@@ -45,7 +45,12 @@ from dispatcher.experiment.sections import (
     WeightKeysConfig,
 )
 from dispatcher.experiment.service import ReuseMode
-from dispatcher.experiment.services import Service, TrainingService
+from dispatcher.experiment.services import (
+    Service,
+    TrainingService,
+    check_workers,
+    workers_of,
+)
 from dispatcher.experiment.trial_fields import (
     FunctionName,
     VariableName,
@@ -286,6 +291,11 @@ class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds):
         return self
 
     @model_validator(mode="after")
+    def _workers_can_be_told_apart(self) -> Self:
+        check_workers(self.services, self.trial_concurrency)
+        return self
+
+    @model_validator(mode="after")
     def _memory_is_one_agents(self) -> Self:
         one = len(self.services) == 1 and isinstance(self.services[0], LocalServiceConfig)
         if self.in_memory and not one:
@@ -348,12 +358,7 @@ class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds):
     @property
     def workers(self) -> list[tuple[Service, PlannedWorker]]:
         """Workers with their services: the same file always gives the same names."""
-        found: list[tuple[Service, PlannedWorker]] = []
-        for service in self.services:
-            taken = (*TAKEN, *(worker.name for _, worker in found))
-            planned = service.planned(self.trial_concurrency, taken)
-            found.extend((service, worker) for worker in planned)
-        return found
+        return workers_of(self.services, self.trial_concurrency)
 
     @property
     def slots(self) -> int:

@@ -14,6 +14,8 @@ LONGEST_NAME = 40
 TUNER = "tuner"
 """A peer of the head that is no worker: its keys and its socket are called so."""
 
+NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9._-]{{0,{LONGEST_NAME + 9}}}")
+
 LOCAL = "local"
 """The worker of this machine."""
 

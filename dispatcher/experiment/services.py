@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, ValidationInfo, WithJsonSchema, WrapValidator
 
 from dispatcher.experiment.local_service import LocalServiceConfig
+from dispatcher.experiment.planned import NAME, TAKEN, TUNER, PlannedWorker
 from dispatcher.experiment.plugged import OURS, Unusable, is_plugged, plugged, word_of
+from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.service import ServiceConfig, is_remote
 from dispatcher.experiment.ssh_service import SshServiceConfig
 
@@ -60,3 +63,28 @@ TrainingService = Annotated[
     Discriminator(_tag),
 ]
 """One service, or a list of several that run the trials of an experiment together."""
+
+
+def workers_of(services: Sequence[Service], usual: int) -> list[tuple[Service, PlannedWorker]]:
+    """Workers with their services, in the order of the file."""
+    found: list[tuple[Service, PlannedWorker]] = []
+    for service in services:
+        taken = (*TAKEN, *(worker.name for _, worker in found))
+        found.extend((service, worker) for worker in service.planned(usual, taken))
+    return found
+
+
+def check_workers(services: Sequence[Service], usual: int) -> None:
+    """Raise ``Misfit`` unless all workers can be told apart; other packages name theirs."""
+    trouble = ""
+    try:
+        names = [worker.name for _, worker in workers_of(services, usual)]
+    except Exception as error:  # noqa: BLE001 - a service of somebody else's says what it has
+        names, trouble = [], f"cannot say which workers it has: {type(error).__name__}: {error}"
+    for name in names:
+        if name == TUNER or not NAME.fullmatch(name):
+            trouble = f"has a worker called {name!r}, which is no name for one"
+        elif names.count(name) > 1:
+            trouble = f"has two workers called {name!r}"
+    if trouble:
+        raise Misfit(f"'trainingService' {trouble}", at=("trainingService",))

@@ -6,7 +6,8 @@ anyone tests one.
 """
 
 from dispatcher.platforms.given import Given
+from dispatcher.platforms.local import LocalPlatform
 from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform
 from dispatcher.platforms.registry import platform_of
 
-__all__ = ["AgentPlatform", "BackendPlatform", "Given", "Platform", "platform_of"]
+__all__ = ["AgentPlatform", "BackendPlatform", "Given", "LocalPlatform", "Platform", "platform_of"]

@@ -33,8 +33,6 @@ class Given(Generic[S]):
         token: of the share below the weights root, for
             :func:`trial_runtime.agent.elsewhere.on_another_host`. Raises ``BackendError``.
         known: whether a head before this one may have left an agent, or attempts, there.
-        patience_s: for how long one that a head before has left is looked for before it is
-            called lost.
         leads: whether this head still leads: one that does not changes nothing anywhere.
     """
 
@@ -47,5 +45,4 @@ class Given(Generic[S]):
     archives: Callable[[], Archives] = field(repr=False)
     token: Callable[[], str] = field(repr=False)
     known: bool = False
-    patience_s: float = 120.0
     leads: Callable[[], bool] = field(default=lambda: True, repr=False)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from dispatcher.backends.agents import AgentProcess, Visit
+from dispatcher.backends.agents import AgentProcess
 from dispatcher.backends.local import LocalProcess
 from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.platforms.given import Given
-from dispatcher.platforms.platform import AgentPlatform, Reach
+from dispatcher.platforms.platform import Platform, Reach
 
 
-class LocalPlatform(AgentPlatform[LocalServiceConfig]):
+class LocalPlatform(Platform[LocalServiceConfig]):
     """Its agent is a child of the head, and needs no visits."""
 
     protocol = 1
     section = LocalServiceConfig
     reach: ClassVar[Reach] = "socket"
-
-    def visit(self, given: Given[LocalServiceConfig]) -> Visit:
-        """There is no need for one."""
-        raise AssertionError("this machine is not visited")
 
     def process(self, given: Given[LocalServiceConfig]) -> AgentProcess:
         """Found by its record, or started."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar, Generic, Literal
 
-from dispatcher.backends.agents import AgentProcess, Visit, VisitedProcess
+from dispatcher.backends.agents import Visit
+from dispatcher.backends.service import ServiceBackend
 from dispatcher.platforms.given import Given, S
-from dispatcher.ports import AttemptFiles, Backend
+from dispatcher.ports import AttemptFiles
 
 Reach = Literal["socket", "tcp"]
 """How a worker reaches the head: by its socket file, which processes of this machine can open,
@@ -15,8 +16,8 @@ or by TCP with CURVE, which all others need."""
 
 
 class Platform(ABC, Generic[S]):
-    """A kind of place where trials run. Two kinds there are: :class:`AgentPlatform` and
-    :class:`BackendPlatform`.
+    """A kind of place where trials run: an :class:`AgentPlatform`, a :class:`BackendPlatform`,
+    or this machine.
 
     An object of a subclass is what an entry point of the group ``bequeath.backends`` names; the
     entry point's name is the word that is written as ``platform`` in the experiment file.
@@ -40,24 +41,14 @@ class Platform(ABC, Generic[S]):
 
 class AgentPlatform(Platform[S]):
     """One whose trials run below our agent: it gets an agent's process somewhere and sees that
-    it is gone, and no more."""
+    it is gone, and no more. All visits are made in a thread of their own, one for each worker
+    (:class:`~dispatcher.backends.agents.VisitedProcess`)."""
 
     @abstractmethod
     def visit(self, given: Given[S]) -> Visit:
         """A way to the worker's place, for one visit. Called in the thread of that worker alone,
         again for each visit; what it raises harms this worker only."""
         ...
-
-    def process(self, given: Given[S]) -> AgentProcess:
-        """The process of the worker's agent, as the engine's thread sees it: all visits are made
-        in a thread of their own. Overriding this is for who never waits."""
-        return VisitedProcess(
-            given.worker,
-            lambda: self.visit(given),
-            known=given.known,
-            patience_s=given.patience_s,
-            leads=given.leads,
-        )
 
 
 class BackendPlatform(Platform[S]):
@@ -67,7 +58,7 @@ class BackendPlatform(Platform[S]):
     """
 
     @abstractmethod
-    def backend(self, given: Given[S]) -> Backend:
+    def backend(self, given: Given[S]) -> ServiceBackend:
         """Make the backend of one worker; called when a worker is wanted there first, and again
         after one has failed. What it raises harms this worker only."""
         ...

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from dispatcher.backends.agents import (
     AgentEnded,
-    AgentProcess,
     AttendedVisit,
     Called,
-    Loss,
     Told,
     Visit,
-    VisitedProcess,
 )
+from dispatcher.backends.service import ServiceBackend
 from dispatcher.backends.ssh import Archives
 from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
 from dispatcher.core.events import (
@@ -60,7 +58,7 @@ from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.service import ServiceConfig
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform, Reach
-from dispatcher.ports import AttemptFiles, Backend, FileEntry, FileList, FilePiece
+from dispatcher.ports import AttemptFiles, FileEntry, FileList, FilePiece
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.elsewhere import on_another_host
 from trial_runtime.endpoint import Endpoint
@@ -71,13 +69,11 @@ __all__ = [
     "AgentConfig",
     "AgentEnded",
     "AgentPlatform",
-    "AgentProcess",
     "Archives",
     "AttemptEnded",
     "AttemptFiles",
     "AttemptStarted",
     "AttendedVisit",
-    "Backend",
     "BackendError",
     "BackendPlatform",
     "Called",
@@ -95,7 +91,6 @@ __all__ = [
     "Given",
     "Grace",
     "LaunchWorker",
-    "Loss",
     "MetricReported",
     "Misfit",
     "Offer",
@@ -108,6 +103,7 @@ __all__ = [
     "Reach",
     "ResolvedPath",
     "Section",
+    "ServiceBackend",
     "ServiceConfig",
     "Size",
     "StartAttempt",
@@ -118,7 +114,6 @@ __all__ = [
     "TrialId",
     "TrialSpec",
     "Visit",
-    "VisitedProcess",
     "Weights",
     "WeightsPublished",
     "WorkerAction",

@@ -7,14 +7,16 @@ from typing import Any
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.plugged import Unusable, plugged, word_of
 from dispatcher.experiment.service import ServiceConfig
-from dispatcher.platforms.local import LOCAL_PLATFORM
+from dispatcher.platforms.local import LOCAL_PLATFORM, LocalPlatform
 from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform
 from dispatcher.platforms.ssh import SSH_PLATFORM
+
+AnyPlatform = LocalPlatform | AgentPlatform[Any] | BackendPlatform[Any]
 
 _OURS: tuple[Platform[Any], ...] = (LOCAL_PLATFORM, SSH_PLATFORM)
 
 
-def platform_of(service: ServiceConfig) -> AgentPlatform[Any] | BackendPlatform[Any]:
+def platform_of(service: ServiceConfig) -> AnyPlatform:
     """The platform whose section this is.
 
     Raises:
@@ -27,8 +29,14 @@ def platform_of(service: ServiceConfig) -> AgentPlatform[Any] | BackendPlatform[
         if isinstance(found, Unusable):
             raise PermanentBackendError(found.text, hint=found.hint, where="trainingService")
         if isinstance(found, type):  # the entry point may name the class as well
-            found = found()
-    if isinstance(found, AgentPlatform | BackendPlatform):
+            try:
+                found = found()
+            except Exception as error:
+                raise PermanentBackendError(
+                    f"the platform {word!r} cannot be made: {type(error).__name__}: {error}",
+                    where="trainingService",
+                ) from error
+    if isinstance(found, AnyPlatform):
         return found
     raise PermanentBackendError(
         f"the platform {word_of(service)!r} is neither an AgentPlatform nor a BackendPlatform",
