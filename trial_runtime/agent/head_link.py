@@ -56,7 +56,7 @@ class HeadLink:
         outbox: Outbox,
         holds: Callable[[], list[tuple[int, int]]],
         where: Callable[[], Endpoint] | None = None,
-        offer: Callable[[], wire.OfferTold] | None = None,
+        offer: Callable[[], wire.OfferTold | None] = lambda: None,
     ) -> None:
         self._context = context
         self._config = config
@@ -74,7 +74,7 @@ class HeadLink:
         if config.resources.count_gpus:
             self._troubles["devices"] = None
         self._hopeless: set[str] = set()
-        self._offer = offer or wire.OfferTold
+        self._offer = offer
         self._offered: wire.OfferTold | None = None  # what this head was told
         self._offered_at = 0.0
         self._orders = 0  # number of the newest order heard from this head
@@ -214,7 +214,7 @@ class HeadLink:
         """What we have for trials may be another than this head knows of."""
         offer, now = self._offer(), time.monotonic()
         again = now - self._offered_at >= OFFER_AGAIN_S
-        if not self._greeted or (offer == self._offered and not again):
+        if not self._greeted or offer is None or (offer == self._offered and not again):
             return
         if self._send([wire.Offers(self.life, offer)]):
             self._offered, self._offered_at = offer, now
