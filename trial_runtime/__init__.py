@@ -20,6 +20,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trial_runtime import carried
+
+carried.use()
+
 if TYPE_CHECKING:
     from trial_runtime.api import (
         attempt,

@@ -21,7 +21,7 @@ from dispatcher.ssh.errors import (
     TransferFailed,
 )
 from dispatcher.ssh.host_key import HostKey
-from dispatcher.ssh.host_programs import unpack
+from dispatcher.ssh.host_programs import program_text, unpack, unpack_wheel
 from dispatcher.ssh.patience import connect_patiently
 from dispatcher.ssh.running import Ran
 from dispatcher.ssh.target import SshTarget
@@ -44,5 +44,7 @@ __all__ = [
     "TransferFailed",
     "connect",
     "connect_patiently",
+    "program_text",
     "unpack",
+    "unpack_wheel",
 ]

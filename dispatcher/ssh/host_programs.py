@@ -14,6 +14,11 @@ from dispatcher.ssh.errors import HostDiskFull, NoPython, TransferFailed
 _NO_SPACE = {"ENOSPC", "EDQUOT"}
 
 
+def program_text(name: str) -> str:
+    """What ``on_host/<name>.py`` says."""
+    return importlib.resources.files("dispatcher.ssh.on_host").joinpath(f"{name}.py").read_text()
+
+
 def run_program(
     connection: SshConnection,
     name: str,
@@ -40,7 +45,7 @@ def run_program(
         NoPython: there is none by that name, or it is too old.
         ConnectionLost, CommandTimedOut, SessionRefused: see there.
     """
-    text = importlib.resources.files("dispatcher.ssh.on_host").joinpath(f"{name}.py").read_text()
+    text = program_text(name)
     called = [python] if isinstance(python, str) else list(python)
     argv = [*called, *(["-I"] if alone else []), "-c", text, *words]
     ran = connection.run(argv, stdin=stdin, limit_s=limit_s)
@@ -77,12 +82,37 @@ def unpack(
         TransferFailed: the folder cannot be written, or what arrived is damaged.
         NoPython, ConnectionLost, CommandTimedOut, SessionRefused: see there.
     """
+    return _unpack(connection, "unpack", archive, digest, folder, python, limit_s)
+
+
+def unpack_wheel(
+    connection: SshConnection,
+    wheel: Path,
+    digest: str,
+    folder: str,
+    *,
+    python: str | Sequence[str] = "python3",
+    limit_s: float = 3600,
+) -> bool:
+    """As :func:`unpack` for a wheel, whose digest is looked at again there before it is used."""
+    return _unpack(connection, "unwheel", wheel, digest, folder, python, limit_s)
+
+
+def _unpack(
+    connection: SshConnection,
+    program: str,
+    archive: Path,
+    digest: str,
+    folder: str,
+    python: str | Sequence[str],
+    limit_s: float,
+) -> bool:
     found = connection.stat(folder)
     if found is not None and found.is_folder:
         return False
     with archive.open("rb") as file:
         answer = run_program(
-            connection, "unpack", [folder, digest], python=python, stdin=file, limit_s=limit_s
+            connection, program, [folder, digest], python=python, stdin=file, limit_s=limit_s
         )
     if "error" not in answer:
         return answer.get("state") == "unpacked"

@@ -18,7 +18,7 @@ COMMON = {"core", "errors", "ports", "codec", "state_codec"}
 
 #: What each room may import beyond that. The command line is no room in this sense.
 MORE = {
-    "backends": {"trial_runtime", "ssh", "code_archive"},  # its tools
+    "backends": {"trial_runtime", "ssh", "code_archive", "wheelhouse"},  # its tools
     "channel": {"trial_runtime"},
     "chaos": {"trial_runtime"},
     "code_archive": set[str](),
@@ -29,6 +29,7 @@ MORE = {
     "store": {"trial_runtime"},
     "tuner_host": {"trial_runtime", "tuners"},
     "weight_keeper": {"trial_runtime"},
+    "wheelhouse": set[str](),
 }
 
 #: The only modules that join rooms, which are all others' only way to one another.

@@ -74,9 +74,12 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     ``canonical_read_roots``: how the head spells the roots, in the same order, where this host
     may have them at other places. ``root_token``: what stands in the share's token file, see
     :mod:`trial_runtime.weights.share`; with it an agent takes nothing before it has found it.
+    ``domain``: the storage domain of this host, if the head does not see its weights: without a
+    token the agent lays one down itself, and says it.
     ``cache``: whether parents' files are copied to this host's disk; not, if it is None.
     ``remote``: where weights go, if not to a folder; ``weights_root`` is then one of this host,
-    for views of it. ``runtime``: the folder of our package, where it was brought for this.
+    for views of it. ``runtime``: the folder of our package, where it was brought for this, and
+    ``modules`` those of what it imports that this host's Python has not.
     ``resources``: what it may lend beside slots."""
 
     worker: str
@@ -102,6 +105,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     remote: Optional[RemoteRoot] = None
     runtime: str = ""
     resources: ResourcesTold = ResourcesTold()
+    modules: tuple[str, ...] = ()
+    domain: str = ""
 
     @property
     def trials_folder(self) -> str:

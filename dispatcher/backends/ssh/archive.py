@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import trial_runtime
 from dispatcher.code_archive import pack_code, scan_code
+from dispatcher.wheelhouse import Wheelhouse
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,12 @@ class Archive:
 
 @dataclass(frozen=True)
 class Archives:
-    """``runtime`` is ``trial_runtime``, all of ours that a machine needs; ``code`` the trials'."""
+    """``runtime`` is ``trial_runtime``, all of ours that a machine needs; ``code`` the trials';
+    ``wheels`` has the modules that a machine's Python may lack."""
 
     runtime: Archive
     code: Archive
+    wheels: Wheelhouse = field(default_factory=Wheelhouse)
 
 
 def pack_all(

@@ -1,7 +1,9 @@
-"""Run by another machine's Python, of whatever version, before anything of ours is there.
+"""Run by another machine's Python, of whatever version, before anything of ours is there; behind
+``dispatcher/ssh/on_host/python_facts.py``.
 
 Arguments: the work folder, folders below it that are about to be used (with commas between),
-then names of modules. Says as JSON what the machine has.
+folders from which modules can be had beside the machine's own, then names of modules. Says as
+JSON what the machine has.
 """
 
 import importlib
@@ -9,13 +11,16 @@ import json
 import os
 import sys
 
-FOLDERS = ("code", "runtime", "experiments")
+FOLDERS = ("code", "runtime", "modules", "experiments")
+
+versions = {}  # type: ignore[var-annotated]
 
 
 def trouble_with(name: str) -> str:
     """Why a module cannot be imported; empty if it can."""
     try:
-        importlib.import_module(name)
+        module = importlib.import_module(name)
+        versions[name] = str(getattr(module, "__version__", ""))
     except Exception as error:  # noqa: BLE001 - whatever it raises is what is wrong with it
         return "%s: %s" % (type(error).__name__, error)  # noqa: UP031 - old Pythons read this
     return ""
@@ -55,14 +60,22 @@ def main() -> None:
         trouble = "%s: %s" % (folder, error.strerror)  # noqa: UP031
     for name in sys.argv[2].split(","):
         mark_used(os.path.join(folder, name))
+    tag = sys.implementation.cache_tag
+    brought = os.path.join(folder, "modules", tag)
+    first, last = ([x for x in each.split(",") if x] for each in sys.argv[3].split(";"))
+    sys.path[:0] = [os.path.join(brought, x) for x in first]
+    sys.path += [os.path.join(brought, x) for x in last]
     told = {
+        "python": python_facts(),  # type: ignore[name-defined]  # noqa: F821 - goes before this
         "version": list(sys.version_info[:3]),
         "executable": sys.executable,
         "folder": folder,
         "folder_trouble": trouble,
-        "missing": {name: trouble_with(name) for name in sys.argv[3:]},
+        "missing": {name: trouble_with(name) for name in sys.argv[4:]},
+        "versions": versions,
         "code": names_in(os.path.join(folder, "code")),
         "runtime": whole(os.path.join(folder, "runtime")),
+        "modules": names_in(brought),
     }
     print(json.dumps(told))  # noqa: T201 - that is the answer
 

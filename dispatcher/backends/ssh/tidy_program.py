@@ -1,4 +1,5 @@
-"""Run by another machine's Python: removes code and runtimes that nobody has used for long.
+"""Run by another machine's Python: removes code, runtimes and modules that nobody has used for
+long.
 
 Arguments: the work folder, how many of each to keep, and what is about to be used (with commas
 between). Says as JSON which went. What an experiment there names is kept, however old, and what a
@@ -15,20 +16,27 @@ import sys
 #: Trees on their way out, under a name that nobody looks for.
 GONE = ".gone-"
 
+#: As many modules belong to one runtime.
+MODULES = 6
+
 
 def named(folder: str) -> dict:  # type: ignore[type-arg]
     """By kind, the trees that agents were told of, and None where that cannot be known: an agent
     takes its configuration away when its experiment is over there."""
-    found: dict = {"code": set(), "runtime": set()}  # type: ignore[type-arg]
+    found: dict = {"code": set(), "runtime": set(), "modules": set()}  # type: ignore[type-arg]
     for path in glob.glob(os.path.join(glob.escape(folder), "experiments/*/*/agent-*.config.json")):
         try:
             with open(path, "rb") as file:
                 told = json.loads(file.read().decode())
-            trees = {"code": told["trial"]["code_directory"], "runtime": told["runtime"]}
+            trees = {
+                "code": [told["trial"]["code_directory"]],
+                "runtime": [told["runtime"]],
+                "modules": told.get("modules", []),
+            }
         except (OSError, ValueError, KeyError, TypeError):
-            return {"code": None, "runtime": None}
-        for kind, tree in trees.items():
-            found[kind].add(os.path.basename(tree))
+            return dict.fromkeys(found)
+        for kind in trees:
+            found[kind].update(map(os.path.basename, trees[kind]))
     return found
 
 
@@ -95,6 +103,10 @@ def main() -> None:
         place = os.path.join(folder, kind)
         known = used[kind] is not None and os.path.isdir(place)
         told[kind] = tidy(place, used[kind] | about, most, said) if known else []
+    told["modules"] = []
+    if used["modules"] is not None:
+        for place in glob.glob(os.path.join(glob.escape(folder), "modules", "*", "")):
+            told["modules"] += tidy(place, used["modules"] | about, most * MODULES, said)
     print(json.dumps(told))  # noqa: T201 - that is the answer
 
 

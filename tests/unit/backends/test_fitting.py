@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,8 +17,10 @@ import pytest
 
 from dispatcher.backends.ssh import Machine
 from dispatcher.backends.ssh.archive import Archives, pack_all
-from dispatcher.backends.ssh.fitting import KEPT, MODULES, USEFUL, Probed, fit, problem_with
+from dispatcher.backends.ssh.fitting import KEPT, fit
 from dispatcher.ssh import Ran, SshTarget
+from dispatcher.wheelhouse import Wheelhouse
+from dispatcher.wheelhouse.pip import PipFailed
 from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config
 from trial_runtime.agent.record import config_path
 from trial_runtime.endpoint import Endpoint
@@ -72,9 +75,14 @@ def bare(tmp_path: Path) -> Bare:
 def archives(tmp_path: Path) -> Archives:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "train.py").write_text("x = 1\n")
-    return pack_all(
+    packed = pack_all(
         tmp_path / "code", tmp_path / "packed", excluded=[], most_files=9, most_bytes=999
     )
+    return replace(packed, wheels=Wheelhouse(tmp_path / "wheels", fetch=no_pip))
+
+
+def no_pip(*_: object) -> None:
+    raise PipFailed("no way out")
 
 
 def test_all_that_is_done_there_goes_behind_the_prolog(bare: Bare, archives: Archives) -> None:
@@ -95,12 +103,6 @@ def test_what_is_only_useful_is_said_and_no_reason_to_refuse(
     with caplog.at_level(logging.INFO, "bequeath.backends.ssh"):
         fit(bare, machine, archives)  # type: ignore[arg-type]
     assert "bare: no filelock: files of parents are read from the share" in caplog.text
-
-
-def test_a_machine_without_what_is_useful_takes_trials() -> None:
-    missing = dict.fromkeys(MODULES, "") | dict.fromkeys(USEFUL, "ModuleNotFoundError")
-    found = Probed((3, 11, 2), "/usr/bin/python3", "/h/.bequeath", "", missing, [], [])
-    assert problem_with(found, Machine("h1", lambda: SshTarget("h1"))) == ""
 
 
 def digest(number: int) -> str:

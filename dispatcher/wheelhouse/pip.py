@@ -1,0 +1,79 @@
+"""Downloads by the user's own pip: its indexes, proxies and mirrors are known to nobody else."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dispatcher.wheelhouse.pythons import HostPython
+from dispatcher.wheelhouse.wheels import Wheel
+
+#: numpy over a slow line takes long; who waits is a thread that brings up one machine.
+LIMIT_S = 900.0
+
+#: Seconds that one answer may take, and how often it is asked again: machines without a way out
+#: should say so soon.
+_TIMEOUT_S, _RETRIES = 20, 2
+
+_MOST_SAID = 300
+
+
+class PipFailed(Exception):
+    """Raised with pip's last words."""
+
+
+def fetch(wheels: Sequence[Wheel], host: HostPython, folder: Path) -> None:
+    """Download these files, and no other content than theirs, into a folder. Blocks.
+
+    Raises:
+        PipFailed: there is no pip, or it did not get them.
+    """
+    requirements = folder / "requirements.txt"
+    requirements.write_text(
+        "".join(f"{w.project}=={w.version} --hash=sha256:{w.digest}\n" for w in wheels)
+    )
+    called = [*_pip(), "download", *_options(wheels, host), "-d", str(folder)]
+    try:
+        ran = subprocess.run(
+            [*called, "-r", str(requirements)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PipFailed(f"pip: {error}") from error
+    if ran.returncode:
+        said = [line for line in ran.stderr.splitlines() if line.startswith("ERROR")]
+        last = said[-1] if said else f"pip: exit code {ran.returncode}"
+        raise PipFailed(last.removeprefix("ERROR: ")[:_MOST_SAID])
+
+
+def _options(wheels: Sequence[Wheel], host: HostPython) -> list[str]:
+    """For the machine's Python instead of ours: the tags of the very wheels that are wanted."""
+    options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"]
+    options += ["--only-binary=:all:", "--require-hashes", "--implementation", "cp"]
+    options += ["--timeout", str(_TIMEOUT_S), "--retries", str(_RETRIES)]
+    options += ["--python-version", ".".join(map(str, host.version))]
+    abis = dict.fromkeys(abi for wheel in wheels for abi in wheel.tags[1])
+    platforms = dict.fromkeys(name for wheel in wheels for name in wheel.tags[2])
+    options += [word for abi in abis for word in ("--abi", abi)]
+    return options + [word for name in platforms for word in ("--platform", name)]
+
+
+def _pip() -> list[str]:
+    """How pip is called here: this environment's, or else the one that Python brings along for
+    new environments, run as it lies there."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    spec = importlib.util.find_spec("ensurepip")
+    if spec is not None and spec.origin is not None:
+        bundled = sorted((Path(spec.origin).parent / "_bundled").glob("pip-*.whl"))
+        if bundled:
+            return [sys.executable, os.fspath(bundled[-1] / "pip")]
+    raise PipFailed("there is no pip here")
