@@ -26,6 +26,7 @@ from dispatcher.folders import ExperimentFolder
 from dispatcher.platforms import BackendPlatform, Given, LocalPlatform, platform_of
 from dispatcher.remote_wiring import Place, packer, places
 from dispatcher.resource_wiring import resources_told
+from dispatcher.storage_domains import Share, Shares
 from dispatcher.wiring import agent_config, weights_root
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.endpoint import Endpoint
@@ -115,7 +116,8 @@ class Crew:
         self._archives = packer(config, folder)
         # A store has no token: who opens it is told by the store what is wrong.
         is_store = isinstance(config.weights_root, RootUrl)
-        self._token = cache(lambda: "" if is_store else _token_of(root))
+        lay = cache(lambda: "" if is_store else _token_of(root))
+        self._shares = Shares(config, folder.keys, lay)
         self.drivers: dict[str, Driver] = {
             place.worker: self._driver(router, place, place.worker in known)
             for place in places(config)
@@ -161,7 +163,8 @@ class Crew:
 
     def _driver(self, router: Router, place: Place, known: bool) -> Driver:
         platform = platform_of(place.service)
-        config = self._told(place)
+        share = self._shares.of(place)
+        config = self._told(place, share)
         leases = self._config.leases
         given: Given[Any] = Given(
             place.worker,
@@ -171,7 +174,7 @@ class Crew:
             self._folder.path,
             self._doors.tcp if platform.reach == "tcp" else None,
             self._archives,
-            self._token,
+            share.token,
             known=known,
             leads=self._leads,
         )
@@ -202,9 +205,10 @@ class Crew:
             suspect_s=leases.suspect,
             lost_s=leases.lost,
             leads=self._leads,
+            trouble_with_share=partial(share.judge, place.worker),
         )
 
-    def _told(self, place: Place) -> AgentConfig:
+    def _told(self, place: Place, share: Share) -> AgentConfig:
         config = agent_config(
             self._config,
             place.service,
@@ -218,6 +222,7 @@ class Crew:
             worker=place.worker,
             slots=place.slots,
             resources=resources_told(self._config, place),
+            domain=share.name if share.elsewhere else "",
         )
 
 

@@ -30,7 +30,7 @@ def worker_rules(config: ExperimentConfig) -> dict[str, WorkerRules]:
         rules = WorkerRules(
             cost=has.cost or 0.0,
             trials_per_device=has.max_trial_number_per_gpu or 0,
-            domain=has.storage_domain or "",
+            domain=domain_of_place(place),
         )
         if rules != WorkerRules():
             found[place.worker] = rules
@@ -40,3 +40,8 @@ def worker_rules(config: ExperimentConfig) -> dict[str, WorkerRules]:
 def _part(place: Place) -> OfferedResources | None:
     """What the file says of this worker alone."""
     return place.part if isinstance(place.part, OfferedResources) else None
+
+
+def domain_of_place(place: Place) -> str:
+    """The storage domain that the file puts a worker in; empty for the one without a name."""
+    return offered(place.service, _part(place)).storage_domain or ""

@@ -191,7 +191,8 @@ class AgentHello(Message, frozen=True, tag="H"):
     ``orders`` the number of the newest order it heard from this head. With ``trouble`` it does
     not join: what has to be mended on its host first; it goes on looking whether it was.
     ``hopeless``: nobody mends that without changing the experiment or the host. ``offer``: what
-    it has beside slots; None from an agent that does not count."""
+    it has beside slots; None from an agent that does not count. ``share``: the token below its
+    weights root, from one that was not told which it must find."""
 
     life: Name
     worker: Name
@@ -203,6 +204,7 @@ class AgentHello(Message, frozen=True, tag="H"):
     trouble: Text = ""
     offer: Optional[OfferTold] = None
     hopeless: bool = False
+    share: Text = ""
 
 
 class Offers(Message, frozen=True, tag="O"):

@@ -35,7 +35,7 @@ from trial_runtime.agent.lending import Lending
 from trial_runtime.agent.oom import OutOfMemoryWatch
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.output import Outputs
-from trial_runtime.agent.probing import RootProbe
+from trial_runtime.agent.probing import RootProbe, looks_at_root
 from trial_runtime.agent.processes import ChildWatch
 from trial_runtime.agent.remote_weights import remote_weights, secrets_of
 from trial_runtime.agent.runners import Runner
@@ -135,9 +135,11 @@ class Agent:
         self._listen(True)
         self._lending.start()
         self._tick()
-        if self._config.root_token:
-            probe = RootProbe(self._config, self._helper, self._timers, self._head.tell_trouble)
-            probe.look()
+        if looks_at_root(self._config):
+            head = self._head
+            RootProbe(
+                self._config, self._helper, self._timers, head.tell_trouble, head.found_share
+            ).look()
         try:
             while not self._over():
                 self._turn()

@@ -13,6 +13,7 @@ import zmq
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.probing import looks_at_root
 from trial_runtime.endpoint import Endpoint, connect
 from trial_runtime.failpoints import failpoint
 from trial_runtime.refusals import Refusals
@@ -69,7 +70,8 @@ class HeadLink:
         self._greeted = False
         # What keeps us from joining, by where it was looked for; None: not known yet.
         self._troubles: dict[str, str | None] = {}
-        if config.root_token:
+        self._share = ""  # the token of our weights root, if the head did not tell us
+        if looks_at_root(config):
             self._troubles[_ROOT] = None
         if config.resources.count_gpus:
             self._troubles["devices"] = None
@@ -191,11 +193,17 @@ class HeadLink:
             trouble,
             self._offer(),
             bool(self._hopeless),
+            self._share,
         )
         self._greeted = self._send([hello]) and not trouble
         if self._greeted:
             self._offered, self._offered_at = hello.offer, time.monotonic()
             outbox.rewind()
+
+    def found_share(self, token: str) -> None:
+        """What stands below our weights root, which the head cannot see. From any thread, before
+        :meth:`tell_trouble` says that there is none."""
+        self._share = token
 
     def tell_trouble(self, trouble: str, place: str = _ROOT, *, hopeless: bool = False) -> None:
         """What has to be mended on this host before we may join; nothing, if it is empty.

@@ -7,6 +7,7 @@ as it is. Once the agent has joined it looks no more: from then on trials meet t
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from typing import Final
@@ -26,11 +27,17 @@ SLOW_S: Final = 20.0
 _log = logging.getLogger("bequeath.agent")
 
 
+def looks_at_root(config: AgentConfig) -> bool:
+    """Whether the agent has to look at its weights root before it joins."""
+    return bool(config.root_token or (config.domain and config.remote is None))
+
+
 class RootProbe:
     """Looks until the weights root is as it should be. Owned by the agent's loop.
 
     Args:
         tell: called in the loop with what has to be mended, and with nothing in the end.
+        found: called, from any thread, with the token of a share that the head cannot see.
     """
 
     def __init__(
@@ -39,6 +46,7 @@ class RootProbe:
         helper: Helper,
         timers: Timers,
         tell: Callable[[str], None],
+        found: Callable[[str], None] = lambda token: None,
         *,
         again_s: float = AGAIN_S,
         patience_s: float = PATIENCE_S,
@@ -48,6 +56,7 @@ class RootProbe:
         self._helper = helper
         self._timers = timers
         self._tell = tell
+        self._found = found
         self._again_s = again_s
         self._patience_s = min(patience_s, config.stale_timeout_s)
         self._slow_s = slow_s
@@ -69,12 +78,20 @@ class RootProbe:
 
     def _trouble(self) -> str:
         from trial_runtime.weights.patience import Patience
-        from trial_runtime.weights.share import trouble_with
+        from trial_runtime.weights.share import lay_token, trouble_with
 
         config = self._config
+        root, token = config.weights_root, config.root_token
+        if not token:  # the first of its storage domain, as far as its head knows
+            try:
+                os.makedirs(root, exist_ok=True)
+                token = lay_token(root)
+            except OSError as fault:
+                return f"the weights root {root} takes no files: {fault.strerror}"
+            self._found(token)
         trouble = ""
-        for _ in Patience(self._patience_s).looks(config.weights_root):
-            trouble = trouble_with(config.weights_root, config.root_token, config.canonical_root)
+        for _ in Patience(self._patience_s).looks(root):
+            trouble = trouble_with(root, token, config.canonical_root)
             if not trouble:
                 break
         return trouble

@@ -85,6 +85,8 @@ class AgentDriver:
         lost_s: silence after which a living agent is given up and killed, with all it runs.
         leads: whether this head still leads. One that does not, since it was stopped and
             another one has taken over, may judge and kill nobody.
+        trouble_with_share: told which share of weights the agent has found, if it says that;
+            a sentence, if it is the wrong one.
         clock: monotonic seconds.
     """
 
@@ -98,6 +100,7 @@ class AgentDriver:
         suspect_s: float = 30.0,
         lost_s: float = 120.0,
         leads: Callable[[], bool] = lambda: True,
+        trouble_with_share: Callable[[str], str] = lambda share: "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         routing_id = agent_routing_id(folder, config.worker)
@@ -107,6 +110,7 @@ class AgentDriver:
         self._suspect_s = suspect_s
         self._lost_s = lost_s
         self._leads = leads
+        self._trouble_with_share = trouble_with_share
         self._silence = Silence(STEP_S, clock)
         self._suspect = False
         self._clock = clock
@@ -320,6 +324,10 @@ class AgentDriver:
             return
         if hello.trouble:
             self._keep_out(hello, events)
+            return
+        wrong = self._trouble_with_share(hello.share)
+        if wrong:  # the next one there will be told which it must find
+            events.append(self._lose(Loss(wrong)))
             return
         self._life = hello.life
         self._trouble = ""
