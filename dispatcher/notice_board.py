@@ -81,6 +81,8 @@ class EngineWatcher:
                 pin(NoticeKind.STALL, f"{word}: {text}")
             case a.ReportWorker(text=text):
                 pin(NoticeKind.WORKER, text)
+            case a.ReportTrial(trial=which, text=text):
+                pin(NoticeKind.TRIAL, text, which)
             case a.ReportDisk(text=text):
                 pin(NoticeKind.DISK, text)
             case a.GrantRemoval(trials=trials):

@@ -18,6 +18,8 @@ class NoticeKind(StrEnum):
     RETENTION = "retention"
     WORKER = "worker"
     DISK = "disk"
+    FILES = "files"
+    TRIAL = "trial"
     FINISHED = "finished"
 
 

@@ -8,16 +8,17 @@ differs from a default: that of a trial that is over takes some two hundred byte
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, fields
 from operator import attrgetter
-from typing import Any, Final, get_origin, get_type_hints
+from typing import Any, Final, get_type_hints
 
 import msgspec
 
 from dispatcher.codec import UNREADABLE
 from dispatcher.core import State
+from dispatcher.core.ids import TrialId
+from dispatcher.core.lines import told_apart
 from dispatcher.core.model import Trial, TrialState
 from dispatcher.errors import ProtocolError
 
@@ -25,8 +26,11 @@ from dispatcher.errors import ProtocolError
 TRIALS_A_PART: Final = 256
 
 #: Trials have parts of their own; ``dirty`` is of the moment: what was touched since the last
-#: commit.
-_LEFT_OUT: Final = frozenset({"trials", "dirty"})
+#: commit; ``lines`` is what ``queued`` says, told apart.
+_LEFT_OUT: Final = frozenset({"trials", "dirty", "lines"})
+
+#: Was a list before 0.2.
+_QUEUED: Final = "queued"
 
 #: What a metric leaves on the record of a running attempt; afterwards it is of no account,
 #: and it leaves no row in the journal.
@@ -49,8 +53,8 @@ def _struct(name: str, cls: type) -> Any:
         if field.name in _LEFT_OUT:
             continue
         kind, default = hints[field.name], _default(field)
-        if get_origin(kind) is deque:
-            kind, default = list[kind.__args__[0]], msgspec.field(default_factory=list)  # type: ignore[name-defined]
+        if cls is State and field.name == _QUEUED:
+            kind = kind | list[TrialId]
         found.append((field.name, kind, default))
     # Fields without a default come first in a struct, wherever they stand in the dataclass.
     found.sort(key=lambda one: one[2] is not msgspec.NODEFAULT)
@@ -76,14 +80,10 @@ def encode_state(state: State) -> Iterator[bytes]:
     before the last part is taken.
     """
     said = {name: getattr(state, name) for name in _StateWritten.__struct_fields__}
-    yield _encoder.encode(_StateWritten(**{n: _plain(v) for n, v in said.items()}))
+    yield _encoder.encode(_StateWritten(**said))
     trials = iter(state.trials.values())
     while some := list(itertools.islice(trials, TRIALS_A_PART)):
         yield _encoder.encode([_written(trial) for trial in some])
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, deque) else value
 
 
 def _written(trial: Trial) -> Any:
@@ -107,7 +107,7 @@ def decode_state(parts: Iterable[bytes]) -> State:
     except UNREADABLE as error:
         raise ProtocolError(f"malformed state: {error}") from error
     said = {name: getattr(read, name) for name in _StateRead.__struct_fields__}
-    for name, kind in get_type_hints(State).items():
-        if get_origin(kind) is deque:
-            said[name] = deque(said[name])
-    return State(**said, trials={trial.id: trial for trial in trials})
+    said[_QUEUED] = dict.fromkeys(said[_QUEUED])
+    state = State(**said, trials={trial.id: trial for trial in trials})
+    state.lines = told_apart(state)
+    return state

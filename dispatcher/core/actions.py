@@ -164,6 +164,14 @@ class ReportWorker:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportTrial:
+    """A trial will never run: ``text`` says why."""
+
+    trial: TrialId
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReportDisk:
     """A file system is nearly full, or has room again."""
 
@@ -206,7 +214,14 @@ TunerAction: TypeAlias = (
 )
 WorkerAction: TypeAlias = LaunchWorker | StartAttempt | StopAttempt
 HeadAction: TypeAlias = (
-    ReportTunerError | ReportStall | ReportWorker | ReportDisk | TrialIsOver | GrantRemoval | Finish
+    ReportTunerError
+    | ReportStall
+    | ReportWorker
+    | ReportTrial
+    | ReportDisk
+    | TrialIsOver
+    | GrantRemoval
+    | Finish
 )
 Action: TypeAlias = TunerAction | WorkerAction | HeadAction
 

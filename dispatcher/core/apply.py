@@ -150,7 +150,7 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
         case e.HeadStarted():
             user.head_started(state, event)
         case e.SettingsUpdated():
-            state.settings = event.settings
+            user.settings_updated(state, event)
         case e.SearchSpaceUpdated():
             state.search_space = event.search_space
             if state.host_ready:

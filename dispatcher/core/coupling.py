@@ -4,14 +4,16 @@ They run in this order and once per event: each only enables those after it, exc
 finished tuner may open gates, which the loop in :func:`settle` catches.
 """
 
-from dispatcher.core import stalls
+from dispatcher.core import impossible, stalls
 from dispatcher.core.actions import Action, Finish, OpenRequest
 from dispatcher.core.failures import all_failed
+from dispatcher.core.fitting import never_fits
 from dispatcher.core.gates import end_without_trial
 from dispatcher.core.ids import TrialId
+from dispatcher.core.lines import needs_of
 from dispatcher.core.model import OVER, Phase, State, TrialState
 from dispatcher.core.moves import asks, move, new_trial
-from dispatcher.core.placement import next_placement
+from dispatcher.core.placement import may_go, next_placement
 from dispatcher.core.quarantine import end_quarantines
 from dispatcher.core.settings import ABANDONED_IN_A_ROW, DELIVERY_BACKLOG
 from dispatcher.core.transitions.attempt import start_attempt
@@ -20,6 +22,7 @@ from dispatcher.core.transitions.attempt import start_attempt
 def settle(state: State, out: list[Action]) -> None:
     """Bring the state to rest."""
     _end_of_time(state)
+    impossible.judge(state, out)
     if state.phase is Phase.RUNNING:
         _end_backoffs(state)
         end_quarantines(state)
@@ -56,7 +59,10 @@ def _start_attempts(state: State, out: list[Action]) -> None:
         place = next_placement(state)
         if place is None:
             return
-        start_attempt(state, place.trial, place.worker, out)
+        for trial in place.passed:
+            if may_go(state, trial, place.worker):
+                trial.passed_over += not never_fits(needs_of(state, trial), place.worker)
+        start_attempt(state, place.trial, place.worker, place.devices, out)
 
 
 def _open_requests(state: State, out: list[Action]) -> None:

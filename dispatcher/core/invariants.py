@@ -3,7 +3,11 @@
 On after each event in tests and simulation, and under ``debug``; costs a walk over all trials.
 """
 
-from dispatcher.core.model import Outcome, State, Trial, TrialState
+from dataclasses import replace
+
+from dispatcher.core.fitting import recount
+from dispatcher.core.lines import needs_of, told_apart
+from dispatcher.core.model import Outcome, State, Trial, TrialState, Worker
 from dispatcher.errors import BrokenInvariant
 
 
@@ -23,6 +27,7 @@ def check(state: State) -> None:
         )
         on_probe = conduct.probe is None or conduct.probe in worker.running
         _must(on_probe, f"{worker.id} waits for a probe that is over")
+        _held_there(state, worker)
     for path, owner in state.claims.items():
         _must(state.trials[owner].save_path == path, f"{path!r} is claimed for trial {owner}")
     from_tuner = 0
@@ -31,6 +36,18 @@ def check(state: State) -> None:
         proposed = bool(trial.outcome) or trial.state not in _REQUESTS
         from_tuner += proposed and not trial.by_hand and not _without_trial(trial)
     _must(state.submitted == from_tuner, f"{state.submitted} submitted, {from_tuner} recounted")
+
+
+def _held_there(state: State, worker: Worker) -> None:
+    """What is counted is not given twice. A device that is gone may be held still; a worker may
+    offer less than it did when its attempts were placed, and file or user may say other rules."""
+    recounted = replace(worker)
+    recount(state, recounted)
+    _must(worker.used == recounted.used, f"{worker.id} uses {worker.used}, {recounted.used} held")
+    for trial_id in worker.running:
+        trial = state.trials[trial_id]
+        needs = needs_of(state, trial)
+        _must(len(trial.devices) in (0, needs.devices), "holds other devices than it needs", trial)
 
 
 _REQUESTS = (TrialState.OPEN, TrialState.BLOCKED, TrialState.PARKED)
@@ -54,6 +71,7 @@ def _collections(state: State) -> None:
     for name, ids in kept.items():
         found = sorted(t.id for t in state.trials.values() if t.state is name)
         _must(sorted(ids) == found, f"{name} holds {ids}, the trials say {found}")
+    _must(state.lines == told_apart(state), f"lines {state.lines}, queue {list(state.queued)}")
 
 
 def _waits(state: State) -> None:
@@ -78,6 +96,7 @@ def _trial(state: State, trial: Trial) -> None:
     runs = trial.state is TrialState.RUNNING
     _must(runs == (trial.attempt_state is not None), "attempt without its state", trial)
     _must(not runs or trial.worker is not None, "attempt without a worker", trial)
+    _must(runs or not trial.devices, "holds devices without an attempt", trial)
     delivering = trial.state is TrialState.DELIVERING
     _must(not delivering or trial.verdict_due is not None, "no verdict to deliver", trial)
     if runs and trial.parent is not None:

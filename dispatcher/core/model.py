@@ -7,9 +7,10 @@ changes. Nothing here is shared with another thread: what leaves the core is an 
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from dispatcher.core.ids import AttemptId, TrialId, WorkerId
-from dispatcher.core.resources import Needs, Offer
+from dispatcher.core.resources import Needs, Offer, Used
 from dispatcher.core.settings import Settings
 
 
@@ -155,7 +156,9 @@ class Trial:
     needs: Needs | None = None  # its own; None: those of the settings
     devices: tuple[str, ...] = ()  # that the newest attempt holds, by id
     domain: str = ""  # the storage domain in which its weights were committed
-    passed_over: int = 0  # trials that began since it could have, had there been a place
+    refusal: str = ""  # why it was never started
+    place: int = 0  # in the queue: whoever came first has the lowest
+    passed_over: int = 0  # later trials that began while there was no place for it
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -216,12 +219,25 @@ class Worker:
     conduct: Conduct = field(default_factory=Conduct)
     running: set[TrialId] = field(default_factory=set)
     offer: Offer | None = None  # what it has beside slots; None: it has not said
+    known: Offer | None = None  # the most that it had since the head started
     domain: str = ""  # its storage domain, as its backend says
+    cached: frozenset[str] = frozenset()  # digests of weights that lie on its disk
+    used: Used = field(default_factory=Used)  # by what runs there, in what is counted
 
     @property
     def usable(self) -> bool:
         """Whether new attempts may go there, free slots aside."""
         return self.alive and self.suspect_since is None
+
+
+class Line(NamedTuple):
+    """Queued trials that can stand in for one another: if there is no place for the first of
+    them, there is none for the others. ``home`` is the storage domain that holds the parent's
+    weights; None for a trial that may run anywhere."""
+
+    needs: Needs | None
+    home: str | None
+    failed_on: WorkerId | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +307,10 @@ class State:
     blocked: dict[TrialId, None] = field(default_factory=dict)
     parked: dict[TrialId, int] = field(default_factory=dict)  # → results it was answered with
     held: dict[TrialId, None] = field(default_factory=dict)
-    queued: deque[TrialId] = field(default_factory=deque)
+    queued: dict[TrialId, None] = field(default_factory=dict)
+    lines: dict[Line, deque[TrialId]] = field(default_factory=dict)  # the queue, told apart
+    came: int = 0  # trials that have come into the queue
+    unjudged: bool = False  # something new may show that a need can never be met
     running: dict[TrialId, None] = field(default_factory=dict)
     backoff: dict[TrialId, float] = field(default_factory=dict)  # → when it may start again
     delivering: dict[TrialId, None] = field(default_factory=dict)  # in commit order

@@ -1,5 +1,6 @@
 """Moving a trial from one state to another: the only code that touches the collections."""
 
+from dispatcher.core import lines
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import State, Trial, TrialState
 
@@ -24,7 +25,7 @@ def move(state: State, trial: Trial, to: TrialState, *, due: float = 0.0) -> Non
         case TrialState.HELD:
             state.held[trial.id] = None
         case TrialState.QUEUED:
-            state.queued.append(trial.id)
+            lines.enter(state, trial)
         case TrialState.RUNNING:
             state.running[trial.id] = None
         case TrialState.BACKOFF:
@@ -55,7 +56,7 @@ def _leave(state: State, trial: Trial) -> None:
         case TrialState.HELD:
             state.held.pop(trial.id, None)
         case TrialState.QUEUED:
-            _unqueue(state, trial.id)
+            lines.leave(state, trial)
         case TrialState.RUNNING:
             state.running.pop(trial.id, None)
         case TrialState.BACKOFF:
@@ -64,13 +65,6 @@ def _leave(state: State, trial: Trial) -> None:
             state.delivering.pop(trial.id, None)
         case TrialState.ENDED:
             pass
-
-
-def _unqueue(state: State, trial: TrialId) -> None:
-    if state.queued and state.queued[0] == trial:  # the usual case: first in, first out
-        state.queued.popleft()
-    elif trial in state.queued:
-        state.queued.remove(trial)
 
 
 def new_trial(state: State, *, to: TrialState, by_hand: bool = False) -> Trial:

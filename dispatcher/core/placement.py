@@ -1,19 +1,35 @@
-"""Who goes where. Pure; first in, first out onto the emptiest worker that may be trusted."""
+"""Who goes where. Pure: by priority, then first in, first out, onto the best worker of those
+that may be trusted and on which it fits.
+
+Which one is best, in this order: not the one on which the trial failed last; the cheapest; where
+it breaks into the fewest untouched devices; where its parent's weights lie on the disk; then the
+fullest, so that room is kept for large trials. A trial that takes nothing but a slot goes to the
+emptiest worker instead. What nothing may take from a trial that waits too long is
+:mod:`dispatcher.core.reservations`.
+"""
 
 from typing import NamedTuple
 
+from dispatcher.core.fitting import domain_of, fit, rules_of, untouched
+from dispatcher.core.lines import heads, home_of, needs_of
 from dispatcher.core.model import State, Trial, Worker
+from dispatcher.core.reservations import Reservations
+from dispatcher.core.resources import Needs
 
 #: Different trials that have failed in a row on a worker, from which on a trial that failed
 #: there waits for another one. A single failure is more likely the trial's own.
 SUSPICIOUS = 2
 
+_Key = tuple[bool, float, int, bool, tuple[float, ...], str]
+
 
 class Placement(NamedTuple):
-    """Where the next attempt goes."""
+    """Where the next attempt goes, and which trials were before it and found no place."""
 
     trial: Trial
     worker: Worker
+    devices: tuple[str, ...] = ()
+    passed: tuple[Trial, ...] = ()
 
 
 def next_placement(state: State) -> Placement | None:
@@ -26,11 +42,15 @@ def next_placement(state: State) -> Placement | None:
     free = [worker for worker in state.workers.values() if takes(worker)]
     if not free:
         return None
-    for trial_id in state.queued:  # the first one, but for those that avoid all that is free
-        trial = state.trials[trial_id]
-        fit = [worker for worker in free if not avoids(state, trial, worker)]
-        if fit:
-            return Placement(trial, min(fit, key=lambda worker: _key(worker, trial)))
+    passed: list[Trial] = []
+    kept = Reservations(state)
+    for trial in heads(state):
+        found = _best(state, trial, free, kept)
+        if found is not None:
+            return Placement(trial, *found, tuple(passed))
+        if needs_of(state, trial).counted:  # else whatever gets free would do for it
+            passed.append(trial)
+            kept.keep_for(trial, may_go)
     return None
 
 
@@ -43,6 +63,12 @@ def takes(worker: Worker) -> bool:
         and conduct.quarantined_until is None
         and not (conduct.on_probation and conduct.probe is not None)
     )
+
+
+def may_go(state: State, trial: Trial, worker: Worker) -> bool:
+    """Whether the worker is one for this trial, whatever is free there."""
+    home = home_of(state, trial)
+    return not avoids(state, trial, worker) and (home is None or home == domain_of(state, worker))
 
 
 def avoids(state: State, trial: Trial, worker: Worker) -> bool:
@@ -59,6 +85,46 @@ def avoids(state: State, trial: Trial, worker: Worker) -> bool:
     )
 
 
-def _key(worker: Worker, trial: Trial) -> tuple[bool, int, str]:
-    """The emptiest first, ties by name; the one on which the trial failed last."""
-    return (worker.id == trial.failed_on, len(worker.running) - worker.slots, worker.id)
+def _best(
+    state: State, trial: Trial, free: list[Worker], kept: Reservations
+) -> tuple[Worker, tuple[str, ...]] | None:
+    needs = needs_of(state, trial)
+    weights = None if trial.parent is None else state.trials[trial.parent].weights
+    digest = "" if weights is None else weights.digest
+    best: tuple[_Key, Worker, tuple[str, ...]] | None = None
+    for worker in free:
+        if not may_go(state, trial, worker):
+            continue
+        rules = rules_of(state, worker)
+        devices = fit(needs, worker, rules, kept.on(worker))
+        if devices is None:
+            continue
+        breaks, left = _room(needs, worker, devices)
+        away = digest not in worker.cached
+        key = (worker.id == trial.failed_on, rules.cost, breaks, away, left, worker.id)
+        if best is None or key < best[0]:
+            best = key, worker, devices
+    return None if best is None else best[1:]
+
+
+def _room(needs: Needs, worker: Worker, devices: tuple[str, ...]) -> tuple[int, tuple[float, ...]]:
+    """How many untouched devices a trial would break into, and what it would leave; for one that
+    takes only a slot, how much is taken already."""
+    if not needs.counted:
+        return 0, (float(len(worker.running) - worker.slots),)
+    left: list[float] = []
+    breaks = 0
+    offer = worker.offer
+    if devices:
+        whole = untouched(worker)
+        breaks = len(whole.intersection(devices))
+        left.append(float(len(whole) - breaks))
+    if offer is not None and needs.cpus and offer.cpus is not None:
+        left.append(offer.cpus - worker.used.cpus)
+    if offer is not None and needs.memory_bytes and offer.memory_bytes is not None:
+        left.append(float(offer.memory_bytes - worker.used.memory_bytes))
+    if offer is not None and needs.custom:
+        has = dict(offer.custom)
+        left.extend(has[name] - worker.used.custom.get(name, 0.0) for name, _ in needs.custom)
+    left.append(float(worker.slots - len(worker.running)))
+    return breaks, tuple(left)

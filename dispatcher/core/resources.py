@@ -4,7 +4,7 @@ Devices are named as the vendor names them (``GPU-…``, ``MIG-…``), never by 
 another device after a reboot, or once one has fallen off the bus.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,16 @@ class Needs:
     custom: tuple[tuple[str, float], ...] = ()
     priority: int = 0
 
+    @property
+    def counted(self) -> bool:
+        """Whether it takes anything beside a slot."""
+        return bool(self.gpus or self.cpus or self.memory_bytes or self.custom)
+
+    @property
+    def devices(self) -> int:
+        """On how many devices it runs."""
+        return int(self.gpus) if self.gpus >= 1 else int(self.gpus > 0)
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerRules:
@@ -66,6 +76,37 @@ class WorkerRules:
     cost: float = 0.0
     trials_per_device: int = 0
     domain: str = ""
+
+    def share_of(self, needs: Needs) -> float:
+        """The part of each of its devices that a trial takes."""
+        if needs.gpus < 1:
+            return needs.gpus
+        return 1 / self.trials_per_device if self.trials_per_device else 1.0
+
+
+NO_RULES = WorkerRules()
+
+
+@dataclass(slots=True)
+class Used:
+    """What the attempts on a worker hold, recounted from them whenever one comes or goes:
+    shares of devices that are added and taken away would not come back to zero."""
+
+    cpus: float = 0.0
+    memory_bytes: int = 0
+    custom: dict[str, float] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)  # by device
+    trials: dict[str, int] = field(default_factory=dict)  # by device
+
+    def add(self, needs: Needs, devices: tuple[str, ...], share: float) -> None:
+        """One more attempt."""
+        self.cpus += needs.cpus
+        self.memory_bytes += needs.memory_bytes
+        for name, amount in needs.custom:
+            self.custom[name] = self.custom.get(name, 0.0) + amount
+        for device in devices:
+            self.shares[device] = self.shares.get(device, 0.0) + share
+            self.trials[device] = self.trials.get(device, 0) + 1
 
 
 #: A trial that takes a slot and nothing else.

@@ -1,6 +1,7 @@
 """What is not as it should be, whether or not it keeps anything from running."""
 
 from dispatcher.core.model import LowDisk, State, Worker
+from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
 
 
 def troubles(state: State, now: float) -> list[str]:
@@ -28,6 +29,11 @@ def trouble_of(worker: Worker, now: float) -> str:
         probe = "" if conduct.probe is None else f", trial {conduct.probe}"
         return f"worker {worker.id} gets one attempt at a time until one ends well{probe}"
     return ""
+
+
+def is_given_up(worker: Worker) -> bool:
+    """Whether it was lost so often that nobody counts on it; it may come back all the same."""
+    return not worker.alive and worker.losses >= WORKER_LOSSES_IN_A_ROW
 
 
 def low_disk_text(place: str, low: LowDisk) -> str:

@@ -22,7 +22,7 @@ from dispatcher.core.events import (
     ResultDelivered,
 )
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import Trial, TrialState
+from dispatcher.core.model import EndReason, Trial, TrialState
 from dispatcher.ports import Entry
 from dispatcher.store import statements
 from dispatcher.store.values import number_of
@@ -132,6 +132,9 @@ def write_rows(
 ) -> None:
     """Bring both read models to what a batch made true, inside the caller's transaction."""
     raw.executemany(statements.UPSERT_TRIAL, [trial_row(trial) for trial in touched.values()])
+    for trial in touched.values():
+        if trial.refusal:  # no event tells of it: the core found it out
+            raw.execute(statements.NOTE_REFUSED, (EndReason.START_FAILED, trial.refusal, trial.id))
     for entry in entries:
         notes = _NOTES.get(type(entry.event))
         if notes is None:

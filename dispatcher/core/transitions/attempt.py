@@ -4,20 +4,28 @@ from dispatcher.core import events as e
 from dispatcher.core.actions import Action, StartAttempt, StopAttempt
 from dispatcher.core.endings import NOT_ITS_FAULT, backoff_s, conclude, retries, spend_retry
 from dispatcher.core.failures import take_note
+from dispatcher.core.fitting import domain_of, recount
 from dispatcher.core.gates import deliver
+from dispatcher.core.lines import needs_of
 from dispatcher.core.model import AttemptState, EndReason, State, Trial, TrialState, Worker
 from dispatcher.core.moves import move
 from dispatcher.core.quarantine import judge
+from dispatcher.core.resources import NO_RULES
 
 
-def start_attempt(state: State, trial: Trial, worker: Worker, out: list[Action]) -> None:
-    """The next attempt of a queued trial, on a worker with a free slot."""
+def start_attempt(
+    state: State, trial: Trial, worker: Worker, devices: tuple[str, ...], out: list[Action]
+) -> None:
+    """The next attempt of a queued trial, on a worker where there is a place for it."""
     move(state, trial, TrialState.RUNNING)
     trial.attempt += 1
     trial.attempt_state = AttemptState.STARTING
     trial.worker = worker.id
-    trial.last_seq = trial.weights_seq = 0
+    trial.devices = devices
+    trial.last_seq = trial.weights_seq = trial.passed_over = 0
     worker.running.add(trial.id)
+    if needs_of(state, trial).counted:
+        recount(state, worker)
     if worker.conduct.on_probation:
         worker.conduct.probe = trial.id
     out.append(start_of(state, trial))
@@ -27,6 +35,9 @@ def start_of(state: State, trial: Trial) -> StartAttempt:
     """The message that starts the trial's newest attempt."""
     assert trial.worker is not None
     weights = state.trials[trial.parent].weights if trial.parent is not None else None
+    needs = needs_of(state, trial)
+    rules = state.settings.worker_rules.get(trial.worker, NO_RULES)
+    share = rules.share_of(needs)
     return StartAttempt(
         worker=trial.worker,
         trial=trial.id,
@@ -36,6 +47,10 @@ def start_of(state: State, trial: Trial) -> StartAttempt:
         restore_path=trial.restore_path,
         restore_digest=weights.digest if weights else None,
         restore_kind=weights.kind if weights else None,
+        devices=trial.devices,
+        cpus=needs.cpus,
+        memory_bytes=needs.memory_bytes,
+        device_share=share if share < 1 else 0.0,
     )
 
 
@@ -87,6 +102,7 @@ def weights_published(state: State, event: e.WeightsPublished) -> bool:
         return False
     trial.weights_seq = event.seq
     trial.weights = event.weights
+    trial.domain = _domain_of_worker(state, trial)
     trial.self_published = True
     _has_started(state, trial)
     return True
@@ -97,7 +113,14 @@ def attempt_ended(state: State, event: e.AttemptEnded, out: list[Action]) -> Non
     trial = state.trials[event.trial]
     if event.weights is not None and not trial.self_published and trial.save_path is not None:
         trial.weights = event.weights
+        trial.domain = _domain_of_worker(state, trial)
     attempt_over(state, trial, event.reason, out, event)
+
+
+def _domain_of_worker(state: State, trial: Trial) -> str:
+    """From where the weights can be read that the trial's newest attempt wrote."""
+    worker = None if trial.worker is None else state.workers.get(trial.worker)
+    return "" if worker is None else domain_of(state, worker)
 
 
 def attempt_over(
@@ -113,8 +136,11 @@ def attempt_over(
     worker = state.workers.get(trial.worker)
     if worker is not None:
         worker.running.discard(trial.id)
+        if needs_of(state, trial).counted:
+            recount(state, worker)
         judge(state, worker, trial, reason, out)
     trial.attempt_state = None
+    trial.devices = ()
     if trial.kill_reason is not None and reason in (EndReason.LOST, EndReason.SHUTDOWN):
         reason = trial.kill_reason  # it was to end, and end it did
     if retries(trial, reason, state.settings):
@@ -131,6 +157,7 @@ def attempt_over(
 
 def _retry(state: State, trial: Trial, reason: EndReason) -> None:
     trial.weights = None
+    trial.domain = ""
     trial.self_published = False
     trial.last_intermediate = None
     if reason is EndReason.SHUTDOWN:

@@ -81,7 +81,7 @@ def proposed(state: State, event: e.Proposed, out: list[Action]) -> None:
     """Parameters are there: claim the save path, find the parent, queue or hold the trial."""
     trial = state.trials[event.trial]
     waits.erase(state, trial.id)
-    refusal = admit(state, trial, event.parameters, event.save_path, event.restore_path, out)
+    refusal = admit(state, trial, event, out)
     if refusal is None:
         state.submitted += 1
         state.tuner_errors_in_a_row = 0
@@ -92,14 +92,10 @@ def proposed(state: State, event: e.Proposed, out: list[Action]) -> None:
 
 
 def admit(
-    state: State,
-    trial: Trial,
-    parameters: str,
-    save_path: str | None,
-    restore_path: str | None,
-    out: list[Action],
+    state: State, trial: Trial, event: e.Proposed | e.TrialSubmitted, out: list[Action]
 ) -> str | None:
     """Take a proposal in, or return the sentence that refuses it (nothing has changed then)."""
+    save_path, restore_path = event.save_path, event.restore_path
     parent: TrialId | None = None
     if restore_path is not None and not restore_path.startswith("/"):
         if save_path is not None and f"{restore_path}/".startswith(f"{save_path}/"):
@@ -114,10 +110,11 @@ def admit(
         refusal = claim(state, trial.id, save_path)
         if refusal is not None:
             return refusal
-    trial.parameters = parameters
+    trial.parameters = event.parameters
     trial.save_path = save_path
     trial.restore_path = restore_path
     trial.parent = parent
+    trial.needs = event.needs
     _enqueue(state, trial, out)
     return None
 

@@ -3,6 +3,7 @@
 from dispatcher.core import events as e
 from dispatcher.core import waits
 from dispatcher.core.actions import Action, CancelRequest, ReportTunerError, StopAttempt
+from dispatcher.core.fitting import recount
 from dispatcher.core.gates import end_without_trial, fail_unstarted
 from dispatcher.core.model import (
     OVER,
@@ -23,7 +24,7 @@ from dispatcher.core.transitions.request import admit
 def trial_submitted(state: State, event: e.TrialSubmitted, out: list[Action]) -> None:
     """Parameters proposed by hand get an id like all others and may be parents."""
     trial = new_trial(state, to=TrialState.OPEN, by_hand=True)
-    refusal = admit(state, trial, event.parameters, event.save_path, event.restore_path, out)
+    refusal = admit(state, trial, event, out)
     if refusal is not None:
         out.append(ReportTunerError(trial.id, "trial submit", refusal))
         end_without_trial(state, trial, out)
@@ -102,11 +103,21 @@ def head_started(state: State, event: e.HeadStarted) -> None:
         worker.suspect_since = None
         worker.losses = 0
         worker.conduct = Conduct()
+        worker.offer = worker.known = None  # each says anew what it has
+        worker.cached = frozenset()
     for trial_id in state.running:
         trial = state.trials[trial_id]
         # What was stopped with the experiment goes on with it; what was killed is not forgiven.
         if trial.attempt_state is AttemptState.STOPPING and trial.kill_reason is None:
             trial.attempt_state = AttemptState.RUNNING
+
+
+def settings_updated(state: State, event: e.SettingsUpdated) -> None:
+    """Other limits, or other rules: what workers hold is counted by them."""
+    state.settings = event.settings
+    state.unjudged = True
+    for worker in state.workers.values():
+        recount(state, worker)
 
 
 def host_gone(state: State) -> None:

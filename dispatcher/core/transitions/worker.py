@@ -1,10 +1,15 @@
 """Workers that come and go, fall silent and are heard again."""
 
+from dataclasses import replace
+
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, LaunchWorker, ReportWorker, StopAttempt
+from dispatcher.core.fitting import most
 from dispatcher.core.model import AttemptState, EndReason, Phase, State, TrialState, Worker
+from dispatcher.core.resources import Offer
 from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
 from dispatcher.core.transitions.attempt import attempt_over, start_of, stop_of
+from dispatcher.core.trouble import is_given_up
 
 
 def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> None:
@@ -19,8 +24,8 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
     worker.trouble = ""
     worker.kept_out = False
     worker.suspect_since = None
-    worker.offer = event.offer
     worker.domain = event.domain
+    _takes_stock(state, worker, event.offer)
     held = set(event.holds)
     for trial_id in sorted(worker.running):
         trial = state.trials[trial_id]
@@ -46,8 +51,15 @@ def worker_offers(state: State, event: e.WorkerOffers) -> bool:
     worker = state.workers.get(event.worker)
     if worker is None or not worker.alive:
         return False
-    worker.offer = event.offer
+    _takes_stock(state, worker, event.offer)
     return True
+
+
+def _takes_stock(state: State, worker: Worker, offer: Offer | None) -> None:
+    state.unjudged = True
+    worker.cached = frozenset() if offer is None else frozenset(offer.cached)
+    worker.offer = None if offer is None else replace(offer, cached=())
+    worker.known = most(worker.known, worker.offer)
 
 
 def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
@@ -56,6 +68,7 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
     worker = state.workers.get(event.worker)
     if worker is None:
         worker = state.workers[event.worker] = Worker(event.worker, 0)
+    state.unjudged = True
     worker.alive = False
     worker.suspect_since = None
     worker.kept_out = event.kept_out
@@ -82,11 +95,6 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
     if state.settings.workers > 1:
         out.append(ReportWorker(worker.id, f"worker {worker.id} is lost: {event.reason}"))
     out.append(LaunchWorker(event.worker))
-
-
-def is_given_up(worker: Worker) -> bool:
-    """Whether it was lost so often that nobody counts on it; it may come back all the same."""
-    return not worker.alive and worker.losses >= WORKER_LOSSES_IN_A_ROW
 
 
 def worker_suspect(state: State, event: e.WorkerSuspect, out: list[Action]) -> bool:

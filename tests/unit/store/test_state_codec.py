@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from pathlib import Path
 
 import msgspec
@@ -35,6 +34,7 @@ def state(tmp_path: Path) -> State:
     life.say(e.AttemptStarted(TrialId(3), 1, 7), e.MetricReported(TrialId(3), 1, 5, "0.25"))
     life.say(e.TrialSubmitted('{"x": 1}', "by/hand", "t/1"))
     life.propose(4)
+    life.say(e.TrialSubmitted("{}"))  # there is no slot for it
     life.say(e.RemovalAnnounced((TrialId(0),)))
     life.exit(1, 1, EndReason.FAILED)
     journal.close()
@@ -42,11 +42,10 @@ def state(tmp_path: Path) -> State:
 
 
 def test_it_comes_back_as_it_was(state: State) -> None:
-    for found in (state.waits, state.backoff, state.held, state.removed_weights):
+    for found in (state.waits, state.backoff, state.held, state.queued, state.removed_weights):
         assert found, "the life has too little in it"
     again = decode_state(encode_state(state))
     assert differences(state, again) == []
-    assert isinstance(again.queued, deque)
     assert again.trials[TrialId(3)].last_intermediate == "0.25"
     check(again)
 
@@ -66,6 +65,14 @@ def test_bytes_of_an_older_version_read_the_defaults_of_what_they_lack(state: St
     again = decode_state(map(msgspec.msgpack.encode, (written, trials)))
     assert again.trials[TrialId(0)].success is False
     assert again.results_seen == 0
+
+
+def test_a_queue_that_was_written_as_a_list_is_read(state: State) -> None:
+    written, trials = map(msgspec.msgpack.decode, encode_state(state))
+    written["queued"] = list(written["queued"])
+    again = decode_state(map(msgspec.msgpack.encode, (written, trials)))
+    assert again.queued == state.queued
+    check(again)
 
 
 def test_many_trials_are_written_in_parts(state: State, monkeypatch: pytest.MonkeyPatch) -> None:

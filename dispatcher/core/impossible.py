@@ -1,0 +1,72 @@
+"""Needs that no worker can ever meet: said before anything waits for them in vain.
+
+Judged once each worker that takes part has said what it has. A device that is in trouble, a host
+that is lost for now: both may come back, and count. What every trial needs ends the experiment;
+what one trial needs ends that trial as one that could not start.
+"""
+
+from dispatcher.core.actions import Action, ReportTrial
+from dispatcher.core.endings import conclude
+from dispatcher.core.events import AttemptEnded
+from dispatcher.core.failures import take_note
+from dispatcher.core.fitting import domain_of, never_fits
+from dispatcher.core.gates import deliver
+from dispatcher.core.model import EndReason, Phase, State, Trial, Worker
+from dispatcher.core.needs_words import best_of, needs_text
+from dispatcher.core.resources import Needs
+from dispatcher.core.trouble import is_given_up
+
+
+def judge(state: State, out: list[Action]) -> None:
+    """End what can never run, if something has come up that may show it."""
+    if not state.unjudged or state.phase is not Phase.RUNNING:
+        return
+    state.unjudged = False
+    if not _all_have_spoken(state):
+        return
+    usual = state.settings.needs
+    workers = list(state.workers.values())
+    if _nowhere(usual, workers):
+        state.phase = Phase.DRAINING
+        state.over_phase = Phase.FAILED
+        state.phase_reason = _sentence("each trial", usual, workers)
+        return
+    for line, standing in list(state.lines.items()):
+        if line.needs is None:
+            continue
+        reached = [w for w in workers if line.home is None or domain_of(state, w) == line.home]
+        if reached and _nowhere(line.needs, reached):
+            for trial_id in list(standing):
+                text = _sentence(f"trial {trial_id}", line.needs, reached)
+                _refuse(state, state.trials[trial_id], text, out)
+
+
+def _all_have_spoken(state: State) -> bool:
+    workers = state.workers.values()
+    spoken = sum(worker.known is not None or is_given_up(worker) for worker in workers)
+    return spoken >= state.settings.workers
+
+
+def _nowhere(needs: Needs, workers: list[Worker]) -> bool:
+    known = [worker for worker in workers if worker.known is not None]
+    return needs.counted and bool(known) and all(never_fits(needs, worker) for worker in known)
+
+
+def _sentence(who: str, needs: Needs, workers: list[Worker]) -> str:
+    return (
+        f"{who} needs {needs_text(needs)}, which no worker can ever give: {best_of(needs, workers)}"
+    )
+
+
+def _refuse(state: State, trial: Trial, text: str, out: list[Action]) -> None:
+    """It could not start, and never will: no attempt follows, and its children hear of it."""
+    trial.refusal = text
+    ending = conclude(trial, EndReason.START_FAILED, state.settings)
+    trial.outcome = ending.outcome
+    trial.success = ending.success
+    trial.told = ending.value
+    trial.verdict_due = ending.verdict
+    said = AttemptEnded(trial.id, trial.attempt, EndReason.START_FAILED, text=text)
+    take_note(state, trial, ending, EndReason.START_FAILED, said)
+    out.append(ReportTrial(trial.id, text))
+    deliver(state, trial, out)
