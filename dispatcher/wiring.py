@@ -98,16 +98,26 @@ def tuner_host_config(
         ),
         search_space=json.dumps(config.search_space),
         multi_thread=config.multi_thread,
-        save_key=config.weight_keys.save,
-        restore_key=config.weight_keys.restore,
+        save_key=config.weight_keys.save if config.keeps_weights else "",
+        restore_key=config.weight_keys.restore if config.keeps_weights else "",
         weights_read_roots=tuple(map(str, config.weights_read_roots)),
         max_parameters_bytes=config.limits.max_parameters_size,
         seed=config.seed,
         epoch=epoch,
         restore=str(folder.restore),
         log_level=config.log_level,
+        nni=config.for_nni,
+        experiment=folder.id,
+        gpus=_gpus_of_the_tuner(config),
         optimize_mode=config.optimize_mode or "",
     )
+
+
+def _gpus_of_the_tuner(config: ExperimentConfig) -> str | None:
+    indices = config.tuner.gpu_indices
+    if indices is None:
+        return "" if config.for_nni else None
+    return ",".join(map(str, indices))
 
 
 def _class_name(algorithm: AlgorithmConfig) -> str:
@@ -152,6 +162,7 @@ def agent_config(
         max_metric_bytes=config.limits.max_metric_size,
         max_metrics=config.limits.max_metrics_per_trial,
         max_message_rate=config.limits.max_message_rate,
+        nni=config.for_nni,
     )
     return AgentConfig(
         worker="local",
@@ -163,8 +174,8 @@ def agent_config(
         trial=trial,
         weights_root=str(weights_root(config, folder)),
         read_roots=tuple(map(str, config.weights_read_roots)),
-        save_key=config.weight_keys.save,
-        restore_key=config.weight_keys.restore,
+        save_key=config.weight_keys.save if config.keeps_weights else "",
+        restore_key=config.weight_keys.restore if config.keeps_weights else "",
         head_grace_s=config.head_grace,
         heartbeat_s=min(1.0, config.leases.alive),
         seed=config.seed or 0,

@@ -85,7 +85,10 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
     from dispatcher.experiment import load_experiment
     from dispatcher.experiment.updates import apply_update, renamed
 
-    config = known_folders.housed(load_experiment(file))
+    def remark(text: str) -> None:
+        note(f"{file}: {text}")
+
+    config = known_folders.housed(load_experiment(file, remark))
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals:

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from dispatcher.experiment.builtin_names import canonical_builtin
 from dispatcher.experiment.fields import ResolvedPath, Section, Switch, Text, resolve_path
+from dispatcher.experiment.needs import Indices
 from dispatcher.experiment.plain_json import plain, unjson, written_path
 from dispatcher.experiment.problems import Misfit
 
@@ -112,6 +113,14 @@ class AlgorithmConfig(Section):
 
 class TunerConfig(AlgorithmConfig):
     """The tuner: proposes parameters, decides where weights lie and who inherits from whom."""
+
+    gpu_indices: Annotated[
+        Indices | None,
+        Field(
+            description="GPUs of this machine that the tuner sees, as `nvidia-smi` counts them. If "
+            "not given it sees all; with `compatibility: nni` none, as in NNI."
+        ),
+    ] = None
 
     @field_validator("name")
     @classmethod

@@ -80,6 +80,7 @@ __all__ = [
 
 OnTunerError = Literal["fail", "continue", "retry"]
 OnStall = Literal["fail", "grow", "wait"]
+Compatibility = Literal["none", "nni"]
 OptimizeMode = Literal["maximize", "minimize"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -198,6 +199,14 @@ class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds):
         Field(description="Time after which no new trials are asked for; running ones go on."),
     ] = None
 
+    compatibility: Annotated[
+        Annotated[Compatibility, BeforeValidator(choice_reader("none", "nni"))],
+        Field(
+            description="`nni`: tuner and trials are written for NNI and may import `nni`, metrics "
+            "may be any JSON value, and without a `weightsRoot` paths of weights are theirs "
+            "alone. See [from NNI](from-nni.md)."
+        ),
+    ] = "none"
     multi_thread: Annotated[
         Switch,
         Field(
@@ -329,6 +338,16 @@ class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds):
     def _search_space_fits(self) -> Self:
         parse_search_space(self.search_space, strict=self.tuner.builtin)
         return self
+
+    @property
+    def for_nni(self) -> bool:
+        """Whether its code is written for NNI."""
+        return self.compatibility == "nni"
+
+    @property
+    def keeps_weights(self) -> bool:
+        """Whether paths of weights in parameters are ours to confine, digest and keep."""
+        return not self.for_nni or self.weights_root is not None
 
     @property
     def effective_lookahead(self) -> int:

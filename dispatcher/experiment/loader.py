@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from dispatcher.experiment.checks import check_on_disk
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.fields import BASE_FOLDER, fold_word
 from dispatcher.experiment.keys import KeySettler
-from dispatcher.experiment.nni_keys import v1_advice, v1_key
+from dispatcher.experiment.nni import Dialect, Draft, dialect_of, translate
+from dispatcher.experiment.nni.spaces import as_now
 from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
 from dispatcher.experiment.plugged import Unusable, is_plugged, plugged, word_of
 from dispatcher.experiment.problems import ExperimentFileErrors
@@ -35,18 +36,40 @@ _STAND_INS: dict[str, Any] = {
 }
 
 
-def load_experiment(path: str | Path) -> ExperimentConfig:
-    """Read and check an experiment file.
+def load_experiment(
+    path: str | Path, on_remark: Callable[[str], None] | None = None
+) -> ExperimentConfig:
+    """Read and check an experiment file, ours or one of NNI's.
 
     Args:
         path: a YAML file; relative paths in it count from its folder.
+        on_remark: told what a user should know of how a file of NNI's was taken.
 
     Raises:
         ExperimentFileErrors: with everything that is wrong, each with ``file:line:column``.
     """
     file = Path(os.path.expanduser(path))
     text = _read_text(file, str(path))
-    return parse_experiment(text, str(path), file.absolute().parent, default_name=file.stem)
+    loading = _Loading(
+        read_source(text, str(path)), file.absolute().parent, file.stem, str(file.absolute())
+    )
+    config = loading.finish()
+    for remark in loading.draft.remarks if loading.draft is not None else ():
+        if on_remark is not None:
+            on_remark(remark)
+    return config
+
+
+def drafted(path: str | Path) -> tuple[ExperimentConfig, Draft | None]:
+    """Read and check a file, and say how it was turned into our keys; None if it has them.
+
+    Raises:
+        ExperimentFileErrors: as :func:`load_experiment`.
+    """
+    file = Path(os.path.expanduser(path))
+    source = read_source(_read_text(file, str(path)), str(path))
+    loading = _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
+    return loading.finish(), loading.draft
 
 
 def parse_experiment(
@@ -90,20 +113,19 @@ def load_search_space(path: str | Path) -> dict[str, Any]:
 class _Loading:
     """One run over one experiment; collects errors and never stops at the first."""
 
-    def __init__(self, source: Source, base_folder: Path, default_name: str) -> None:
+    def __init__(
+        self, source: Source, base_folder: Path, default_name: str, file: str = ""
+    ) -> None:
         self.source = source
         self.base_folder = base_folder
         self.default_name = default_name
+        self.file = file
+        self.draft: Draft | None = None  # of a file of NNI's
         self.found: list[tuple[tuple[int, int, int], ExperimentFileError]] = []
         self.settler = KeySettler(ExperimentConfig, self._refuse_key)
 
     def finish(self) -> ExperimentConfig:
-        values = _mapping(self.source, "an experiment file")
-        old = v1_key(values)
-        if old is not None:
-            # All that follows would only repeat this, key by key.
-            self._refuse_key((old,), "this is an NNI v1 file", v1_advice(values))
-            raise ExperimentFileErrors([error for _, error in self.found])
+        values = self._translated(_mapping(self.source, "an experiment file"))
         self._set_aside_platform(values)
         settled = self.settler.settle(values)
         self._take_search_space(settled)
@@ -119,13 +141,29 @@ class _Loading:
             raise ExperimentFileErrors([error for _, error in self.found])
         return config
 
+    def _translated(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values under our keys, whoever's they are."""
+        dialect = dialect_of(values, self.base_folder if self.file else None)
+        if dialect is Dialect.NATIVE:
+            return values
+        draft = translate(values, dialect, self.file or self.source.origin)
+        for each in draft.refusals:
+            where = self.source.where(each.source, key=each.is_key)
+            self._record(each.source, where, each.text, each.hint, key=each.is_key)
+        self.draft = draft
+        return {**draft.values, **{top: _STAND_INS[top] for top in draft.broken}}
+
     def _refuse_key(self, path: JsonPath, message: str, hint: str) -> None:
         """Refuse a key, given by its path as the file spells it."""
+        path = self._in_the_file(path)
         self._record(path, self.source.where(path, key=True), message, hint, key=True)
 
     def _refuse(self, path: JsonPath, message: str, hint: str) -> None:
         """Refuse a value, given by its canonical path."""
         written = self._written(path)
+        if self.draft is not None:
+            ours, theirs = written_path(path), written_path(written)
+            message = message.replace(f"'{ours}'", f"'{theirs}'", 1) if theirs else message
         self._record(written, self.source.where(written), message, hint)
 
     def _record(
@@ -139,8 +177,14 @@ class _Loading:
         """Return the path in the file's own spelling, as far as the file goes."""
         for end in range(len(path), -1, -1):
             if path[:end] in self.settler.written:
-                return self.settler.written[path[:end]] + path[end:]
-        return path
+                return self._in_the_file(self.settler.written[path[:end]] + path[end:])
+        return self._in_the_file(path)
+
+    def _in_the_file(self, path: JsonPath) -> JsonPath:
+        """Where in the user's own file stands what has this path under our keys."""
+        if self.draft is None or not path or path[:1] in self.source.grafts:
+            return path
+        return self.draft.source_of(path)
 
     def _set_aside_platform(self, values: dict[str, Any]) -> None:
         """Take out a training service that is not to be had, whose keys we cannot judge."""
@@ -153,8 +197,8 @@ class _Loading:
             for at, each in places:
                 found = plugged(word_of(each)) if is_plugged(each) else None
                 if isinstance(found, Unusable):
-                    where = self.source.where((*at, "platform"))
-                    self._record((*at, "platform"), where, found.text, found.hint)
+                    named = self._in_the_file((*at, "platform"))
+                    self._record(named, self.source.where(named), found.text, found.hint)
                     values.pop(key, None)
 
     def _take_search_space(self, settled: dict[str, Any]) -> None:
@@ -182,10 +226,12 @@ class _Loading:
             settled["searchSpace"] = _STAND_INS["searchSpace"]
             return
         self.source.grafts[("searchSpace",)] = space
+        if self.draft is not None:
+            settled["searchSpace"] = as_now(settled["searchSpace"])
 
     def _validate(self, values: dict[str, Any]) -> tuple[ExperimentConfig | None, set[str]]:
         """Validate; where a value is wrong, go on with a stand-in to see what else is."""
-        wrong: set[str] = set()
+        wrong: set[str] = set() if self.draft is None else set(self.draft.broken)
         while True:
             try:
                 context = {BASE_FOLDER: self.base_folder}

@@ -1,7 +1,7 @@
-"""Keys of NNI's files that we do not read, and what to write instead.
+"""Keys of NNI's that stand in files of ours, and what to write instead.
 
-Facts: NNI v1 files carry ``trainingServicePlatform``; v2 and v3 share our spelling for
-most keys. A file of theirs should meet an answer, not just "unknown key".
+Whole files of NNI's are translated, see :mod:`dispatcher.experiment.nni`; a key of theirs in one
+of ours should meet an answer, not just "unknown key".
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ _MACHINES = "write 'trainingService: {platform: ssh, machineList: [{host: …}]}
 _NOT_NEEDED = "remove it: nothing here needs it"
 
 _TOP = {old: f"write '{new}'" for old, new in _RENAMED.items()} | {
-    V1_MARK: "this is an NNI v1 file",
     "trial": "write 'trialCommand' and 'trialCodeDirectory' at the top level",
     "tunerGpuIndices": _TUNER_GPUS,
     "gpuNum": "write 'trialGpuNumber'",
@@ -88,20 +87,3 @@ def nni_hint(section: str, key: str) -> str:
     return _BY_SECTION.get(section, {}).get(fold_word(key), "")
 
 
-def v1_key(values: Mapping[str, object]) -> str | None:
-    """Return the key that makes a file an NNI v1 file, as it is spelt there, or None."""
-    return next(
-        (key for key in values if isinstance(key, str) and fold_word(key) == fold_word(V1_MARK)),
-        None,
-    )
-
-
-def v1_advice(values: Mapping[str, object]) -> str:
-    """Say how an NNI v1 file becomes one of ours, for the keys that it really has."""
-    trial = values.get("trial")
-    found = [*values, *(trial if isinstance(trial, Mapping) else ())]
-    steps = [f"{key} → {_RENAMED[key]}" for key in found if key in _RENAMED]
-    steps.append(f"{V1_MARK}: X → trainingService: {{platform: X}}")
-    if "tuner" in values:
-        steps.append("builtinTunerName → name, codeDir and classFileName → file")
-    return "rename " + "; ".join(steps)

@@ -51,6 +51,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "needs_key",
     ),
     "Tuner threads, errors and stalls": (
+        "compatibility",
         "multi_thread",
         "on_tuner_error",
         "on_stall",

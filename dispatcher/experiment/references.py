@@ -2,7 +2,8 @@
 
 A reference is stored wherever a configuration is, its value nowhere: it is resolved when
 a trial starts. ``literal:`` in front keeps a text that only looks like a reference, as
-``literal:file:/data/runs`` does for MLflow's store.
+``literal:file:/data/runs`` does for MLflow's store. ``file:PATH#key/0/key`` is one value of a
+YAML file: so a password can stay where NNI's files have it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dispatcher.errors import ExperimentFileError
+from dispatcher.experiment.plain_json import JsonPath
+from dispatcher.experiment.problems import ExperimentFileErrors
+from dispatcher.experiment.source import read_source
 
 ENV, FILE, LITERAL = "env:", "file:", "literal:"
 MASKED = "[masked]"
@@ -39,7 +43,15 @@ def resolve_reference(text: str, environ: Mapping[str, str] | None = None) -> st
     return text
 
 
+def key_reference(file: str, path: JsonPath) -> str:
+    """The reference to one value of a YAML file."""
+    return f"{FILE}{file}#{'/'.join(map(str, path))}"
+
+
 def _read(path: Path) -> str:
+    whole, mark, keys = str(path).rpartition("#")
+    if mark and not path.exists():
+        return _read_value(Path(whole), keys.split("/"))
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
@@ -51,6 +63,27 @@ def _read(path: Path) -> str:
     if len(content) > _MOST_BYTES or "\0" in value:
         raise ValueError(f"refers to {path}, which holds no text of {_MOST_BYTES >> 10} KiB")
     return value.removesuffix("\n").removesuffix("\r")
+
+
+def _read_value(path: Path, keys: list[str]) -> str:
+    """One value of a YAML file. The text is not repeated in errors: it is a secret."""
+    place = f"{path}, key {'.'.join(keys)}"
+    try:
+        value: object = read_source(path.read_text("utf-8"), str(path)).value
+    except OSError as error:
+        raise ValueError(f"refers to {path}, which cannot be read: {error.strerror}") from error
+    except (ExperimentFileErrors, UnicodeDecodeError) as error:
+        raise ValueError(f"refers to {path}, which is not YAML") from error
+    for key in keys:
+        if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        elif isinstance(value, Mapping) and key in value:
+            value = value[key]
+        else:
+            raise ValueError(f"refers to {place}, which is not there any more")
+    if value is None or isinstance(value, (Mapping, list, bool)):
+        raise ValueError(f"refers to {place}, which holds no text")
+    return str(value)
 
 
 def resolve_environment(

@@ -55,6 +55,9 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     failure_file: str = ""  # where a tuner that cannot be built says why
     leader_file: str = ""  # says which head leads
     optimize_mode: str = ""  # the experiment's; empty: whatever a built-in one's own default is
+    nni: bool = False  # the author's code is written for NNI and may import it
+    experiment: str = ""
+    gpus: str | None = None  # what CUDA_VISIBLE_DEVICES is to be; None: as it is
 
 
 _encoder = msgspec.json.Encoder()

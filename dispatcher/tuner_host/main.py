@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from dispatcher.tuner_host import config as config_file
-from dispatcher.tuner_host import leash
+from dispatcher.tuner_host import leash, nni_surroundings
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.host import Host
 
@@ -26,6 +26,10 @@ def settle(config: TunerHostConfig) -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    if config.gpus is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = config.gpus
+    if config.nni:
+        nni_surroundings.furnish(config)
     folder = str(Path(config.file).parent) if config.file else config.code_directory
     if folder and os.path.isdir(folder):
         os.chdir(folder)

@@ -154,9 +154,8 @@ def imports(nodes: Iterable[ast.AST]) -> set[str]:
     for node in nodes:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            found.add(node.module or "")
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module or "")  # relative ones (the module nni) stay in their package
     return found
 
 

@@ -266,11 +266,9 @@ REPLACED = {
         "PBT, RegularizedEvolution, Schedule, Optuna, TPE, CMA-ES, GP, QMC, NSGA-II; or bring "
         "your own with 'className: module:Tuner'"
     ),
-    ("  name: Random", "  name: Metis"): (
-        "e.yml:4:9: 'tuner.name' is NNI's 'Metis', which this version does not have\n"
-        "  there are Random, GridSearch, ASHA, Hyperband, MorphingEvolution, NetworkMorphism, "
-        "PBT, RegularizedEvolution, Schedule, Optuna, TPE, CMA-ES, GP, QMC, NSGA-II; or bring "
-        "your own with 'className: module:Tuner'"
+    ("  name: Random", "  name: PPO"): (
+        "e.yml:4:9: 'name' is NNI's PPO, which is not here\n"
+        "  use 'RegularizedEvolution', or bring a controller of your own"
     ),
     ("  name: Random", "  name: PBT\n  classArgs: {populaton_size: 4}"): (
         "e.yml:5:31: 'tuner.classArgs.populaton_size' does not fit: PBTTuner takes no argument "
@@ -281,9 +279,9 @@ REPLACED = {
         "every trial has, and this search space has 1: choices, and what lies below them, are "
         "drawn at random"
     ),
-    ("  name: Random", "  name: Evolution"): (
-        "e.yml:4:9: 'tuner.name' is NNI's 'Evolution', which this version does not have\n"
-        "  write 'RegularizedEvolution', aging evolution with inherited weights"
+    ("  name: Random", "  name: Evolution\n  classArgs: {populaton_size: 4}"): (
+        "e.yml:5:14: 'classArgs' cannot be honoured: NNI's Evolution takes no argument "
+        "'populaton_size'\n  it takes optimize_mode, population_size"
     ),
     ("  name: Random", "  builtinTunerName: Random\n  name: Random"): (
         "e.yml:4:3: unknown key 'builtinTunerName' in 'tuner'\n  write 'name'"
@@ -376,15 +374,6 @@ def test_nested_aliases_are_not_followed_for_ever(errors_of: Errors) -> None:
     for i in range(1, 12):
         lines.append(f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]")
     assert any("more than 200,000 values" in error for error in errors_of("\n".join(lines)))
-
-
-def test_an_nni_v1_file_is_told_how_to_become_one_of_ours(errors_of: Errors) -> None:
-    text = "maxTrialNum: 3\ntrainingServicePlatform: local\ntrial: {command: x, codeDir: .}\n"
-    assert errors_of(text) == [
-        "e.yml:2:1: this is an NNI v1 file\n"
-        "  rename maxTrialNum → maxTrialNumber; command → trialCommand; codeDir → "
-        "trialCodeDirectory; trainingServicePlatform: X → trainingService: {platform: X}"
-    ]
 
 
 def test_all_mistakes_come_in_one_run_in_the_order_of_the_file(errors_of: Errors) -> None:

@@ -50,25 +50,9 @@ BUILTIN = {
     "gridsearch_tuner": ("GridSearchTuner", "GridSearch"),
 }
 
-_SMART = frozenset(
-    [
-        "choice",
-        "randint",
-        "uniform",
-        "quniform",
-        "loguniform",
-        "qloguniform",
-        "normal",
-        "qnormal",
-        "lognormal",
-        "qlognormal",
-        "function_choice",
-        "mutable_layer",
-        "mutable_layers",
-        "variable",
-        "training_update",
-    ]
-)
+_DRAWN = ("choice", "randint", "uniform", "quniform", "loguniform", "qloguniform", "normal")
+_MORE = ("qnormal", "lognormal", "qlognormal", "function_choice", "mutable_layer", "variable")
+_SMART = frozenset({*_DRAWN, *_MORE, "mutable_layers", "training_update"})
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

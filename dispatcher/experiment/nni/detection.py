@@ -1,0 +1,129 @@
+"""Whose experiment file it is: ours, NNI's v1, or NNI's v2 and v3.
+
+v1 names itself. v2 shares nearly all keys with us, so three things are looked at: the file may
+say it (``compatibility``), it may have a key that only NNI has, or the code that it names may be
+written for NNI, which is what matters in the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from dispatcher.experiment.fields import fold_word
+from dispatcher.experiment.nni.algorithms import only_nni_has
+
+V1_MARK = "trainingServicePlatform"
+
+_V2_MARKS = frozenset(
+    fold_word(key)
+    for key in (
+        "experimentType",
+        "nniManagerIp",
+        "tunerGpuIndices",
+        "useAnnotation",
+        "advisor",
+        "sharedStorage",
+        "deprecated",
+        "classDirectory",
+    )
+)
+
+#: How code begins that is written for NNI: an import at the beginning of a line.
+_IMPORT = re.compile(rb"^[ \t]*(?:import[ \t]+nni\b|from[ \t]+nni\b[\w. \t]*import\b)", re.M)
+
+#: What is read of a file at most, and how many files; enough for code that people write.
+_MOST_BYTES = 512 << 10
+_MOST_FILES = 200
+
+
+class Dialect(Enum):
+    """Whose keys a file has."""
+
+    NATIVE = "native"
+    V1 = "v1"
+    V2 = "v2"
+
+
+def dialect_of(values: Mapping[str, Any], folder: Path | None) -> Dialect:
+    """Tell whose file it is.
+
+    Args:
+        values: as read, keys as spelt.
+        folder: the file's; None: there is no file, and no code is looked at.
+    """
+    folded = {fold_word(key): value for key, value in values.items() if isinstance(key, str)}
+    if fold_word(V1_MARK) in folded:
+        return Dialect.V1
+    if "compatibility" in folded:
+        return Dialect.NATIVE  # written for us, or by 'bequeath convert'
+    if _V2_MARKS & folded.keys() or _names_nni(folded):
+        return Dialect.V2
+    if folder is not None and any(_imports_nni(file) for file in _code(folded, folder)):
+        return Dialect.V2
+    return Dialect.NATIVE
+
+
+def _names_nni(folded: Mapping[str, Any]) -> bool:
+    """Whether an algorithm is named that only NNI has."""
+    for key in ("tuner", "assessor"):
+        section = folded.get(key)
+        if not isinstance(section, Mapping):
+            continue
+        keys = {fold_word(str(name)): value for name, value in section.items()}
+        if "classdirectory" in keys or only_nni_has(key, keys.get("name"), keys.get("classargs")):
+            return True
+    return False
+
+
+def _code(folded: Mapping[str, Any], folder: Path) -> Iterator[Path]:
+    """The files in which an import of NNI says that the experiment is for it: those of the
+    tuner's class, and those directly in the trial's folder."""
+    for key in ("tuner", "assessor"):
+        section = folded.get(key)
+        if isinstance(section, Mapping):
+            yield from _algorithm_files(section, folder)
+    command = folded.get("trialcommand")
+    if not isinstance(command, str):
+        return  # a function, or nothing that we know
+    place = folded.get("trialcodedirectory")
+    trial_folder = _below(folder, place if isinstance(place, str) else ".")
+    named = [_below(trial_folder, word) for word in command.split() if word.endswith(".py")]
+    yield from named[:_MOST_FILES]
+    if not named:
+        yield from sorted(trial_folder.glob("*.py"))[:_MOST_FILES]
+
+
+def _algorithm_files(section: Mapping[str, Any], folder: Path) -> Iterator[Path]:
+    keys = {fold_word(str(name)): value for name, value in section.items()}
+    name, place, file = (keys.get(key) for key in ("classname", "codedirectory", "file"))
+    if isinstance(file, str):
+        yield _below(folder, file)
+    elif isinstance(name, str):
+        module = name.replace(":", ".").rpartition(".")[0]
+        base = _below(folder, place if isinstance(place, str) else ".")
+        if module:
+            path = base.joinpath(*module.split("."))
+            yield path.with_name(path.name + ".py")
+            yield path / "__init__.py"
+
+
+def _below(folder: Path, name: str) -> Path:
+    try:
+        return folder / os.path.expanduser(name)
+    except (RuntimeError, ValueError):
+        return folder
+
+
+def _imports_nni(file: Path) -> bool:
+    try:
+        if not file.is_file():
+            return False
+        with file.open("rb") as opened:
+            return _IMPORT.search(opened.read(_MOST_BYTES)) is not None
+    except (OSError, ValueError):
+        return False

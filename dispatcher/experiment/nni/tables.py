@@ -1,0 +1,260 @@
+"""Every key of NNI's experiment files, and what becomes of it here.
+
+``docs/from-nni.md`` is made from these tables, and the translation follows them, so that the
+page cannot say another thing than the code does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Does(Enum):
+    """What is done with a key."""
+
+    KEEP = "same"  # goes to a native key as it is
+    DROP = "not needed"  # has no effect, and needs none
+    FALSE_ONLY = "off only"  # dropped while it is off, refused when it is on
+    REFUSE = "refused"
+    SPECIAL = "same, see note"  # translated by code of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One key. ``native`` is the key here; ``note`` says what a reader should know."""
+
+    does: Does
+    native: str = ""
+    note: str = ""
+
+
+def _keep(native: str, note: str = "") -> Row:
+    return Row(Does.KEEP, native, note)
+
+
+def _drop(note: str) -> Row:
+    return Row(Does.DROP, "", note)
+
+
+def _refuse(note: str) -> Row:
+    return Row(Does.REFUSE, "", note)
+
+
+def _special(native: str, note: str = "") -> Row:
+    return Row(Does.SPECIAL, native, note)
+
+
+ANNOTATION = "annotated code is not read: write the search space into a file of its own"
+PHASES = "have each phase proposed as a trial of its own"
+NO_ADDRESS = "agents find the head by themselves, those elsewhere through SSH"
+STARTED_ONCE = "no new trials after that; running ones go on, and the experiment ends with them"
+
+_NEVER_ON = Row(Does.FALSE_ONLY, "", ANNOTATION)
+_PHASES = Row(Does.FALSE_ONLY, "", PHASES)
+_NO_IMAGE = _refuse("trials run in processes of the machine itself: remove it")
+_CLUSTER = "it belongs to a training service that is not in this version"
+
+V1_TOP: dict[str, Row] = {
+    "authorName": _drop("nobody asks for it"),
+    "experimentName": _keep("experimentName"),
+    "description": _drop("nobody asks for it"),
+    "trialConcurrency": _keep("trialConcurrency"),
+    "maxExecDuration": _keep("maxExperimentDuration", STARTED_ONCE),
+    "maxTrialDuration": _keep("maxTrialDuration"),
+    "maxTrialNum": _keep("maxTrialNumber"),
+    "trainingServicePlatform": _special("trainingService.platform", "`remote` is `ssh` here"),
+    "searchSpacePath": _keep("searchSpaceFile"),
+    "useAnnotation": _NEVER_ON,
+    "multiPhase": _PHASES,
+    "multiThread": _keep("multiThread", "a thread for each request: no pool that can fill up"),
+    "nniManagerIp": _drop(NO_ADDRESS),
+    "logDir": _keep("experimentWorkingDirectory"),
+    "debug": _keep("debug"),
+    "versionCheck": _drop("machines get the code of this very version"),
+    "logLevel": _keep("logLevel", "`trace` is read as `debug`, `fatal` as `error`"),
+    "logCollection": _drop("logs are always within reach"),
+    "tuner": _special("tuner"),
+    "assessor": _special("assessor"),
+    "advisor": _special("tuner", "an advisor is a tuner here"),
+    "trial": _special("", "its keys go to the top level"),
+    "localConfig": _special("trainingService"),
+    "machineList": _special("trainingService.machineList"),
+    "remoteConfig": _special("trainingService"),
+    "paiConfig": _special("", _CLUSTER),
+    "paiYarnConfig": _special("", _CLUSTER),
+    "kubeflowConfig": _special("", _CLUSTER),
+    "frameworkcontrollerConfig": _special("", _CLUSTER),
+    "dltsConfig": _special("", _CLUSTER),
+    "amlConfig": _special("", _CLUSTER),
+    "hybridConfig": _special("", _CLUSTER),
+    "sharedStorage": _refuse(
+        "mount the share on all machines (`bequeath nfs` does), and write its folder as "
+        "'weightsRoot', or leave the paths to your code"
+    ),
+}
+
+V1_TRIAL: dict[str, Row] = {
+    "command": _keep("trialCommand"),
+    "codeDir": _keep("trialCodeDirectory"),
+    "gpuNum": _keep("trialGpuNumber"),
+    "cpuNum": _keep("trialCpuNumber"),
+    "memoryMB": _special("trialMemorySize", "in MB"),
+    "nasMode": _refuse("classic NAS by annotation is not read: propose architectures by a tuner"),
+    "image": _NO_IMAGE,
+    "virtualCluster": _refuse(_CLUSTER),
+    "nniManagerNFSMountPath": _refuse(_CLUSTER),
+    "containerNFSMountPath": _refuse(_CLUSTER),
+    "paiStorageConfigName": _refuse(_CLUSTER),
+    "paiConfigPath": _refuse(_CLUSTER),
+    "authFile": _refuse(_CLUSTER),
+    "shmMB": _refuse(_CLUSTER),
+    "dataDir": _refuse(_CLUSTER),
+    "outputDir": _refuse(_CLUSTER),
+    "portList": _refuse(_CLUSTER),
+    "ps": _refuse(_CLUSTER),
+    "master": _refuse(_CLUSTER),
+    "worker": _refuse(_CLUSTER),
+    "taskRoles": _refuse(_CLUSTER),
+    "memorySize": _keep("trialMemorySize"),
+    "namespace": _refuse(_CLUSTER),
+    "adaptive": _refuse(_CLUSTER),
+    "imagePullSecrets": _refuse(_CLUSTER),
+    "nfs": _refuse(_CLUSTER),
+    "checkpoint": _refuse(_CLUSTER),
+}
+
+V1_ALGORITHM: dict[str, Row] = {
+    "builtinTunerName": _special("name", "see the table of algorithms"),
+    "builtinAssessorName": _special("name", "see the table of algorithms"),
+    "builtinAdvisorName": _special("name", "see the table of algorithms"),
+    "codeDir": _special("file"),
+    "classFileName": _special("file"),
+    "className": _keep("className"),
+    "classArgs": _special("classArgs"),
+    "gpuNum": _drop("of v1.0 and before, where it did nothing"),
+    "gpuIndices": _special("gpuIndices", "the tuner sees these GPUs, without it none"),
+    "includeIntermediateResults": _special("keepResult", "of the assessor"),
+    "checkpointDir": _drop("the tuner finds its folder in NNI_CHECKPOINT_DIRECTORY"),
+}
+
+V1_LOCAL: dict[str, Row] = {
+    "gpuIndices": _keep("gpuIndices"),
+    "maxTrialNumPerGpu": _keep("maxTrialNumberPerGpu"),
+    "useActiveGpu": _keep("useActiveGpu"),
+}
+
+REUSE = "an agent on each machine runs all trials there in any case, each in a process of its own"
+
+V1_REMOTE: dict[str, Row] = {"reuse": _drop(REUSE)}
+
+V1_MACHINE: dict[str, Row] = {
+    "ip": _keep("host"),
+    "port": _keep("port"),
+    "username": _keep("user"),
+    "passwd": _special("password", "looked up in your file whenever it is needed, copied nowhere"),
+    "sshKeyPath": _keep("keyFile"),
+    "passphrase": _special("passphrase", "as `passwd`"),
+    "gpuIndices": _keep("gpuIndices"),
+    "maxTrialNumPerGpu": _keep("maxTrialNumberPerGpu"),
+    "useActiveGpu": _keep("useActiveGpu"),
+    "preCommand": _keep("prolog"),
+    "pythonPath": _special("python", "the interpreter in that folder"),
+}
+
+V2_TOP: dict[str, Row] = {
+    "experimentName": _keep("experimentName"),
+    "experimentType": _special("", "`hpo`; `nas` is refused"),
+    "searchSpaceFile": _keep("searchSpaceFile"),
+    "searchSpace": _keep("searchSpace"),
+    "trialCommand": _keep("trialCommand"),
+    "trialCodeDirectory": _keep("trialCodeDirectory"),
+    "trialConcurrency": _keep("trialConcurrency"),
+    "trialGpuNumber": _keep("trialGpuNumber"),
+    "maxExperimentDuration": _keep("maxExperimentDuration", STARTED_ONCE),
+    "maxTrialDuration": _keep("maxTrialDuration"),
+    "maxTrialNumber": _keep("maxTrialNumber"),
+    "nniManagerIp": _drop(NO_ADDRESS),
+    "useAnnotation": _NEVER_ON,
+    "debug": _keep("debug"),
+    "logLevel": _keep("logLevel", "`trace` is read as `debug`, `fatal` as `error`"),
+    "experimentWorkingDirectory": _keep("experimentWorkingDirectory"),
+    "tunerGpuIndices": _special("tuner.gpuIndices", "the tuner sees these GPUs, without it none"),
+    "tuner": _special("tuner"),
+    "assessor": _special("assessor"),
+    "advisor": _special("tuner", "an advisor is a tuner here"),
+    "trainingService": _special("trainingService", "a list runs trials on all of its services"),
+    "sharedStorage": V1_TOP["sharedStorage"],
+    "multiThread": _keep("multiThread", "read up to v2.1, and from `deprecated` up to v2.5"),
+    "multiPhase": _PHASES,
+    "deprecated": _special("", "its `multiThread` and `multiPhase` are read"),
+    "extraConfig": _drop("nothing reads it"),
+}
+
+V2_ALGORITHM: dict[str, Row] = {
+    "name": _special("name", "see the table of algorithms"),
+    "className": _keep("className"),
+    "codeDirectory": _keep("codeDirectory"),
+    "classDirectory": _keep("codeDirectory", "of v2.0"),
+    "classArgs": _special("classArgs"),
+}
+
+_REPEATED = _special("", "the same key of the top level, which it overrides")
+
+V2_SERVICE: dict[str, Row] = {
+    "platform": _keep("platform", "`remote` is `ssh` here"),
+    "trialCommand": _REPEATED,
+    "trialCodeDirectory": _REPEATED,
+    "trialGpuNumber": _REPEATED,
+    "nniManagerIp": _drop(NO_ADDRESS),
+    "debug": _REPEATED,
+    "reuseMode": _drop(REUSE),
+    "useActiveGpu": _keep("useActiveGpu"),
+    "maxTrialNumberPerGpu": _keep("maxTrialNumberPerGpu"),
+    "gpuIndices": _keep("gpuIndices"),
+    "machineList": _special("machineList"),
+}
+
+V2_MACHINE: dict[str, Row] = {
+    "host": _keep("host"),
+    "port": _keep("port"),
+    "user": _keep("user"),
+    "password": _special(
+        "password", "looked up in your file whenever it is needed, copied nowhere"
+    ),
+    "sshKeyFile": _keep("keyFile"),
+    "sshPassphrase": _special("passphrase", "as `password`"),
+    "passphrase": _special("passphrase", "as v3's converter writes it"),
+    "useActiveGpu": _keep("useActiveGpu"),
+    "maxTrialNumberPerGpu": _keep("maxTrialNumberPerGpu"),
+    "gpuIndices": _keep("gpuIndices"),
+    "pythonPath": _special("python", "the interpreter in that folder"),
+}
+
+PLATFORMS = (
+    "openpai",
+    "pai",
+    "paiYarn",
+    "kubeflow",
+    "frameworkcontroller",
+    "adl",
+    "dlts",
+    "aml",
+    "dlc",
+    "hybrid",
+)
+"""NNI's training services that are not in this version."""
+
+SECTIONS: dict[str, dict[str, Row]] = {
+    "v1, top level": V1_TOP,
+    "v1, `trial`": V1_TRIAL,
+    "v1, `tuner`, `assessor`, `advisor`": V1_ALGORITHM,
+    "v1, `localConfig`": V1_LOCAL,
+    "v1, `remoteConfig`": V1_REMOTE,
+    "v1, `machineList`": V1_MACHINE,
+    "v2 and v3, top level": V2_TOP,
+    "v2 and v3, `tuner`, `assessor`, `advisor`": V2_ALGORITHM,
+    "v2 and v3, `trainingService`": V2_SERVICE,
+    "v2 and v3, `machineList`": V2_MACHINE,
+}
+"""All tables, by what a reader calls them."""

@@ -1,0 +1,35 @@
+"""What a tuner written for NNI finds around it: its modules, and NNI's variables."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+from dispatcher.tuner_host.config import TunerHostConfig
+from trial_runtime import nni_shim
+
+
+def furnish(config: TunerHostConfig) -> None:
+    """Make ``nni`` importable, last of all, so that a real one wins; set what NNI sets."""
+    folder = nni_shim.folder()
+    if folder not in sys.path:
+        sys.path.append(folder)
+    home = Path(config.failure_file).parent if config.failure_file else Path.cwd()
+    checkpoints = home / "checkpoint"
+    checkpoints.mkdir(exist_ok=True)
+    os.environ.update(
+        SDK_PROCESS="dispatcher",
+        NNI_MODE="resume" if config.restore and Path(config.restore).exists() else "start",
+        NNI_CHECKPOINT_DIRECTORY=str(checkpoints),
+        NNI_LOG_DIRECTORY=str(home / "logs"),
+        NNI_LOG_LEVEL=config.log_level,
+        NNI_INCLUDE_INTERMEDIATE_RESULTS="false",
+        NNI_EXP_ID=config.experiment,
+        MULTI_THREAD="true" if config.multi_thread else "false",
+    )
+    logging.basicConfig(
+        level=config.log_level.upper(),
+        format="[%(asctime)s] %(levelname)s (%(name)s/%(threadName)s) %(message)s",
+    )
