@@ -112,6 +112,7 @@ class SimProcess:
     machine that is cut off can neither be seen nor killed. Trials end with their agent here."""
 
     trouble = ""
+    outdated = False
 
     def __init__(self, host: Host) -> None:
         self._host = host

@@ -34,6 +34,7 @@ from trial_runtime.agent.record import (
 )
 from trial_runtime.agent.sweep import kill_sessions_below
 from trial_runtime.run_folder import run_folder_below
+from trial_runtime.trial_wire import VERSION
 
 #: What SIGKILL may take until a process is gone (seconds).
 KILL_S = 5.0
@@ -65,11 +66,13 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     """What came of it. ``pid``: 0 if there is no agent. ``trouble``: why there can be none, or
-    the end of the log of one that has ended."""
+    the end of the log of one that has ended. ``outdated``: it is there, with another version of
+    our code than it would be started with now."""
 
     pid: int = 0
     fresh: bool = False
     trouble: str = ""
+    outdated: bool = False
 
 
 def attend(order: Order) -> Answer:
@@ -144,10 +147,18 @@ def _ensure(order: Order, folder: Path) -> Answer:
     write_private(config_path(folder, order.worker), encode_config(config))
     if found:
         assert record is not None
-        return Answer(record.pid)
+        if record.wire == VERSION:
+            return Answer(record.pid, outdated=_is_outdated(record, config))
+        _end(record, order)  # nobody could talk with it
     if record is not None:
         _sweep(folder)
     return Answer(start_agent(folder, order.worker, order.environment).pid, fresh=True)
+
+
+def _is_outdated(record: AgentRecord, config: AgentConfig) -> bool:
+    """Folders of our package are called by its digest."""
+    wanted = os.path.basename(config.runtime)
+    return bool(wanted) and os.path.basename(record.runtime) != wanted
 
 
 def _end(record: AgentRecord, order: Order) -> None:

@@ -52,7 +52,7 @@ def start_agent(
     # It may outlive us, and is reaped by its number: Popen need not watch it.
     process.returncode = 0
     failpoint("launch.agent.spawned")
-    record = record_of(process.pid)
+    record = record_of(process.pid, root)
     write_record(record_path(folder, worker), record)
     failpoint("launch.agent.recorded")
     _let_go(process)

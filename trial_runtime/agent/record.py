@@ -8,15 +8,20 @@ from pathlib import Path
 import msgspec
 
 from trial_runtime.process_start import boot_id, start_time
+from trial_runtime.trial_wire import VERSION
 
 
 class AgentRecord(msgspec.Struct, frozen=True):
     """The agent that was started last. ``started`` tells its pid from a later process's, and
-    ``boot`` from one of the machine's next life (empty in records of older versions)."""
+    ``boot`` from one of the machine's next life (empty in records of older versions). ``runtime``:
+    the folder from which it has our package, and ``wire`` the version of messages that it speaks
+    (those who wrote neither spoke 1)."""
 
     pid: int
     started: str
     boot: str = ""
+    runtime: str = ""
+    wire: int = 1
 
 
 def record_path(folder: Path, worker: str) -> Path:
@@ -41,9 +46,9 @@ def write_private(path: Path, content: bytes) -> None:
     os.replace(partial, path)
 
 
-def record_of(pid: int) -> AgentRecord:
-    """A record of a process that runs now."""
-    return AgentRecord(pid, start_time(pid) or "", boot_id())
+def record_of(pid: int, runtime: str = "") -> AgentRecord:
+    """A record of a process that runs now, with our package from the folder ``runtime``."""
+    return AgentRecord(pid, start_time(pid) or "", boot_id(), runtime, VERSION)
 
 
 def write_record(path: Path, record: AgentRecord) -> None:

@@ -60,6 +60,7 @@ class AttendedVisit(ABC):
 
     def __init__(self, place: str) -> None:
         self.place = place
+        self.outdated = False
 
     @abstractmethod
     def call(self, arguments: Sequence[str], stdin: bytes, limit_s: float) -> Called:
@@ -103,6 +104,7 @@ class AttendedVisit(ABC):
         answer = self._tell("ensure", config)
         if answer.trouble:
             raise self.unfit(answer.trouble, where=self.place)
+        self.outdated = answer.outdated
         return answer.pid, answer.fresh
 
     def take_up(self, config: AgentConfig) -> int:
@@ -110,6 +112,7 @@ class AttendedVisit(ABC):
         answer = self._tell("take up", config)
         if not answer.pid:
             raise _ended(answer)
+        self.outdated = answer.outdated
         return answer.pid
 
     def look(self, config: AgentConfig) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from dispatcher.backends.agents.holding import Holding
 from dispatcher.backends.agents.identity import agent_routing_id
 from dispatcher.backends.agents.process import AgentProcess, Loss
 from dispatcher.backends.agents.translation import event_of, offer_of, start_order, stop_order
@@ -126,6 +127,7 @@ class AgentDriver:
         self._orders = 0  # number of the newest order sent to this life
         self._welcomed_at = float("-inf")
         self._running = 0
+        self._holding = Holding()
         self._refused: dict[str, int] = {}
         self._samples = _NO_SAMPLES
         self._offer: wire.OfferTold | None = None  # what the core knows
@@ -141,6 +143,7 @@ class AgentDriver:
         """Carry out an action at the next :meth:`flush`; never blocks."""
         if isinstance(action, StartAttempt):
             self._outgoing.append(start_order(action))
+            self._holding.given(action)
         elif isinstance(action, StopAttempt):
             self._outgoing.append(stop_order(action))
         elif isinstance(action, LaunchWorker):
@@ -223,7 +226,7 @@ class AgentDriver:
             loss = self._process.look(silent_s)
             if loss is None:
                 silent_s = self._since_launch(silent_s)
-                loss = self._loss_by_silence(silent_s)
+                loss = self._loss_by_silence(silent_s) or self._loss_by_age()
             if loss is not None:
                 events.append(self._lose(loss))
             elif silent_s > self._suspect_s and self._joined and not self._suspect:
@@ -249,6 +252,14 @@ class AgentDriver:
             return None
         trouble = self._process.trouble  # such as a key that has changed
         return Loss(f"silent for {silent_s:.0f} s" + (f"; {trouble}" if trouble else ""))
+
+    def _loss_by_age(self) -> Loss | None:
+        """One that a head of another version has left is replaced once it has nothing more to
+        run, and all that it said is on disk."""
+        done = self._joined and not self._holding and self._acknowledged == self._received
+        if not (done and self._process.outdated):
+            return None
+        return Loss("it was of another version, and had nothing to run: it is replaced")
 
     def waiting(self) -> str | None:
         """Why this backend runs nothing at the moment, in a sentence, or None."""
@@ -335,6 +346,7 @@ class AgentDriver:
         self._received = self._acknowledged = self._told = hello.first - 1
         self._orders = hello.orders
         held = set(hello.holds)
+        self._holding.joined(held)
         # Orders for an agent before this one are void: the core will give them again.
         self._outgoing = []
         events.append(
@@ -386,6 +398,7 @@ class AgentDriver:
                 if self._unreadable.count("unreadable word"):
                     _log.error("agent %s: %s", self._worker, error)
         self._received += len(new)
+        self._holding.ended(events)
 
     def _welcome(self) -> None:
         """Ask for all again; once, while that is on its way: each of many frames behind a gap

@@ -34,6 +34,11 @@ class AgentProcess(Protocol):
         ...
 
     @property
+    def outdated(self) -> bool:
+        """Whether it runs another version of our code than one that is started now."""
+        ...
+
+    @property
     def pid(self) -> int | None:
         """Its number there; None if there is none, or it is not known (yet)."""
         ...

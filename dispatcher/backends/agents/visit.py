@@ -27,6 +27,10 @@ class Visit(Protocol):
     methods may block, and raise ``BackendError``: a :class:`~dispatcher.errors.PassingBackendError`
     is tried again soon, any other one after a minute or more, since somebody has to change
     something first. Whatever else they raise is taken for a fault that passes.
+
+    A visit may have an attribute ``outdated``: whether the agent that :meth:`ensure` or
+    :meth:`take_up` has found runs another version of our code than one that is started now. Such
+    a one is replaced as soon as it has nothing to run.
     """
 
     def __enter__(self) -> Self:

@@ -65,6 +65,7 @@ class VisitedProcess:
     ) -> None:
         self.place = place
         self.trouble = ""
+        self.outdated = False
         self._known = known
         self._patience_s = patience_s
         self._leads = leads
@@ -128,6 +129,7 @@ class VisitedProcess:
                 self._condemned.add(self._pid)
             self._pid = None
             self._wanted = None
+            self.outdated = False
             self._lock.notify_all()
 
     def terminate(self) -> None:
@@ -250,6 +252,7 @@ class VisitedProcess:
             with self._lock:
                 if self._wanted is wanted:  # nobody has given it up meanwhile
                     self._pid = pid
+                    self.outdated = bool(getattr(visit, "outdated", False))
                 else:
                     self._condemned.add(pid)
         self._told_last = wanted

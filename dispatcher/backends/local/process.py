@@ -48,6 +48,7 @@ class LocalProcess:
     """
 
     place = "this machine"
+    outdated = False  # what is installed here changes under its feet, whatever is done about it
 
     def __init__(
         self,

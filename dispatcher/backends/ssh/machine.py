@@ -25,6 +25,8 @@ class Machine:
         weights_root: where it has mounted the weights root; empty for the same place as here.
         read_roots: where it has the folders that may be read from, in the order of the head's;
             empty for the same places as here.
+        head_address: at which its agent reaches our ROUTER by itself, with a port or without;
+            empty for a tunnel.
         work_folder: for code, logs and working directories; ``~`` is its user's home.
     """
 
@@ -36,6 +38,7 @@ class Machine:
     weights_root: str = ""
     read_roots: tuple[str, ...] = ()
     work_folder: str = "~/.bequeath"
+    head_address: str = ""
 
     def command(self, *words: str) -> list[str]:
         """The arguments by which its Python is called, behind the prolog."""

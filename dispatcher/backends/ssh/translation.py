@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from dispatcher.backends.agents import Told
 from dispatcher.backends.ssh.fitting import Fitted
 from dispatcher.backends.ssh.machine import Machine
+from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.elsewhere import on_another_host
 from trial_runtime.agent.environment import is_reference, resolve_references
@@ -19,7 +20,7 @@ SECRET = "BEQUEATH_SECRET_"  # noqa: S105 - a beginning of names
 
 
 def told_there(
-    config: AgentConfig, machine: Machine, fitted: Fitted, *, port: int, token: str
+    config: AgentConfig, machine: Machine, fitted: Fitted, *, address: str, token: str
 ) -> Told:
     """The configuration with that machine's paths and its end of the tunnel.
 
@@ -30,7 +31,7 @@ def told_there(
         config: as it would be on this machine.
         machine: where it goes.
         fitted: what was brought there.
-        port: of that machine's loopback, leading to our ROUTER.
+        address: HOST:PORT at which that machine reaches our ROUTER.
         token: of the share below the weights root.
 
     Raises:
@@ -43,7 +44,8 @@ def told_there(
     }
     own = dict(machine.environment)
     plain = {key: value.removeprefix("literal:") for key, value in own.items()}
-    environment = plain | resolve_references(own) | secrets
+    modules = fitted.modules
+    environment = plain | resolve_references(own) | secrets | carried.variables(*modules)
     # By reference for trials, too, so that the agent knows what to mask in their last words.
     variables = {key: f"env:{key}" for key in own if is_reference(own[key])} | variables
     root = machine.weights_root
@@ -56,10 +58,11 @@ def told_there(
     there = on_another_host(config, token=token, weights_root=root, read_roots=moved)
     told = replace(
         there,
-        head=replace(config.head, address=f"tcp://127.0.0.1:{port}"),
+        head=replace(config.head, address=f"tcp://{address}"),
         experiment_folder=folder_there(config, fitted),
         run_folder="",  # known there
         runtime=fitted.runtime,
+        modules=(*modules.last, *modules.first),
         trial=replace(
             config.trial, code_directory=fitted.code, environment=variables, own_folders=True
         ),

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import ClassVar, Self
 
 from dispatcher.backends.agents import AttendedVisit, Called, Told
 from dispatcher.backends.ssh.archive import Archives
-from dispatcher.backends.ssh.fitting import HostUnfit, fit
+from dispatcher.backends.ssh.fitting import fit
 from dispatcher.backends.ssh.machine import Machine
+from dispatcher.backends.ssh.probing import HostUnfit
 from dispatcher.backends.ssh.translation import folder_there, told_there
 from dispatcher.errors import PermanentBackendError
 from dispatcher.ssh import ConnectionLost, connect
+from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
+
+_WITH_PORT = re.compile(r"(^[^:]+|\]):[0-9]+$")
 
 
 class SshVisit(AttendedVisit):
-    """A login, with the tunnel by which the agent there reaches its head. Thread: one.
+    """A login, with the tunnel by which the agent there reaches its head, if it needs one.
+    Thread: one.
 
     Entering it logs in and brings there what is lacking; leaving it closes the connection, and
     the tunnel with it. All methods block, and raise ``BackendError``.
@@ -54,7 +60,7 @@ class SshVisit(AttendedVisit):
             ) from error
         try:
             self._fitted = fit(self._connection, self._machine, self._archives())
-            self._port = self._forward()
+            self._address = self._way_back()
         except BaseException:
             self._connection.close()
             raise
@@ -75,11 +81,12 @@ class SshVisit(AttendedVisit):
 
     def call(self, arguments: Sequence[str], stdin: bytes, limit_s: float) -> Called:
         """Its Python, behind the prolog."""
+        modules = carried.variables(*self._fitted.modules)
         ran = self._connection.run(
             self._machine.command(*arguments),
             stdin=stdin,
             limit_s=limit_s,
-            environment={"PYTHONPATH": self._fitted.runtime},
+            environment={"PYTHONPATH": self._fitted.runtime, **modules},
         )
         return Called(ran.code, ran.out, ran.err)
 
@@ -87,7 +94,7 @@ class SshVisit(AttendedVisit):
         """With the paths there, and this end of the tunnel."""
         try:
             return told_there(
-                config, self._machine, self._fitted, port=self._port, token=self._token()
+                config, self._machine, self._fitted, address=self._address, token=self._token()
             )
         except LookupError as error:
             raise HostUnfit(str(error), where=self._machine.name) from error
@@ -96,7 +103,11 @@ class SshVisit(AttendedVisit):
         """Below its work folder."""
         return folder_there(config, self._fitted)
 
-    def _forward(self) -> int:
-        """The port there that leads to our ROUTER: any that is free."""
+    def _way_back(self) -> str:
+        """Where its agent finds our ROUTER: at any port there that is free and leads to it, or
+        where it listens."""
         host, port = self._head
-        return self._connection.reverse_forward(host, port)
+        named = self._machine.head_address
+        if not named:
+            return f"127.0.0.1:{self._connection.reverse_forward(host, port)}"
+        return named if _WITH_PORT.search(named) else f"{named}:{port}"

@@ -14,11 +14,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from trial_runtime.agent import attending
 from trial_runtime.agent.attending import Answer, Order, attend
 from trial_runtime.agent.config import AgentConfig, TrialSpec, read_config
+from trial_runtime.agent.record import read_record, record_path, write_record
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.trial_wire import VERSION
 
 
 @pytest.fixture
@@ -163,3 +166,43 @@ def test_an_order_by_stdin_and_what_cannot_be_done_as_an_answer(tmp_path: Path) 
     answer = msgspec.json.decode(ran.stdout, type=Answer)
     assert answer.pid == 0
     assert "Not a directory" in answer.trouble
+
+
+def runtime(order: Order, folder: str) -> Order:
+    assert order.config is not None
+    return replace(order, config=replace(order.config, runtime=folder))
+
+
+def test_one_with_another_version_of_our_code_is_known_and_goes_on(folder: Path) -> None:
+    """Mutation: the record keeps no runtime, and each agent counts as another one."""
+    ours = str(Path(attending.__file__).parents[2])
+    first = attend(runtime(order(folder), ours))
+    assert attend(runtime(order(folder), ours)) == Answer(first.pid)
+    for verb in ("ensure", "take up"):
+        later = attend(runtime(order(folder, verb), "/root/.bequeath/runtime/later"))
+        assert later == Answer(first.pid, outdated=True)
+    assert attend(order(folder)) == Answer(first.pid), "on its own machine nobody asks"
+    attend(Order("end", str(folder), "h1"))
+    os.waitpid(first.pid, 0)
+
+
+def test_one_that_nobody_could_talk_with_is_replaced_at_once(folder: Path) -> None:
+    first = attend(order(folder))
+    path = record_path(folder, "h1")
+    record = read_record(path)
+    assert record is not None
+    write_record(path, replace(record, wire=VERSION + 1))
+    second = attend(order(folder))
+    assert second.fresh
+    assert second.pid != first.pid
+    os.waitpid(first.pid, 0)
+    attend(Order("end", str(folder), "h1"))
+    os.waitpid(second.pid, 0)
+
+
+def test_records_of_versions_before_are_read(folder: Path) -> None:
+    folder.mkdir()
+    record_path(folder, "h1").write_text('{"pid": 7, "started": "1", "boot": "b"}')
+    record = read_record(record_path(folder, "h1"))
+    assert record is not None
+    assert (record.runtime, record.wire) == ("", 1)

@@ -12,8 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from dispatcher.backends.ssh import Machine
-from dispatcher.backends.ssh import fitting as fitting_module
-from dispatcher.backends.ssh.fitting import MODULES, Fitted, Probed, problem_with
+from dispatcher.backends.ssh.bringing import Brought
+from dispatcher.backends.ssh.fitting import OLDEST, Fitted
+from dispatcher.backends.ssh.probing import Probed, PythonTold, probe_text, problem_with
 from dispatcher.backends.ssh.translation import told_there
 from dispatcher.ssh import SshTarget
 from trial_runtime.agent.config import AgentConfig, TrialSpec
@@ -44,7 +45,7 @@ def machine(**keys: object) -> Machine:
 def test_paths_and_the_way_to_the_head_are_that_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_KEY", "geheim")
     there = machine(weights_root="/mnt/w", environment={"B": "2", "C": "env:LAB_KEY"})
-    told = told_there(CONFIG, there, FITTED, port=7000, token="t")
+    told = told_there(CONFIG, there, FITTED, address="127.0.0.1:7000", token="t")
     config = told.config
     assert config.head == replace(CONFIG.head, address="tcp://127.0.0.1:7000")
     assert config.experiment_folder == "/home/dev/.bequeath/experiments/lab/h1"
@@ -61,14 +62,16 @@ def test_paths_and_the_way_to_the_head_are_that_machines(monkeypatch: pytest.Mon
 
 def test_a_reference_that_leads_nowhere_is_named() -> None:
     with pytest.raises(LookupError, match="LAB_KEY"):
-        told_there(CONFIG, machine(), FITTED, port=1, token="")
+        told_there(CONFIG, machine(), FITTED, address="127.0.0.1:1", token="")
 
 
 def test_a_store_is_reached_with_secrets_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_KEY", "geheim")
     monkeypatch.setenv("STORE_KEY", "s3cret")
     store = RemoteRoot("s3://lab/nas", {"client_kwargs": {"key": "env:STORE_KEY"}})
-    told = told_there(replace(CONFIG, remote=store), machine(), FITTED, port=1, token="")
+    told = told_there(
+        replace(CONFIG, remote=store), machine(), FITTED, address="127.0.0.1:1", token=""
+    )
     assert told.config.remote == store
     assert told.config.weights_root.startswith(f"{FITTED.folder}/experiments/lab/h1/")
     assert told.environment["STORE_KEY"] == "s3cret"
@@ -81,7 +84,7 @@ def test_views_of_a_store_are_this_workers_alone(monkeypatch: pytest.MonkeyPatch
     config = replace(CONFIG, remote=RemoteRoot("s3://lab/nas"))
     there = machine(weights_root="/scratch/w")
     found = [
-        told_there(each, there, FITTED, port=1, token="").config.weights_root
+        told_there(each, there, FITTED, address="127.0.0.1:1", token="").config.weights_root
         for each in (config, replace(config, experiment="b"), replace(config, worker="h2"))
     ]
     assert len(set(found)) == 3
@@ -95,17 +98,17 @@ def test_read_roots_may_be_elsewhere_there(
     monkeypatch.setenv("LAB_KEY", "geheim")
     config = replace(CONFIG, read_roots=("/srv/pre", "/srv/zoo"), remote=remote)
     there = machine(read_roots=("/data/pre", "/data/zoo"))
-    told = told_there(config, there, FITTED, port=1, token="").config
+    told = told_there(config, there, FITTED, address="127.0.0.1:1", token="").config
     assert told.read_roots == ("/data/pre", "/data/zoo")
     assert Elsewhere(told).here("/srv/zoo/net") == "/data/zoo/net"
-    same = told_there(config, machine(), FITTED, port=1, token="").config
+    same = told_there(config, machine(), FITTED, address="127.0.0.1:1", token="").config
     assert same.read_roots == config.read_roots
 
 
 def test_a_literal_on_a_machine_is_no_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_KEY", "geheim")
     there = machine(environment={"STORE": "literal:file:/data/runs"})
-    told = told_there(CONFIG, there, FITTED, port=1, token="")
+    told = told_there(CONFIG, there, FITTED, address="127.0.0.1:1", token="")
     assert told.environment["STORE"] == "file:/data/runs"
 
 
@@ -115,9 +118,10 @@ def probed(**keys: object) -> Probed:
         "executable": "/usr/bin/python3",
         "folder": "/home/dev/.bequeath",
         "folder_trouble": "",
-        "missing": dict.fromkeys(MODULES, ""),
+        "missing": {},
         "code": [],
         "runtime": [],
+        "python": PythonTold("cpython", "cpython-311", "x86_64", "glibc", (2, 36)),
     }
     return Probed(**(good | keys))  # type: ignore[arg-type]
 
@@ -126,16 +130,13 @@ def probed(**keys: object) -> Probed:
     "keys, words",
     [
         ({}, ""),
-        ({"version": (3, 9, 2)}, "is Python 3.9.2, and trials need 3.11"),
+        ({"version": (3, 9, 2)}, ""),
+        ({"version": (3, 8, 10)}, "is Python 3.8.10, and trials need 3.9"),
         ({"folder_trouble": "/home/dev/.bequeath: Permission denied"}, "'workFolder'"),
-        (
-            {"missing": {"msgspec": "", "zmq": "ModuleNotFoundError: No module named 'zmq'"}},
-            "cannot import zmq (ModuleNotFoundError: No module named 'zmq'); install there: pyzmq",
-        ),
     ],
 )
 def test_what_a_machine_lacks_is_said(keys: dict[str, object], words: str) -> None:
-    said = problem_with(probed(**keys), machine())
+    said = problem_with(probed(**keys), machine(), OLDEST)
     assert words in said
     assert bool(said) == bool(words)
 
@@ -143,8 +144,8 @@ def test_what_a_machine_lacks_is_said(keys: dict[str, object], words: str) -> No
 def test_the_probe_tells_what_is_there_and_makes_the_work_folder(tmp_path: Path) -> None:
     work = tmp_path / "work"
     ran = subprocess.run(
-        [sys.executable, "-", str(work), "", "json", "no_such_module"],
-        input=fitting_module._PROBE.read_bytes(),
+        [sys.executable, "-", str(work), "", ";", "json", "no_such_module"],
+        input=probe_text(),
         capture_output=True,
         check=True,
     )
@@ -152,6 +153,8 @@ def test_the_probe_tells_what_is_there_and_makes_the_work_folder(tmp_path: Path)
     assert told.version == sys.version_info[:3]
     assert (told.folder, told.code) == (str(work), [])
     assert told.missing["json"] == ""
+    assert told.host.version == sys.version_info[:2]
+    assert told.python.tag == sys.implementation.cache_tag
     assert "no_such_module" in told.missing["no_such_module"]
     assert work.stat().st_mode & 0o077 == 0
 
@@ -160,8 +163,8 @@ def test_a_runtime_whose_unpacking_was_cut_short_is_not_there(tmp_path: Path) ->
     (tmp_path / "runtime" / "whole" / "trial_runtime").mkdir(parents=True)
     (tmp_path / "runtime" / "cut" / ".part-x").mkdir(parents=True)
     ran = subprocess.run(
-        [sys.executable, "-", str(tmp_path), ""],
-        input=fitting_module._PROBE.read_bytes(),
+        [sys.executable, "-", str(tmp_path), "", ";"],
+        input=probe_text(),
         capture_output=True,
         check=True,
     )
@@ -177,3 +180,16 @@ def test_a_prolog_prepares_the_command_and_cannot_mix_with_its_answer() -> None:
     ran = subprocess.run(words, capture_output=True, text=True, check=True, env=dict(os.environ))
     assert ran.stdout == "it is $(id) ; \"'\n"
     assert ran.stderr == "loaded bash\n"
+
+
+def test_modules_that_were_brought_are_told_to_the_agent_and_named_for_who_tidies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LAB_KEY", "geheim")
+    there = "/home/dev/.bequeath/modules/cpython-39"
+    fitted = FITTED._replace(modules=Brought((f"{there}/a", f"{there}/b"), (f"{there}/c",)))
+    told = told_there(CONFIG, machine(), fitted, address="127.0.0.1:1", token="")
+    assert told.environment["BEQUEATH_MODULES"] == f"{there}/a:{there}/b"
+    assert told.environment["BEQUEATH_MODULES_FIRST"] == f"{there}/c"
+    assert told.config.modules == (f"{there}/a", f"{there}/b", f"{there}/c")
+    assert not told_there(CONFIG, machine(), FITTED, address="127.0.0.1:1", token="").config.modules

@@ -40,6 +40,7 @@ class World:
         self.next_pid = 100
         self.cut = threading.Event()
         self.tried = 0
+        self.outdated = False
 
     def visit(self) -> World:
         return self
@@ -312,3 +313,18 @@ def test_the_wait_for_a_machine_that_does_not_answer_is_bounded(
     scene.until(lambda: scene.world.tried == 1)
     scene.process.end(process.time.monotonic())
     assert scene.process.pid is None
+
+
+def test_one_of_another_version_is_known_until_it_is_given_up(scene: Scene) -> None:
+    scene.world.pid, scene.world.outdated = 7, True
+    scene.world.logins.put(None)
+    scene.process.ensure(CONFIG)
+    scene.until(lambda: scene.process.pid == 7)
+    assert scene.process.outdated
+    scene.process.give_up()
+    assert not scene.process.outdated
+    scene.world.outdated = False
+    scene.process.ensure(CONFIG)
+    scene.until(lambda: scene.process.pid == 101)
+    assert scene.world.did == ["login", "take up", "end", "start"]
+    assert not scene.process.outdated
