@@ -39,6 +39,7 @@ class FakeHead:
         self.words: list[wire.Word] = []
         self.hellos: list[wire.AgentHello] = []
         self.heartbeats: list[wire.Heartbeat] = []
+        self.offers: list[wire.OfferTold] = []
         self.fenced: list[int] = []
         self.taken = 0
         self.life = ""
@@ -149,6 +150,8 @@ class FakeHead:
                 if message.life != self.life:
                     self.life = message.life
                     self.taken = message.first - 1
+            elif isinstance(message, wire.Offers):
+                self.offers.append(message.offer)
             elif isinstance(message, wire.Heartbeat):
                 self.heartbeats.append(message)
                 self.send(wire.Ping())
