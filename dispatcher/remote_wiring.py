@@ -57,6 +57,7 @@ def machine_of(worker: str, machine: MachineConfig) -> Machine:
         weights_root=machine.weights_root or "",
         read_roots=machine.weights_read_roots,
         work_folder=machine.work_folder,
+        head_address=machine.head_address or "",
     )
 
 

@@ -27,6 +27,17 @@ class Endpoint(msgspec.Struct, frozen=True, omit_defaults=True):
 #: Frames above this size close the connection of the peer that sends them (bytes).
 MAX_MESSAGE_BYTES = 8 << 20
 
+#: How often the other end is asked whether it is there, and silence after which a connection is
+#: made anew (milliseconds). A head that only hangs is not gone: its I/O thread answers.
+BEAT_MS, GONE_MS = 5_000, 30_000
+
+_HERE = ("ipc://", "inproc://", "tcp://127.", "tcp://localhost:", "tcp://[::1]:")
+
+
+def crosses_a_network(address: str) -> bool:
+    """Whether the peer may be on another machine, without a tunnel that looks after itself."""
+    return not address.startswith(_HERE)
+
 
 def connect(
     context: zmq.Context[zmq.Socket[bytes]], endpoint: Endpoint, *, immediate: bool = False
@@ -46,5 +57,9 @@ def connect(
         socket.setsockopt(zmq.CURVE_SERVERKEY, endpoint.server_key.encode())
         socket.setsockopt(zmq.CURVE_PUBLICKEY, endpoint.public_key.encode())
         socket.setsockopt(zmq.CURVE_SECRETKEY, endpoint.secret_key.encode())
+    if crosses_a_network(endpoint.address):
+        # A peer that has lost its power says nothing, and TCP believes in it for a quarter hour.
+        socket.setsockopt(zmq.HEARTBEAT_IVL, BEAT_MS)
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, GONE_MS)
     socket.connect(endpoint.address)
     return socket

@@ -24,6 +24,7 @@ from dispatcher.experiment.references import ENV, FILE
 from dispatcher.experiment.service import REMOTE, ServiceConfig, is_remote
 from dispatcher.experiment.trial_fields import VariableName, VariableText
 
+_ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:/@\s\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
 _JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]]+\]|[^@:\s]+)(?::(?P<port>[0-9]+))?")
 
 
@@ -36,6 +37,13 @@ def _check_reference(text: str, info: ValidationInfo) -> str:
     return absolute_reference(text, info)
 
 
+def _check_address(text: str) -> str:
+    found = _ADDRESS.fullmatch(text)
+    if found is None or int(found["port"] or 1) > 65535:
+        raise ValueError(f"must be HOST or HOST:PORT, an IPv6 address in brackets, not {text!r}")
+    return text
+
+
 def _check_absolute(text: str) -> str:
     if not text.startswith("/"):
         raise ValueError(f"must be a path from the root of that machine, not {text!r}")
@@ -44,6 +52,14 @@ def _check_absolute(text: str) -> str:
 
 Secret = Annotated[Text, AfterValidator(_check_reference)]
 Port = Annotated[Count, Field(le=65535)]
+HeadAddress = Annotated[
+    Annotated[Text, AfterValidator(_check_address)] | None,
+    Field(
+        description="Address of this machine at which agents reach the head by themselves, `HOST` "
+        "or `HOST:PORT`, by CURVE; `channel` must listen there. Through the SSH connection if not "
+        "given."
+    ),
+]
 FolderThere = Annotated[Text, AfterValidator(_check_absolute)]
 
 _LOGIN_NAMES = {
@@ -161,6 +177,7 @@ class MachineConfig(OfferedResources, LoginConfig):
         Text,
         Field(description="Folder there for code, logs and working directories."),
     ] = "~/.bequeath"
+    head_address: HeadAddress = None
 
 
 class SshServiceConfig(ServiceConfig):
@@ -171,6 +188,7 @@ class SshServiceConfig(ServiceConfig):
         Field(description="Where trials run: `ssh`; NNI's word `remote` is read, too."),
     ]
     machine_list: Annotated[tuple[MachineConfig, ...], Field(description="The machines.")]
+    head_address: HeadAddress = None
 
     @classmethod
     def meant(cls, value: Any) -> type[Section] | None:
@@ -182,9 +200,15 @@ class SshServiceConfig(ServiceConfig):
         names = distinct_names([each.name or each.host for each in self.machine_list], taken)
         slots = self.slots or usual
         return tuple(
-            PlannedWorker(name, each.slots or slots, each)
+            PlannedWorker(name, each.slots or slots, self._with_address(each))
             for name, each in zip(names, self.machine_list, strict=True)
         )
+
+    def _with_address(self, machine: MachineConfig) -> MachineConfig:
+        """With the service's own, if it names none."""
+        if machine.head_address is not None or self.head_address is None:
+            return machine
+        return machine.model_copy(update={"head_address": self.head_address})
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:

@@ -52,6 +52,9 @@ class Network:
     addresses may be in use in another network beside it.
     """
 
+    #: The client's address, as machines see it.
+    gateway = "10.77.0.1"
+
     def __init__(self) -> None:
         self._tag = f"bq{os.getpid()}-{next(_count)}"
         self.client = f"{self._tag}-c"
@@ -61,7 +64,7 @@ class Network:
             self.client,
             "link set lo up",
             f"link add br0 address {_mac(0)} type bridge",
-            "addr add 10.77.0.1/24 dev br0",
+            f"addr add {self.gateway}/24 dev br0",
             "link set br0 up",
         )
 

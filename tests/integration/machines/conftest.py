@@ -161,9 +161,14 @@ class Lab:
                 assert (ran.code, ran.out) == (0, b""), f"left on {host.name}: {ran.out!r}"
 
     def until(self, condition: Any, what: str, folder: Path) -> None:
-        """Wait for something; on failure with all logs."""
+        """Wait for something; on failure, such as of the head, with all logs."""
+
+        def look() -> Any:
+            assert (self.heads[-1].poll() or 0) <= 0, "the head has failed"
+            return condition()
+
         try:
-            wait_until(condition, what, PATIENCE_S)
+            wait_until(look, what, PATIENCE_S)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.said(folder)}") from error
 
