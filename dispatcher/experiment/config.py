@@ -305,6 +305,19 @@ class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds):
         return self
 
     @model_validator(mode="after")
+    def _head_listens_where_agents_look(self) -> Self:
+        direct = any(getattr(worker.part, "head_address", None) for _, worker in self.workers)
+        if direct and self.channel.transport != "tcp":
+            raise Misfit(
+                "agents are to reach the head by themselves ('headAddress'), and it listens on "
+                "this machine's loopback only",
+                at=("channel",),
+                hint="write 'channel: {transport: tcp, host: ADDRESS, beyondThisMachine: true}', "
+                "or leave 'headAddress' out",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _memory_is_one_agents(self) -> Self:
         one = len(self.services) == 1 and isinstance(self.services[0], LocalServiceConfig)
         if self.in_memory and not one:
