@@ -35,6 +35,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.errors import BequeathError, InternalError, TunerCodeError
 from dispatcher.tuner_host import leash, load, restore
 from dispatcher.tuner_host.assessing import Assessing
+from dispatcher.tuner_host.callbacks import Callbacks
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.delivery import Delivery
 from dispatcher.tuner_host.ending import EXIT_BROKEN, EXIT_INTERNAL, Ending, log
@@ -56,6 +57,9 @@ from trial_runtime.endpoint import connect
 from trial_runtime.failpoints import failpoint
 
 _SERIAL = "multiThread is false: all tuner calls run one after another in one thread"
+
+#: Between two looks at whether requests wait for callbacks in vain.
+CALLBACK_LOOK_S = 0.2
 
 
 class Host:
@@ -126,6 +130,8 @@ class Host:
         )
         self._calls = calls
         self._requests = Requests(calls, self._gate, self._floor, rules, self._over)
+        if config.nni:
+            self._requests.let_answer_later(Callbacks(self._note))
         self._threads = RequestThreads(self._requests.run, self._floor, self._note)
         self._snapshots = Snapshots(
             calls,
@@ -206,6 +212,7 @@ class Host:
             while self._early:
                 self._obey(self._early.popleft())
             due.append(self._threads.overdue())
+            due.append(self._callbacks_in_vain())
             due.append(SECOND_HALF_S if self._delivery.busy() else None)
             due.append(self._foreign.look())
             due.append(self._still_delivery.look())
@@ -213,6 +220,18 @@ class Host:
         due.append(self._floor.overdue())
         due.append(GATHER_S if self._floor.crowded() else None)
         return min((one for one in due if one is not None), default=None)
+
+    def _callbacks_in_vain(self) -> float | None:
+        """Answer requests that wait for a callback, once no trial is left whose end could make
+        the tuner call it; seconds until the next look, None if none waits."""
+        callbacks = self._requests.callbacks
+        waiting = callbacks.waiting() if callbacks is not None else []
+        if not waiting:
+            return None
+        busy = self._requests.generated or self._delivery.busy() or set(self._live) - set(waiting)
+        if not busy:
+            self._requests.give_up()
+        return CALLBACK_LOOK_S
 
     def _is_superseded(self) -> bool:
         """Whether another head has taken over from ours, looked up every few seconds: its own
@@ -265,7 +284,7 @@ class Host:
 
     def _cancel(self, trial: int) -> None:
         request = self._live.get(trial)
-        if request is None:
+        if request is None or self._requests.give_up(trial):
             return  # answered already
         if self._config.multi_thread and self._threads.withdraw(request):
             del self._live[trial]

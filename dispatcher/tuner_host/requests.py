@@ -7,8 +7,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from dispatcher.core.events import Proposed, RequestEnd, RequestFailed
+from dispatcher.core.events import ForeignWaitSeen, Proposed, RequestEnd, RequestFailed
 from dispatcher.core.ids import TrialId
+from dispatcher.tuner_host.callbacks import Callbacks
 from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.gate import Gate, is_trial
 from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose
@@ -39,6 +40,8 @@ class Requests:
         self._gate = gate
         self._floor = floor
         self._rules = rules
+        #: For tuners that may answer later (NNI's), see :meth:`let_answer_later`.
+        self.callbacks: Callbacks | None = None
         #: The very objects that were generated: tuners recognise them in results.
         self.generated: dict[int, Any] = {}
 
@@ -46,7 +49,10 @@ class Requests:
         """Ask the tuner and say the answer; never raises what the author's code raises."""
         request.thread, request.native_thread = threading.get_ident(), threading.get_native_id()
         self._gate.enter(request)
-        event = _cancelled(request) if request.cancelled else self._ask(request)
+        event = _cancelled(request) if request.cancelled else self._answer_of(request)
+        if event is None:
+            self._put_off(request)
+            return
         if request.cancelled and not isinstance(event, RequestFailed):
             self.generated.pop(request.trial, None)
             event = _cancelled(request)
@@ -57,6 +63,62 @@ class Requests:
         self._gate.leave(request)
         request.thread = request.native_thread = 0
         self._floor.leave(request)
+
+    def let_answer_later(self, callbacks: Callbacks) -> None:
+        """Give the tuner callbacks by which it may answer what it has refused, if it takes any."""
+        if self.calls.takes_callback:
+            self.callbacks = callbacks
+            self.calls.callback_for = callbacks.begin
+            callbacks.on_answer(self._answered_later)
+
+    def give_up(self, trial: int | None = None) -> bool:
+        """Answer requests that wait for a callback: one that is cancelled, or all of them with
+        "not now", since nothing is left that could make the tuner call it."""
+        if self.callbacks is None:
+            return False
+        requests = self.callbacks.give_up(trial)
+        for request in requests:
+            self._over(request)
+            kind = RequestEnd.NOT_NOW if trial is None else RequestEnd.CANCELLED
+            request.say(RequestFailed(TrialId(request.trial), kind, "its callback was not called"))
+        return bool(requests)
+
+    def _answer_of(self, request: Request) -> Proposed | RequestFailed | None:
+        """The answer; None if a callback is to bring it."""
+        callbacks, trial = self.callbacks, request.trial
+        if callbacks is None:
+            return self._ask(request)
+        if callbacks.is_refused(trial):
+            return RequestFailed(TrialId(trial), RequestEnd.NOT_NOW, "its callback is still held")
+        event = self._ask(request)
+        answered, parameters = callbacks.end(trial)
+        if answered:
+            return self._read(request, parameters)
+        refused = isinstance(event, RequestFailed) and event.kind is RequestEnd.NOT_NOW
+        return None if refused and callbacks.wait(request) else event
+
+    def _put_off(self, request: Request) -> None:
+        """It holds no thread, and no slot either: the head takes it for one that stands in a wait
+        of the author's."""
+        request.say(ForeignWaitSeen(TrialId(request.trial)))
+        self._gate.leave(request)
+        request.thread = request.native_thread = 0
+        self._floor.leave(request)
+
+    def _answered_later(self, request: Request, parameters: Any) -> None:
+        """A callback brings the answer, in whatever thread of the author's."""
+        event = self._read(request, parameters)
+        self._over(request)
+        request.say(event)
+
+    def _read(self, request: Request, returned: Any) -> Proposed | RequestFailed:
+        try:
+            proposal = propose(request.trial, returned, self._rules)
+        except Nonsense as error:
+            text = f"st_callback({request.trial}, …) was given {error}"
+            return RequestFailed(TrialId(request.trial), RequestEnd.NONSENSE, text)
+        self.generated[request.trial] = returned
+        return proposal
 
     def _ask(self, request: Request) -> Proposed | RequestFailed:
         try:

@@ -32,6 +32,12 @@ def accepted(
     return frozenset(offered) & (named - taken)
 
 
+def _is_nnis_own(method: Callable[..., Any] | None) -> bool:
+    """Whether a method is that of NNI's base class, ours under its name or a real one."""
+    module = getattr(method, "__module__", None) or ""
+    return module.partition(".")[0] == "nni" or module.startswith("trial_runtime.nni_shim.")
+
+
 #: Exceptions kept for reports of stalls.
 REMEMBERED = 3
 
@@ -49,6 +55,13 @@ class TunerCalls:
         self._end = getattr(tuner, "trial_end", None)
         self._space = getattr(tuner, "update_search_space", None)
         self._on_exit = getattr(tuner, "_on_exit", None)
+        if _is_nnis_own(self._generate_many):
+            self._generate_many = None  # NNI's own only loops; asked one by one, all is clearer
+        asked = self._generate_many or self._generate
+        #: Whether the tuner can answer a request later, by NNI's ``st_callback``.
+        self.takes_callback = bool(asked and accepted(asked, 1, ("st_callback",)))
+        #: Makes that callback for one request; None: there is no such thing.
+        self.callback_for: Callable[[int], Any] | None = None
         offered = ("customized", "trial_job_id")
         self._result_keywords = accepted(self._result, 3, offered) if self._result else frozenset()
 
@@ -65,10 +78,13 @@ class TunerCalls:
 
     def generate(self, parameter_id: int) -> Any:
         """Ask for one trial. A tuner that answers several at once is asked for a list of one."""
+        keywords = {}
+        if self.callback_for is not None:
+            keywords["st_callback"] = self.callback_for(parameter_id)
         if self._generate_many is None:
             assert self._generate is not None
-            return self._generate(parameter_id)
-        answers = list(self._generate_many([parameter_id]))
+            return self._generate(parameter_id, **keywords)
+        answers = list(self._generate_many([parameter_id], **keywords))
         if not answers:
             raise NoMoreTrialError
         return answers[0]
