@@ -1,6 +1,7 @@
 """What is not as it should be, whether or not it keeps anything from running."""
 
 from dispatcher.core.model import LowDisk, State, Worker
+from dispatcher.core.resources import Device
 from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
 
 
@@ -8,7 +9,16 @@ def troubles(state: State, now: float) -> list[str]:
     """One sentence for each; empty for an experiment in good health."""
     found = [low_disk_text(place, low) for place, low in state.low_disks.items()]
     found.extend(trouble_of(worker, now) for worker in state.workers.values())
+    for worker in state.workers.values():
+        if worker.usable and worker.offer is not None:
+            found.extend(_device_text(worker, device) for device in worker.offer.devices)
     return [text for text in found if text]
+
+
+def _device_text(worker: Worker, device: Device) -> str:
+    which = "a MIG device of GPU" if device.parent else "GPU"
+    text = f"worker {worker.id} puts no trials on {which} {device.index}: {device.trouble}"
+    return text if device.trouble else ""
 
 
 def trouble_of(worker: Worker, now: float) -> str:

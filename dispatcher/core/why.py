@@ -6,6 +6,7 @@ from enum import StrEnum
 from dispatcher.core.model import OVER, Phase, State
 from dispatcher.core.placement import takes
 from dispatcher.core.settings import ABANDONED_IN_A_ROW
+from dispatcher.core.shortage import Short, shortage
 from dispatcher.core.stalls import who_waits
 from dispatcher.core.trouble import low_disk_text, trouble_of
 
@@ -27,6 +28,10 @@ class Cause(StrEnum):
     WORKER_SUSPECT = "every worker is silent"
     WORKER_QUARANTINED = "a worker on which trials fail is left out"
     NO_FREE_SLOT = "no worker has a free slot"
+    RESERVED = "what is free is kept for a larger trial"
+    PARENTS_DOMAIN = "there is no place where the parent's weights are"
+    NO_FREE_GPU = "no worker has a free GPU"
+    NO_ROOM = "no worker has the room"
     BACKOFF = "waiting before another attempt"
     ALL_PROPOSED = "every trial has been proposed"
     ABANDONED = "requests failed with their parents"
@@ -35,6 +40,15 @@ class Cause(StrEnum):
     LOOKAHEAD_FULL = "as many requests wait as lookahead allows"
     TUNER_BUSY = "the tuner is thinking"
     TUNER_BEHIND = "the tuner is behind with results"
+
+
+_OF_SHORTAGE = {
+    Short.KEPT: Cause.RESERVED,
+    Short.HOME: Cause.PARENTS_DOMAIN,
+    Short.DEVICES: Cause.NO_FREE_GPU,
+    Short.ROOM: Cause.NO_ROOM,
+    Short.SLOTS: Cause.NO_FREE_SLOT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +103,10 @@ def _no_place(state: State, now: float) -> Explanation:
         return _because(Cause.WORKER_SUSPECT, f"{queued}: {beside}")
     if any(worker.usable and not worker.conduct.trusted for worker in workers):
         return _because(Cause.WORKER_QUARANTINED, f"{queued}: {beside}")
+    short = shortage(state)
+    if short is not None:
+        text = f"{queued}: {short.text}"
+        return _because(_OF_SHORTAGE[short.of], f"{text}; {beside}" if beside else text)
     if any(takes(worker) for worker in workers):
         text = f"{queued}, having failed on the worker that is free: they wait for another"
     else:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
+from dispatcher.core.reservations import PASSED_OVER
+from dispatcher.core.resources import Offer
 from dispatcher.core.trouble import troubles
 from dispatcher.core.why import Cause, why
+from tests.support.cluster import GB, Cluster, gpus
 from tests.support.scene import HOST, Scene
 
 
@@ -147,6 +151,96 @@ def _worker_left_out() -> Scene:
     return scene
 
 
+def _reserved() -> Cluster:
+    lab = Cluster({"a": 8})
+    running = [lab.submit(gpus=1) for _ in range(8)]
+    lab.trial(lab.submit(gpus=8)).passed_over = PASSED_OVER
+    lab.leave(running.pop())
+    lab.submit(gpus=1)
+    return lab
+
+
+def _no_gpu() -> Cluster:
+    lab = Cluster({"a": 2, "b": 1})
+    lab.submit(gpus=1)
+    lab.submit(gpus=1)
+    lab.submit(gpus=2)
+    return lab
+
+
+def _gpu_in_trouble() -> Cluster:
+    (gpu,) = gpus("a", 1)
+    lab = Cluster({"a": Offer((replace(gpu, trouble="used by others"),))})
+    lab.submit(gpus=1)
+    return lab
+
+
+def _not_said() -> Cluster:
+    lab = Cluster({"a": None})
+    lab.submit(gpus=1)
+    return lab
+
+
+def _no_cpu() -> Cluster:
+    lab = Cluster({"a": Offer(cpus=4.0)})
+    lab.submit(cpus=3)
+    lab.submit(cpus=3)
+    return lab
+
+
+def _no_licence() -> Cluster:
+    lab = Cluster({"a": Offer(custom=(("licence", 1.5),))})
+    lab.submit(custom=(("licence", 1.0),))
+    lab.submit(custom=(("licence", 1.0),))
+    return lab
+
+
+def _no_memory() -> Cluster:
+    lab = Cluster({"a": Offer(memory_bytes=4 * GB)})
+    lab.submit(memory_bytes=3 * GB)
+    lab.submit(memory_bytes=3 * GB)
+    return lab
+
+
+def _full_of_gpus() -> Cluster:
+    lab = Cluster({"a": 8}, each=1)
+    lab.submit()
+    lab.submit(gpus=1)
+    return lab
+
+
+def _domains(gpus: int, slots: int) -> tuple[Cluster, int]:
+    lab = Cluster({}, workers=2)
+    lab.join("a", gpus, slots, domain="x")
+    parent = lab.submit()
+    lab.leave(parent)
+    return lab, parent
+
+
+def _parents_slots() -> Cluster:
+    lab, parent = _domains(0, 1)
+    lab.submit()
+    lab.join("b", 0, domain="y")
+    lab.submit(parent=parent)
+    return lab
+
+
+def _parents_gpus() -> Cluster:
+    lab, parent = _domains(1, 9)
+    lab.submit(gpus=1)
+    lab.join("b", 1, domain="y")
+    lab.submit(gpus=1, parent=parent)
+    return lab
+
+
+def _parents_lost() -> Cluster:
+    lab, parent = _domains(0, 1)
+    lab.join("b", 0, domain="y")
+    lab.say(e.WorkerLost(WorkerId("a"), "gone"))
+    lab.submit(parent=parent)
+    return lab
+
+
 SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.ALL_SLOTS_BUSY: (_busy, "all 1 slots are busy"),
     Cause.OVER: (_over, "the experiment is completed: all 1 trials are over"),
@@ -172,8 +266,47 @@ SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.LOOKAHEAD_FULL: (_lookahead, "1 requests wait, as many as lookahead allows"),
     Cause.TUNER_BUSY: (Scene, "request 0 has been in generate_parameters for 0 s"),
     Cause.TUNER_BEHIND: (_tuner_behind, r"the tuner has \d+ results to take before more"),
+    Cause.RESERVED: (_reserved, "2 trials are queued: what is free on a is kept for trial 9"),
+    Cause.NO_FREE_GPU: (_no_gpu, "1 trials are queued: trial 3 needs 2 GPUs"),
+    Cause.NO_ROOM: (_no_cpu, "1 trials are queued: trial 2 needs 3 CPUs"),
+    Cause.PARENTS_DOMAIN: (_parents_slots, "1 trials are queued: the weights of trial 1, from"),
     Cause.NO_FREE_SLOT: (_worker_full, "1 trials are queued, and every slot of a worker is taken$"),
 }
+
+
+@pytest.mark.parametrize(
+    "scene, cause, sentence",
+    [
+        (_reserved, Cause.RESERVED, "what is free on a is kept for trial 9, which needs 8 GPUs"),
+        (_no_gpu, Cause.NO_FREE_GPU, "trial 3 needs 2 GPUs (a: 1 of 2 GPUs free; b: 0 of"),
+        (_gpu_in_trouble, Cause.NO_FREE_GPU, "(a: 0 of 1 GPUs free, 0: used by others)"),
+        (_not_said, Cause.NO_FREE_GPU, "trial 1 needs 1 GPU (a: has not said what it has)"),
+        (_no_cpu, Cause.NO_ROOM, "trial 2 needs 3 CPUs (a: 1 of 4 CPUs free)"),
+        (_no_licence, Cause.NO_ROOM, "trial 2 needs 1 licence (a: 0.5 of 1.5 licence free)"),
+        (_no_memory, Cause.NO_ROOM, "trial 2 needs 3 GB of memory (a: 1 GB of memory free)"),
+        (_full_of_gpus, Cause.NO_FREE_SLOT, "trial 2 needs 1 GPU (a: all slots taken)"),
+        (
+            _parents_slots,
+            Cause.PARENTS_DOMAIN,
+            "the weights of trial 1, from which trial 3 starts, are in the storage domain 'x', "
+            "all of whose slots are taken",
+        ),
+        (
+            _parents_gpus,
+            Cause.PARENTS_DOMAIN,
+            "are in the storage domain 'x', which has no place for 1 GPU",
+        ),
+        (_parents_lost, Cause.PARENTS_DOMAIN, "in the storage domain 'x', of which no worker is"),
+    ],
+)
+def test_what_trials_with_needs_wait_for(
+    scene: Callable[[], Cluster], cause: Cause, sentence: str
+) -> None:
+    state = scene().state
+    told = why(state, state.now)
+    assert told.cause is cause, told
+    assert sentence in told.text
+    assert told.text.startswith(f"{len(state.queued)} trials are queued: ")
 
 
 @pytest.mark.parametrize("cause", list(Cause), ids=lambda c: c.name)
@@ -236,6 +369,16 @@ def test_what_is_not_as_it_should_be_is_listed_though_all_slots_are_busy() -> No
     assert left_out == "worker c is left out for 40 s more, trials failed there"
     conduct.quarantined_until, conduct.on_probation = None, True
     assert "one attempt at a time" in troubles(scene.state, scene.state.now)[-1]
+
+
+def test_devices_that_take_no_trials_are_listed() -> None:
+    lab = _gpu_in_trouble()
+    assert troubles(lab.state, lab.state.now) == [
+        "worker a puts no trials on GPU 0: used by others"
+    ]
+    lab.say(e.WorkerLost(WorkerId("a"), "gone"))
+    (lost,) = troubles(lab.state, lab.state.now)
+    assert "is not there" in lost
 
 
 def test_a_delivery_that_does_not_return_is_named() -> None:
