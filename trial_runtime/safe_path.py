@@ -22,4 +22,4 @@ def module_words(module: str, version: tuple[int, ...] = sys.version_info[:2]) -
     the oldest serve any."""
     if version >= (3, 11):
         return ["-P", "-m", module]
-    return ["-c", f"{_NOT_HERE}; import runpy; runpy.run_module({module!r}, None, '__main__')"]
+    return ["-c", f"{_NOT_HERE}; import runpy; runpy.run_module({module!r}, None, '__main__', True)"]

@@ -36,7 +36,7 @@ def platform_of(service: ServiceConfig) -> AnyPlatform:
                     f"the platform {word!r} cannot be made: {type(error).__name__}: {error}",
                     where="trainingService",
                 ) from error
-    if isinstance(found, AnyPlatform):
+    if isinstance(found, (LocalPlatform, AgentPlatform, BackendPlatform)):
         return found
     raise PermanentBackendError(
         f"the platform {word_of(service)!r} is neither an AgentPlatform nor a BackendPlatform",
