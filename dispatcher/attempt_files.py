@@ -7,7 +7,10 @@ from pathlib import Path
 
 from dispatcher.backends.files.here import LocalFiles
 from dispatcher.backends.files.whereabouts import Whereabouts
+from dispatcher.fetched import Fetched
+from dispatcher.fetching import kind_of
 from dispatcher.folders import ExperimentFolder
+from dispatcher.gathered import Gathered
 from dispatcher.ports import AttemptFiles
 
 #: The worker of this machine.
@@ -38,6 +41,17 @@ def kept_here(folder: ExperimentFolder, attempt: AttemptAt) -> Path:
     """The folder of an attempt in the experiment's: written by trials of this machine, and by
     whoever fetches what those elsewhere have left."""
     return folder.path / "trials" / str(attempt.trial) / str(attempt.number)
+
+
+def is_fetched(folder: ExperimentFolder, attempt: AttemptAt, kind: str) -> bool:
+    """Whether all that an attempt elsewhere has left of a kind is here; its place is not asked."""
+    record = Fetched.read(kept_here(folder, attempt), attempt.name)
+    if any(kind_of(path) == kind for path in record.left):
+        return False
+    if kind in record.kinds:
+        return True
+    gathered = Gathered.read(folder.path, attempt.worker or _LOCAL)
+    return kind in gathered.kinds and gathered.has(attempt.trial, attempt.number)
 
 
 def files_here(folder: ExperimentFolder, attempt: AttemptAt) -> LocalFiles:

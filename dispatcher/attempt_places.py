@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from dispatcher.attempt_files import AttemptAt, kept_here
 from dispatcher.backends.files.here import LocalFiles
@@ -32,12 +33,40 @@ def files_of(folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool) -
     config = from_json(folder.read_config(), str(folder.config))
     if attempt.is_here:
         return _local(config, folder, attempt, for_shell=for_shell)
-    place = place_of(config, attempt)
-    if place.machine is not None:
-        server = FileServer(machine_of(place.worker, place.machine))
-        return SshFiles(server, whereabouts(config, folder, server.machine, attempt, for_shell))
+    return WorkerFiles(config, folder, place_of(config, attempt)).of(attempt, for_shell=for_shell)
+
+
+class WorkerFiles:
+    """The files of all attempts on one worker elsewhere; logged in to once. Thread: one."""
+
+    def __init__(self, config: ExperimentConfig, folder: ExperimentFolder, place: Place) -> None:
+        self._config = config
+        self._folder = folder
+        self._place = place
+        self._server: FileServer | None = None
+        if place.machine is not None:
+            self._server = FileServer(machine_of(place.worker, place.machine))
+
+    def of(self, attempt: AttemptAt, *, for_shell: bool = False) -> AttemptFiles:
+        """Those of one attempt. Raises as :func:`files_of` does."""
+        server = self._server
+        if server is None:
+            return _plugged(self._config, self._folder, self._place, attempt)
+        told = whereabouts(self._config, self._folder, server.machine, attempt, for_shell)
+        return SshFiles(server, told)
+
+    def close(self) -> None:
+        """Log out; the next question logs in again."""
+        if self._server is not None:
+            self._server.close()
+
+
+def _plugged(
+    config: ExperimentConfig, folder: ExperimentFolder, place: Place, attempt: AttemptAt
+) -> AttemptFiles:
+    """On a platform that another package has brought."""
     platform = platform_of(place.service)
-    given = Given(
+    given: Given[Any] = Given(
         place.worker,
         place.service,
         place.part,

@@ -8,6 +8,7 @@ that the other side says leads out of the folder.
 from __future__ import annotations
 
 import errno
+import fcntl
 import fnmatch
 import hashlib
 import os
@@ -15,6 +16,7 @@ import shutil
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from dispatcher.errors import PassingBackendError, PermanentBackendError
 from dispatcher.fetched import Fetched
@@ -109,7 +111,7 @@ def fetch(
     found = files.list(most=MOST_FILES)
     entries = [each for each in found.entries if wanted(each) and not each.link]
     outcome = Outcome(cut=found.cut)
-    if not entries and not into.exists() and not over:
+    if not entries and not into.exists():
         return outcome
     try:
         into.mkdir(parents=True, exist_ok=True)
@@ -212,12 +214,26 @@ class _Draft:
         for _ in range(TRIES):
             marked = f"{self._path}\0{self._version}".encode(errors="surrogateescape")
             self.name = hashlib.blake2s(marked, digest_size=16).hexdigest()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-            with open(os.open(self.name, flags, 0o644, dir_fd=self._folder), "wb") as file:
+            with self._opened() as file:
                 if self._read_into(file.fileno()):
                     return self._version
             os.unlink(self.name, dir_fd=self._folder)
         raise ChangesMeanwhile("changes while it is fetched")
+
+    def _opened(self) -> BinaryIO:
+        """Ours alone: somebody else may fetch the same, and end while we wait for nothing."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self.name, flags, 0o644, dir_fd=self._folder)
+        file = open(descriptor, "wb")  # noqa: SIM115 - closed by the caller
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            named = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
+            if os.path.samestat(named, os.fstat(file.fileno())):
+                return file
+        except (BlockingIOError, FileNotFoundError):
+            pass
+        file.close()
+        raise ChangesMeanwhile("somebody else fetches it at this moment")
 
     def _read_into(self, descriptor: int) -> bool:
         have = os.fstat(descriptor).st_size

@@ -37,6 +37,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import secret_values
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
+from dispatcher.gathering import Gathering
 from dispatcher.history import Past
 from dispatcher.leading import open_journal, take_the_lead
 from dispatcher.logs import head_log
@@ -63,6 +64,9 @@ from trial_runtime.masking import Mask
 #: beyond their own grace.
 TUNER_EXIT_S = 5.0
 AGENT_EXIT_S = 10.0
+
+#: Seconds at the end of an experiment for files of trials elsewhere, from machines that answer.
+FILES_EXIT_S = 60.0
 
 
 class Head:
@@ -200,6 +204,9 @@ class Head:
         )
         stack.callback(disks.close)
         driver = self._tuner_driver(router, doors.tuner, epoch)
+        gathering = Gathering(
+            self._config, self._folder, lambda text: self._board.pin(NoticeKind.FILES, text)
+        )
         tuner = RestoringTuner(driver, journal, compaction, self._folder.restore, past)
         crew = Crew(
             self._config,
@@ -247,9 +254,10 @@ class Head:
             failpoint("head.outstanding.performed")
             engine.start()
             retention.start()
+            gathering.start()
             self._until_it_is_over(engine)
         finally:
-            self._wind_up(engine, tuner, crew)
+            self._wind_up(engine, tuner, crew, gathering)
             run_file.remove(self._folder.path)
         if engine.error is not None:
             raise self._explain(engine.error)
@@ -270,12 +278,12 @@ class Head:
         assert self._engine is not None
         self._engine.abandon()
 
-    def _wind_up(self, engine: Engine, tuner: TunerPort, crew: Crew) -> None:
+    def _wind_up(self, engine: Engine, tuner: TunerPort, crew: Crew, gathering: Gathering) -> None:
         """In this order, and why: the engine first, so that nothing new is asked for; the
         tuner next, since nothing will be delivered; then the agents, which end what runs (or,
-        after an error of ours, go on for their grace: the next head will find them); the
-        journal and the channel are closed by the caller's stack, the channel last, so that
-        acknowledgements still leave."""
+        after an error of ours, go on for their grace: the next head will find them); then what
+        their trials have left is fetched; the journal and the channel are closed by the caller's
+        stack, the channel last, so that acknowledgements still leave."""
         engine.abandon()
         engine.join(timeout=30.0)
         failpoint("head.engine.over")
@@ -283,11 +291,13 @@ class Head:
         # A tuner whose successor runs already must do nothing more, not even say goodbye.
         tuner.close(TUNER_EXIT_S if leads else 0.0)
         failpoint("head.tuner.closed")
+        leaving = engine.error is not None or self._stepping_down or not leads
         crew.close(
-            leave_running=engine.error is not None or self._stepping_down or not leads,
+            leave_running=leaving,
             deadline_s=AGENT_EXIT_S + self._config.trial_stop_grace,
         )
         failpoint("head.agent.closed")
+        gathering.finish(0.0 if leaving else FILES_EXIT_S)
 
     def _tuner_driver(self, router: Router, endpoint: Endpoint, epoch: int) -> TunerHostDriver:
         link = router.admit("tuner", f"tuner:{secrets.token_hex(16)}")

@@ -55,9 +55,14 @@ SHAPES: dict[str, str] = {
     "metric holds attempt, seq, at, final, counted, value, number.",
     "trial kill": "`{experiment, trials}`; `trials` maps numbers to states.",
     "trial submit": "`{experiment, trial}`.",
+    "trial files": "`{attempt, place, files, cut}`; a file holds path, kind (`logs`, `artefacts`, "
+    "`work`, `checkpoints`), size, changed_at, link; `cut` says that there are more.",
+    "trial fetch": "`{attempt, place, folder, fetched, bytes, same, left, cut}`; `left` maps files "
+    "to why they were not fetched.",
     "experiment list": "`{experiments}`; each holds id, name, folder, status, created_at, "
     "last_event_at, trials, best_trial, best_value, mode, problem.",
     "experiment update": "`{experiment, key, running}`.",
+    "experiment fetch": "`{experiment, workers}`; a worker holds attempts, error.",
     "experiment delete": "`{experiment, deleted}`.",
     "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences}`.",
     "experiment backup": "`{experiment, folder, weights, linked, gone}`.",

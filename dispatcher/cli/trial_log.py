@@ -78,15 +78,11 @@ def log(
 
 def _files(found: TrialFound, attempt: AttemptAt) -> AttemptFiles:
     """What was fetched after its end, or where it runs or ran."""
-    from dispatcher.attempt_files import files_here, files_of, kept_here
-    from dispatcher.fetched import Fetched
+    from dispatcher.attempt_files import files_here, files_of, is_fetched
 
-    if attempt.is_here:
+    fetched = found.over(attempt.number) and is_fetched(found.folder, attempt, "logs")
+    if attempt.is_here or fetched:
         return files_here(found.folder, attempt)
-    if found.over(attempt.number):
-        record = Fetched.read(kept_here(found.folder, attempt), attempt.name)
-        if "logs" in record.kinds and not any("/" not in path for path in record.left):
-            return files_here(found.folder, attempt)
     return files_of(found.folder, attempt)
 
 

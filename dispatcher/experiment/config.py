@@ -19,6 +19,7 @@ from dispatcher.experiment.failure_policy import (
     FailurePolicy,
     RetriesConfig,
 )
+from dispatcher.experiment.fetch_policy import FetchPolicy
 from dispatcher.experiment.fields import (
     Count,
     CountOrZero,
@@ -107,7 +108,7 @@ def _read_log_level(value: object) -> object:
     return neighbours.get(value.lower(), _LOG_LEVELS(value)) if isinstance(value, str) else value
 
 
-class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds):
+class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
     """All of an experiment's settings; see the field descriptions, which are its reference."""
 
     experiment_name: Annotated[

@@ -77,6 +77,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Where it runs": (
         "training_service",
+        "fetch",
         "head_grace",
         "channel",
         "leases",

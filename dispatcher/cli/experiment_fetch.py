@@ -1,0 +1,39 @@
+"""``bequeath experiment fetch``: what is still on other machines of what was to be fetched."""
+
+from __future__ import annotations
+
+import typer
+
+from dispatcher.cli.arguments import Experiment, Folder, Json
+from dispatcher.cli.console import note, print_json, say
+from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.cli.safe_text import safe_text
+
+
+def fetch(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
+    """Bring here what trials on other machines have left, as the key `fetch` of the file says.
+
+    A running experiment does so by itself; this is for one that ended while a machine was not to
+    be reached. What is here already is not fetched again.
+    """
+    from dispatcher.cli.find import find_one
+    from dispatcher.experiment.snapshot import from_json
+    from dispatcher.folders import ExperimentFolder
+    from dispatcher.gathering import Gathering
+
+    found = find_one(experiment, folder)
+    place = ExperimentFolder(found.folder)
+    config = from_json(place.read_config(), str(place.config))
+    told: dict[str, dict[str, object]] = {}
+    for worker, count, error in Gathering(config, place, note).once():
+        told[worker] = {"attempts": count, "error": None if error is None else error.message}
+        if not as_json:
+            say(f"{safe_text(worker)}: {count} attempt{'' if count == 1 else 's'}")
+            if error is not None:
+                note(f"{safe_text(worker)}: {safe_text(error.message)}")
+    if as_json:
+        print_json({"experiment": found.id, "workers": told})
+    elif not told:
+        note(f"{found.id} fetches nothing: its trials run here, or its file says 'never'")
+    if any(one["error"] for one in told.values()):
+        raise typer.Exit(ExitCode.ENVIRONMENT)

@@ -1,0 +1,249 @@
+"""What trials on other machines leave, brought here beside the engine: a thread for each worker.
+
+The engine knows nothing of it and never waits. What has ended is read from the store, what was
+fetched from the folder, so that the next head goes on where this one ended. Machines that cannot
+be reached are tried again with growing pauses, and a disk that is low gets nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from dispatcher import fetching
+from dispatcher.attempt_files import AttemptAt, kept_here
+from dispatcher.attempt_places import WorkerFiles
+from dispatcher.core.events import DiskLow
+from dispatcher.disk_watch import Watermark
+from dispatcher.errors import BequeathError, PassingBackendError
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.folders import ExperimentFolder
+from dispatcher.gathered import Gathered
+from dispatcher.queries import ExperimentReader
+from dispatcher.remote_wiring import LOCAL, Place, places
+
+#: Seconds between looks at the store, and until the record of what was fetched is written again.
+EVERY_S = 2.0
+RECORD_EVERY_S = 10.0
+
+#: Seconds until a machine is tried again, doubled each time.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
+
+#: Without anything to fetch for so long (seconds), a machine is logged out of.
+IDLE_S = 60.0
+
+_log = logging.getLogger("bequeath.files")
+
+
+@dataclass
+class Gathering:
+    """All workers elsewhere.
+
+    Args:
+        config: of the experiment.
+        folder: its folder.
+        note: told in a sentence what could not be fetched. From any thread.
+    """
+
+    config: ExperimentConfig
+    folder: ExperimentFolder
+    note: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        wanted = self.config.fetch.kinds
+        elsewhere = [place for place in places(self.config) if place.worker != LOCAL]
+        self._workers = [_Worker(self, place) for place in elsewhere] if wanted else []
+
+    def start(self) -> None:
+        """Begin, with what heads before have left undone."""
+        for worker in self._workers:
+            worker.thread.start()
+
+    def finish(self, limit_s: float) -> None:
+        """Bring the rest, of machines that answer; then end. Blocks for ``limit_s`` at most; what
+        is under way then ends with this process, and is taken up by the next one."""
+        until = time.monotonic() + limit_s
+        for worker in self._workers:
+            worker.close(until)
+        for worker in self._workers:
+            worker.join(max(0.0, until - time.monotonic()))
+        left = {worker.name: worker.missing for worker in self._workers if worker.missing}
+        if left:
+            places = ", ".join(f"{many} on {name}" for name, many in left.items())
+            self.note(
+                f"files of attempts were not fetched: {places}; 'bequeath experiment fetch "
+                f"{self.folder.id}' does it"
+            )
+
+    def once(self) -> Iterable[tuple[str, int, BequeathError | None]]:
+        """Fetch what is missing now, worker by worker; each with how many attempts were dealt
+        with, and what ended it early. Blocks."""
+        for worker in self._workers:
+            yield worker.name, *worker.once()
+
+
+class _Worker:
+    """One of them. Thread: its own."""
+
+    def __init__(self, gathering: Gathering, place: Place) -> None:
+        self.name = place.worker
+        self.missing = 0
+        self._kinds = gathering.config.fetch.kinds
+        self._most_bytes = gathering.config.fetch.max_size
+        self._folder = gathering.folder
+        self._note = gathering.note
+        self._files = WorkerFiles(gathering.config, gathering.folder, place)
+        self._disk = Watermark(str(self._folder.path), gathering.config.disk_reserve)
+        self._gathered = Gathered.read(self._folder.path, self.name, self._kinds)
+        self._recorded_at = 0.0
+        self._changed = False
+        self._closing = threading.Event()
+        self._until = 0.0  # moment of the monotonic clock
+        self._failures = 0
+        self._said = ""
+        self.thread = threading.Thread(target=self._run, name=f"files {self.name}", daemon=True)
+
+    def close(self, until: float) -> None:
+        """From another thread."""
+        self._until = until
+        self._closing.set()
+
+    def join(self, limit_s: float) -> None:
+        """From another thread."""
+        if self.thread.is_alive():
+            self.thread.join(limit_s)
+
+    def once(self) -> tuple[int, BequeathError | None]:
+        """In the caller's thread: how many attempts were dealt with, and what ended it."""
+        count = 0
+        try:
+            with ExperimentReader.open(self._folder.path) as reader:
+                for attempt in self._ended(reader):
+                    self._fetch(attempt)
+                    count += 1
+                self._rise(reader)
+            return count, None
+        except BequeathError as error:
+            return count, error
+        finally:
+            self._files.close()
+            self._record()
+
+    def _run(self) -> None:
+        try:
+            with ExperimentReader.open(self._folder.path) as reader:
+                self._serve(reader)
+        except Exception as error:  # noqa: BLE001 - the top of a thread
+            _log.exception("%s: files are fetched no more", self.name)
+            self._note(f"files of {self.name} are fetched no more: {error}")
+        finally:
+            self._files.close()
+            self._record()
+
+    def _serve(self, reader: ExperimentReader) -> None:
+        busy_at = time.monotonic()
+        while True:
+            closing = self._closing.is_set()  # before the look, so that the last ends are seen
+            began = time.monotonic()
+            todo = self._ended(reader)
+            took = time.monotonic() - began
+            self.missing = len(todo)
+            if todo:
+                self._work(todo)
+                busy_at = time.monotonic()
+            if not self._failures:
+                self._rise(reader)
+            if closing and (not self.missing or self._failures or self._late()):
+                return
+            if time.monotonic() - busy_at > IDLE_S:
+                self._files.close()
+            if time.monotonic() - self._recorded_at > RECORD_EVERY_S:
+                self._record()
+            self._closing.wait(max(EVERY_S, 20 * took))
+            if self._failures:
+                pause_s = FIRST_PAUSE_S * 2.0 ** min(self._failures - 1, 10)
+                self._closing.wait(min(LONGEST_PAUSE_S, pause_s))
+
+    def _late(self) -> bool:
+        return self._closing.is_set() and time.monotonic() >= self._until
+
+    def _work(self, todo: list[AttemptAt]) -> None:
+        for attempt in todo:
+            if self._late():
+                return
+            try:
+                self._fetch(attempt)
+            except BequeathError as error:
+                self._failures += 1
+                self._say(error)
+                return
+            self._failures = 0
+            self.missing -= 1
+        self._said = ""
+
+    def _say(self, error: BequeathError) -> None:
+        text = f"{error.where}: {error.message}" if error.where else error.message
+        _log.info("%s: files cannot be fetched: %s", self.name, text)
+        if text != self._said and not isinstance(error, PassingBackendError):
+            self._note(f"files of {self.name} cannot be fetched: {text}")
+        self._said = text
+
+    def _fetch(self, attempt: AttemptAt) -> None:
+        """Raises ``BequeathError``: nothing of it is taken for done."""
+        low = self._disk.judge(os.statvfs(self._folder.path))
+        if isinstance(low, DiskLow):
+            text = "the disk here is low; files stay where they are"
+            raise PassingBackendError(text, where=low.place)
+        outcome = fetching.fetch(
+            self._files.of(attempt),
+            kept_here(self._folder, attempt),
+            attempt.name,
+            lambda entry: fetching.kind_of(entry.path) in self._kinds,
+            most_bytes=self._most_bytes,
+            over=self._kinds,
+        )
+        for path, why in outcome.left.items():
+            _log.info("%s: %s of attempt %s stays there: %s", self.name, path, attempt.name, why)
+        self._gathered.done.add(attempt.name)
+        self._changed = True
+
+    def _ended(self, reader: ExperimentReader) -> list[AttemptAt]:
+        """What has ended there and was not dealt with yet."""
+        rows = reader.rows(
+            "SELECT trial, attempt, pid FROM attempts WHERE trial >= ? AND worker = ? "
+            "AND end_reason IS NOT NULL ORDER BY trial, attempt",
+            (self._gathered.below, self.name),
+        )
+        found = [AttemptAt(self.name, r["trial"], r["attempt"], r["pid"] or 0) for r in rows]
+        return [each for each in found if not self._gathered.has(each.trial, each.number)]
+
+    def _rise(self, reader: ExperimentReader) -> None:
+        """No trial below the first that goes on will leave anything more."""
+        row = reader.row(
+            "SELECT id FROM trials WHERE id >= ? AND state <> 'ended' ORDER BY id LIMIT 1",
+            (self._gathered.below,),
+        )
+        if row is None:
+            row = reader.row("SELECT max(id) + 1 AS id FROM trials")
+        waiting = [each.trial for each in self._ended(reader)]
+        below = min(
+            [*([row["id"]] if row is not None and row["id"] is not None else []), *waiting],
+            default=0,
+        )
+        if below > self._gathered.below:
+            self._gathered.rise(below)
+            self._changed = True
+
+    def _record(self) -> None:
+        self._recorded_at = time.monotonic()
+        if not self._changed:
+            return
+        try:
+            self._gathered.write(self._folder.path, self.name)
+            self._changed = False
+        except OSError as error:
+            _log.info("%s: no record of what was fetched: %s", self.name, error.strerror)
