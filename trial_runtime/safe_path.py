@@ -22,4 +22,6 @@ def module_words(module: str, version: tuple[int, ...] = sys.version_info[:2]) -
     the oldest serve any."""
     if version >= (3, 11):
         return ["-P", "-m", module]
-    return ["-c", f"{_NOT_HERE}; import runpy; runpy.run_module({module!r}, None, '__main__', True)"]
+    # As the only __main__ there is: who looks the types of its classes up does so by that name.
+    run = f"runpy.run_module({module!r}, None, '__main__', True)"
+    return ["-c", f"{_NOT_HERE}; import runpy; {run}"]
