@@ -39,6 +39,14 @@ _ASSESSORS = {
     "OptunaPruner": ("tuners.optuna", "OptunaPrunerAssessor"),
 }
 
+#: What NNI's files mean by names that are theirs; in files of one's own others do better.
+_OF_NNI = {
+    "Batch": ("tuners.nni", "BatchTuner"),
+    "NniHyperband": ("tuners.nni", "NniHyperbandTuner"),
+    "NniPBT": ("tuners.nni", "NniPBTTuner"),
+}
+
+NNI_NAMES = tuple(_OF_NNI)
 BUILTIN_NAMES = tuple(_TUNERS)
 BUILTIN_ASSESSORS = tuple(_ASSESSORS)
 
@@ -99,6 +107,8 @@ def _make(owner: type, class_args: Mapping[str, Any] | None) -> Any:
 
 
 def _find(kind: Kind, name: str, table: Mapping[str, tuple[str, str]]) -> Any:
+    if kind == "tuner" and fold(name) in map(fold, _OF_NNI):
+        table = _OF_NNI
     by_key = {fold(known): known for known in table}
     found = by_key.get(fold(name))
     if found is not None:

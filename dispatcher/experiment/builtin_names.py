@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from tuners.builtin import BUILTIN_ASSESSORS as ASSESSORS
 from tuners.builtin import BUILTIN_NAMES as TUNERS
+from tuners.builtin import NNI_NAMES
 from tuners.builtin import fold as fold_builtin
 
 _NNI = "TPE_legacy Anneal Evolution Batch SMAC Metis PPO DNGO BOHB"
@@ -17,7 +18,8 @@ def canonical_builtin(name: str, plugins: Collection[str] = (), key: str = "tune
     """Return a tuner's or an assessor's (``key``) name as it is registered, or None if there is
     none of that name."""
     own = TUNERS if key == "tuner" else ASSESSORS
-    known = {fold_builtin(each): each for each in (*plugins, *own)}
+    hidden = NNI_NAMES if key == "tuner" else ()
+    known = {fold_builtin(each): each for each in (*hidden, *plugins, *own)}
     return known.get(fold_builtin(name))
 
 
@@ -31,7 +33,7 @@ def builtin_problem(key: str, name: str, plugins: Collection[str]) -> tuple[str,
     """
     names = [*(TUNERS if key == "tuner" else ASSESSORS), *plugins]
     known = {fold_builtin(each): each for each in names}
-    if fold_builtin(name) in known:
+    if fold_builtin(name) in known or canonical_builtin(name, key=key) is not None:
         return None
     near = difflib.get_close_matches(fold_builtin(name), known, 1)
     guess = f"; did you mean {known[near[0]]!r}?" if near else ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dispatcher.experiment.builtin_names import canonical_builtin
+from tuners.builtin import NNI_NAMES
 from tuners.builtin import fold as fold_builtin
 
 
@@ -233,7 +234,7 @@ def only_nni_has(kind: str, name: object, class_args: object) -> bool:
     found = find(kind, name)
     if found is None:
         return False
-    if canonical_builtin(name, key=kind) is None:
+    if canonical_builtin(name, key=kind) is None or found.native in NNI_NAMES:
         return True
     arguments = class_args if isinstance(class_args, Mapping) else {}
     return any(arg in arguments and found.arguments[arg].native != arg for arg in found.arguments)

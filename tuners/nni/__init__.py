@@ -1,0 +1,13 @@
+"""Built-in tuners as NNI's trials know them: the keys of their parameters are NNI's.
+
+Experiment files written for NNI name them without knowing, see
+``dispatcher/experiment/nni/algorithms.py``; files of one's own have better ones.
+"""
+
+from __future__ import annotations
+
+from tuners.nni.batch import BatchTuner
+from tuners.nni.hyperband import NniHyperbandTuner
+from tuners.nni.pbt import NniPBTTuner
+
+__all__ = ["BatchTuner", "NniHyperbandTuner", "NniPBTTuner"]

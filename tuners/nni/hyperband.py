@@ -1,0 +1,45 @@
+"""Hyperband whose trials are told ``TRIAL_BUDGET``, and train from scratch."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tuners.hyperband import HyperbandTuner
+
+BUDGET = "TRIAL_BUDGET"
+
+
+class NniHyperbandTuner(HyperbandTuner):
+    """:class:`~tuners.hyperband.HyperbandTuner` without weights, in NNI's words.
+
+    Args:
+        optimize_mode: ``maximize`` or ``minimize``.
+        max_budget: R of the paper (NNI's default is 60).
+        eta: 1 of eta configurations is promoted.
+        seed: one seed gives one search, whatever the timing; null draws one.
+    """
+
+    OWN_KEYS: ClassVar[tuple[str, ...]] = (BUDGET,)
+
+    def __init__(
+        self,
+        optimize_mode: str = "maximize",
+        max_budget: int = 60,
+        eta: int = 3,
+        seed: int | None = 0,
+    ) -> None:
+        super().__init__(optimize_mode, max_budget, eta, inherit=False, seed=seed)
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
+        """As the base does, with the budget under NNI's name."""
+        parameters = super().generate_parameters(parameter_id, **kwargs)
+        parameters.pop("budget_before", None)
+        parameters[BUDGET] = parameters.pop("budget")
+        return parameters
+
+    def receive_trial_result(
+        self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
+    ) -> None:
+        """As the base does; the budget is none of the configuration."""
+        own = {key: parameters[key] for key in parameters if key != BUDGET}
+        super().receive_trial_result(parameter_id, own, value, **kwargs)
