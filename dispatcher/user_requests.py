@@ -6,11 +6,13 @@ import json
 from typing import Any
 
 from dispatcher.core import events as e
+from dispatcher.core.own_needs import BadNeeds, read_needs
 from dispatcher.errors import UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.experiment.updates import apply_update
 from dispatcher.folders import ExperimentFolder
+from dispatcher.needs_wiring import needs_of
 from dispatcher.submitted import spelled
 from dispatcher.wiring import settings_of
 from trial_runtime.failpoints import failpoint
@@ -24,11 +26,18 @@ class UserRequests:
         self._folder = folder
 
     def admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
-        """A trial by hand, with canonical paths if they were looked up by who submits it.
-        Raises ``UserError``."""
+        """A trial by hand, with canonical paths if they were looked up by who submits it; what
+        it needs may stand beside its parameters, as a tuner says it. Raises ``UserError``."""
         save, restore = spelled(self._config, self._folder, parameters)
+        key = self._config.needs_key
+        rest = {name: value for name, value in parameters.items() if name != key}
         try:
-            return e.TrialSubmitted(json.dumps(parameters, allow_nan=False), save, restore)
+            needs = (
+                read_needs(parameters[key], needs_of(self._config)) if key in parameters else None
+            )
+            return e.TrialSubmitted(json.dumps(rest, allow_nan=False), save, restore, needs)
+        except BadNeeds as error:
+            raise UserError(f"cannot submit these parameters: {key!r} {error}") from error
         except (ValueError, TypeError) as error:
             raise UserError(f"cannot submit these parameters: {error}") from error
 

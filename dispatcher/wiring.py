@@ -102,6 +102,8 @@ def tuner_host_config(
         restore_key=config.weight_keys.restore if config.keeps_weights else "",
         weights_read_roots=tuple(map(str, config.weights_read_roots)),
         max_parameters_bytes=config.limits.max_parameters_size,
+        needs_key=config.needs_key,
+        needs=needs_of(config),
         seed=config.seed,
         epoch=epoch,
         restore=str(folder.restore),

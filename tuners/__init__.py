@@ -24,6 +24,7 @@ from tuners.errors import (
     WaitTimeout,
     WaitWithLock,
 )
+from tuners.needs import with_needs
 
 if TYPE_CHECKING:
     from tuners.asha import ASHATuner
@@ -80,6 +81,7 @@ __all__ = [
     "WaitWithLock",
     "builtin_tuner",
     "make_builtin",
+    "with_needs",
 ]
 
 

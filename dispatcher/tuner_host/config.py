@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from dispatcher.core.resources import A_SLOT, Needs
 from dispatcher.errors import InternalError
 from trial_runtime.endpoint import Endpoint
 
@@ -43,6 +44,8 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     restore_key: str = "restore_path"
     weights_read_roots: tuple[str, ...] = ()
     max_parameters_bytes: int = 1 << 20
+    needs_key: str = "_needs"
+    needs: Needs = A_SLOT  # of trials that bring none of their own
     seed: int | None = None
     epoch: int = 0
     restore: str = ""  # file of the calls to repeat, see restore.py

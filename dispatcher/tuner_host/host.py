@@ -127,6 +127,8 @@ class Host:
             config.restore_key,
             config.weights_read_roots,
             config.max_parameters_bytes,
+            config.needs_key,
+            config.needs,
         )
         self._calls = calls
         self._requests = Requests(calls, self._gate, self._floor, rules, self._over)

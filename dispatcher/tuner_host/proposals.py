@@ -15,6 +15,8 @@ import msgspec
 
 from dispatcher.core.events import Proposed
 from dispatcher.core.ids import TrialId
+from dispatcher.core.own_needs import BadNeeds, read_needs
+from dispatcher.core.resources import A_SLOT, Needs
 from dispatcher.tuner_host.plain_values import NotJson, plain
 from trial_runtime.errors import PathError
 
@@ -37,6 +39,8 @@ class ProposalRules:
     restore_key: str = "restore_path"
     read_roots: tuple[str, ...] = ()
     max_bytes: int = 1 << 20
+    needs_key: str = "_needs"
+    needs: Needs = A_SLOT  # of a trial that brings none
 
 
 def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:
@@ -49,6 +53,7 @@ def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:
         raise Nonsense("parameters: None; does generate_parameters lack a return?")
     try:
         value = plain(returned, "parameters")
+        value, needs = _without_needs(value, rules)
         encoded = _encoder.encode(value)
     except NotJson as error:
         raise Nonsense(str(error)) from None
@@ -61,7 +66,18 @@ def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:
     if isinstance(value, Mapping):
         save = _canonical(value, rules.save_key, rules, ())
         restore = _canonical(value, rules.restore_key, rules, rules.read_roots)
-    return Proposed(TrialId(trial), encoded.decode(), save, restore)
+    return Proposed(TrialId(trial), encoded.decode(), save, restore, needs)
+
+
+def _without_needs(value: Any, rules: ProposalRules) -> tuple[Any, Needs | None]:
+    """What the trial sees, and what it needs if its tuner says so."""
+    if not isinstance(value, Mapping) or rules.needs_key not in value:
+        return value, None
+    rest = dict(value)
+    try:
+        return rest, read_needs(rest.pop(rules.needs_key), rules.needs)
+    except BadNeeds as error:
+        raise Nonsense(f"parameters.{rules.needs_key}: {error}") from None
 
 
 def _canonical(

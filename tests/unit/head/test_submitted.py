@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dispatcher.api import Experiment
+from dispatcher.core.resources import Needs
 from dispatcher.creating import create
 from dispatcher.errors import UserError
 from dispatcher.experiment import build_experiment
@@ -95,3 +96,11 @@ def test_nonsense_is_refused_by_both(
             looked_up(folder.path, {key: path})
         with pytest.raises(UserError, match="cannot submit these parameters"):
             desk.admit({key: path})
+
+
+def test_needs_by_hand_are_read_as_a_tuners_are(desk: UserRequests) -> None:
+    admitted = desk.admit({"x": 1, "_needs": {"gpus": 2}})
+    assert (admitted.parameters, admitted.needs) == ('{"x": 1}', Needs(gpus=2.0))
+    assert desk.admit({"x": 1}).needs is None
+    with pytest.raises(UserError, match="'_needs' gpus must be a number, not 'two'"):
+        desk.admit({"_needs": {"gpus": "two"}})

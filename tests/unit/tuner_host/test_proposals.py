@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dispatcher.core.resources import Needs
 from dispatcher.tuner_host.plain_values import NotJson, plain
 from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose
+from tuners import with_needs
 
 
 class Colour(str, enum.Enum):  # noqa: UP042 - what authors write, with its odd str()
@@ -139,3 +141,54 @@ def test_folders_of_ours_are_refused_on_the_quick_way_too(
     with pytest.raises(Nonsense, match="choose another name"):
         propose(0, {"save_path": f"{name}/1"}, ProposalRules(str(tmp_path)))
     assert propose(0, {"save_path": ".1"}, ProposalRules(str(tmp_path))).save_path == ".1"
+
+
+USUAL = Needs(gpus=1.0, cpus=4.0, custom=(("licence", 1.0),), priority=2)
+
+
+def test_needs_are_taken_out_of_what_the_trial_sees() -> None:
+    """What is not said is as usual. Mutation: the key stays in the parameters."""
+    rules = ProposalRules("/weights", needs=USUAL)
+    proposed = propose(1, with_needs({"x": 1}, gpus=8, resources={"tape": 2}), rules)
+    assert json.loads(proposed.parameters) == {"x": 1}
+    assert proposed.needs == Needs(8.0, cpus=4.0, custom=(("tape", 2.0),), priority=2)
+    assert propose(1, {"x": 1}, rules).needs is None
+
+
+def test_the_key_of_needs_has_the_name_that_the_file_gives_it() -> None:
+    rules = ProposalRules("/weights", needs_key="wants")
+    told = with_needs({"_needs": "mine"}, gpus=0.5, key="wants")
+    proposed = propose(1, told, rules)
+    assert (json.loads(proposed.parameters), proposed.needs) == (
+        {"_needs": "mine"},
+        Needs(gpus=0.5),
+    )
+
+
+@pytest.mark.parametrize(
+    "needs, sentence",
+    [
+        (1, "parameters._needs: must be a mapping such as {'gpus': 1}, not 1"),
+        (
+            {"gpu": 1},
+            "parameters._needs: has the unknown key 'gpu'; known are gpus, gpu_memory_bytes, cpus, "
+            "memory_bytes, resources, priority",
+        ),
+        (
+            {"gpus": 1.5},
+            "parameters._needs: gpus must be a share of one GPU, up to 1, or a whole number of "
+            "them, not 1.5",
+        ),
+        ({"gpus": True}, "parameters._needs: gpus must be a number, not True"),
+        ({"cpus": -1}, "cpus must be between 0 and 1125899906842624, not -1"),
+        ({"memory_bytes": "16gb"}, "memory_bytes must be a whole number of bytes, not '16gb'"),
+        ({"gpu_memory_bytes": 0.5}, "gpu_memory_bytes must be a whole number of bytes, not 0.5"),
+        ({"priority": 0.5}, "priority must be a whole number, not 0.5"),
+        ({"resources": ["tape"]}, "resources must be names with their amounts"),
+        ({"resources": {"tape": "x"}}, "resources has 'tape', which must be a number, not 'x'"),
+    ],
+)
+def test_needs_that_no_trial_can_have_are_the_tuners_error(needs: Any, sentence: str) -> None:
+    with pytest.raises(Nonsense) as refused:
+        propose(1, {"x": 1, "_needs": needs}, ProposalRules("/weights"))
+    assert sentence in str(refused.value)
