@@ -56,6 +56,7 @@ from dispatcher.experiment.planned import PlannedWorker, distinct_names
 from dispatcher.experiment.plugged import GROUP, PROTOCOL
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.service import ServiceConfig
+from dispatcher.platforms.files import files_in
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform, Reach
 from dispatcher.ports import AttemptFiles, FileEntry, FileList, FilePiece
@@ -125,5 +126,6 @@ __all__ = [
     "WorkerSuspect",
     "choice_reader",
     "distinct_names",
+    "files_in",
     "on_another_host",
 ]

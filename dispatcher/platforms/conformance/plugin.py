@@ -1,0 +1,81 @@
+"""Options and fixtures of the conformance suite: ``-p dispatcher.platforms.conformance.plugin``.
+
+Who calls the tests from a suite of their own names this module in ``pytest_plugins``, and has a
+fixture ``service`` that gives the section as a mapping.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dispatcher.experiment.source import read_source
+from dispatcher.platforms.conformance.rig import Rig, new_experiment
+
+pytest.register_assert_rewrite("dispatcher.platforms.conformance.test_conformance")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--service FILE``."""
+    group = parser.getgroup("bequeath")
+    group.addoption(
+        "--service", metavar="FILE", help="YAML file with what stands below 'trainingService'"
+    )
+    group.addoption(
+        "--weights-root",
+        metavar="PATH",
+        help="the 'weightsRoot' of the experiments; their own folders if not given",
+    )
+
+
+@pytest.fixture(scope="session")
+def service(request: pytest.FixtureRequest) -> Any:
+    """The training service that is tried, or a list of several."""
+    path = request.config.getoption("--service", None)
+    if path is None:
+        pytest.skip("say which service to try: --service FILE")
+    return read_source(Path(path).read_text(encoding="utf-8"), str(path)).value
+
+
+@pytest.fixture(scope="session")
+def weights_at(request: pytest.FixtureRequest) -> str | None:
+    """Where weights go, for services that reach the head's through a share."""
+    told: str | None = request.config.getoption("--weights-root", None)
+    return told
+
+
+Experiments = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def new_folder(
+    service: Any, weights_at: str | None, tmp_path_factory: pytest.TempPathFactory
+) -> Experiments:
+    """Lays down another experiment on the service."""
+    keys = {} if weights_at is None else {"weightsRoot": weights_at}
+
+    def make(**more: Any) -> Any:
+        return new_experiment(service, tmp_path_factory.mktemp("conformance"), **keys, **more)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def rig(new_folder: Experiments) -> Iterator[Rig]:
+    """A head for all tests that leave it as they found it."""
+    one = Rig(new_folder())
+    try:
+        one.launch()
+        yield one
+    finally:
+        one.close(leave_running=False)
+
+
+@pytest.fixture(scope="session")
+def numbers() -> Iterator[int]:
+    """Trials that nobody else has."""
+    return itertools.count(1)

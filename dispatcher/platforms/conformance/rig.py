@@ -1,0 +1,224 @@
+"""A head without tuner, core and journal: what a platform sees of one, in the hands of a test."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import zmq
+
+from dispatcher.channel import Router
+from dispatcher.core import actions as a
+from dispatcher.core import events as e
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import EndReason
+from dispatcher.creating import create
+from dispatcher.crew import Crew, open_doors
+from dispatcher.experiment.loader import build_experiment
+from dispatcher.experiment.snapshot import from_json
+from dispatcher.folders import ExperimentFolder, run_folder
+from dispatcher.wiring import weights_root
+
+CODE = Path(__file__).parent / "code"
+
+PATIENCE_S = 120.0
+"""For anything to happen: a busy machine starts processes slowly."""
+
+CALL_S = 5.0
+"""What one call from the engine's thread may take at most: it should take none."""
+
+_CHECK_EVERY_S = 0.1
+
+Seen = TypeVar("Seen")
+
+
+def new_experiment(service: Any, base: Path, **keys: Any) -> ExperimentFolder:
+    """Lay down an experiment whose trials do what they are told, on these services."""
+    values: dict[str, Any] = {
+        "experimentName": "conformance",
+        "experimentWorkingDirectory": str(base),
+        "searchSpace": {"x": {"_type": "choice", "_value": [1]}},
+        "tuner": {"name": "Random"},
+        "trialFunction": "conformance_trial:main",
+        "trialCodeDirectory": str(CODE),
+        "trialConcurrency": 2,
+        "trialStopGrace": "2s",
+        "headGrace": "60s",
+        "seed": 1,
+        "trainingService": service,
+        **keys,
+    }
+    return ExperimentFolder(create(build_experiment(values)))
+
+
+class Rig:
+    """One head's crew and its ROUTER; events are kept, and acknowledged once they are.
+
+    Args:
+        folder: of the experiment.
+        epoch: greater than that of any head before.
+        known: whether a head before has left workers.
+    """
+
+    def __init__(self, folder: ExperimentFolder, epoch: int = 1, *, known: bool = False) -> None:
+        self.folder = folder
+        self.config = from_json(folder.read_config())
+        self.root = weights_root(self.config, folder)
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._router = Router(self._context)
+        sockets = run_folder(folder.path)
+        address = self._router.bind_ipc(sockets / "head")
+        names = [worker.name for _, worker in self.config.workers]
+        self.crew = Crew(
+            self.config,
+            folder,
+            self._router,
+            open_doors(self.config, folder, self._router, address),
+            epoch=epoch,
+            sockets=sockets,
+            known=set(names if known else ()),
+            leads=lambda: True,
+        )
+        self.events: list[e.Event] = []
+        self.acknowledging = True
+        self.relaunching = True
+        self.longest_s = 0.0  # of all calls
+        self._next_check = 0.0
+
+    @property
+    def workers(self) -> list[WorkerId]:
+        """Their names."""
+        return self.crew.workers
+
+    def launch(self) -> None:
+        """Have all workers, and wait until they have joined."""
+        for worker in self.workers:
+            self.perform(a.LaunchWorker(worker))
+        for worker in self.workers:
+            self.joined(worker)
+
+    def joined(self, worker: WorkerId) -> e.WorkerJoined:
+        """Wait until a worker has joined; its newest hello."""
+        return self.wait(lambda: self._last(e.WorkerJoined, worker=worker), f"{worker} joins")
+
+    def start(self, worker: WorkerId, trial: int, do: str, attempt: int = 1, **more: Any) -> None:
+        """Order an attempt that does something."""
+        order = {key: more.pop(key) for key in tuple(more) if key.startswith("restore_")}
+        save_path = str(self.root / str(trial)) if do == "save" else None
+        told = {"do": do, **more, **({"restore_path": "."} if order else {})}
+        text = json.dumps(told)
+        self.perform(a.StartAttempt(worker, TrialId(trial), attempt, text, save_path, **order))
+
+    def stop(self, worker: WorkerId, trial: int, grace_s: float, attempt: int = 1) -> None:
+        """Order the end of an attempt."""
+        reason = EndReason.KILLED
+        self.perform(a.StopAttempt(worker, TrialId(trial), attempt, reason, grace_s))
+
+    def perform(self, action: a.WorkerAction) -> None:
+        """As the engine does."""
+        driver = self.crew.drivers[action.worker]
+        self._timed(lambda: driver.perform(action))
+        self._timed(driver.flush)
+
+    def turn(self) -> None:
+        """One turn of an engine's loop."""
+        heard: set[str] = set()
+        for owner, _peer, payload in self._router.poll(0.02):
+            driver = self.crew.drivers.get(owner)
+            if driver is not None:
+                self._take(self._timed(lambda d=driver, p=payload: d.receive(p)))  # type: ignore[misc]
+                heard.add(owner)
+        if time.monotonic() >= self._next_check:
+            self._next_check = time.monotonic() + _CHECK_EVERY_S
+            for name, driver in self.crew.drivers.items():
+                events = self._timed(driver.check)
+                self._take(events)
+                if events:
+                    heard.add(name)
+        for name in heard:
+            if self.acknowledging:
+                self._timed(self.crew.drivers[name].acknowledge)
+            self._timed(self.crew.drivers[name].flush)
+
+    def wait(self, look: Callable[[], Seen | None], what: str) -> Seen:
+        """Turn until there is something to see; fails with all that was said."""
+        give_up = time.monotonic() + PATIENCE_S
+        while not (seen := look()):
+            assert time.monotonic() < give_up, f"never: {what}\n{self.said()}"
+            self.turn()
+        return seen
+
+    def of(self, trial: int, kind: type[Seen], attempt: int = 1) -> list[Seen]:
+        """What was said of an attempt, of one kind."""
+        return [
+            event
+            for event in self.events
+            if isinstance(event, kind)
+            and (getattr(event, "trial", None), getattr(event, "attempt", None)) == (trial, attempt)
+        ]
+
+    def end(self, trial: int, attempt: int = 1) -> e.AttemptEnded:
+        """Wait for the end of an attempt."""
+        found = self.wait(lambda: self.of(trial, e.AttemptEnded, attempt), f"{trial} ends")
+        return found[0]
+
+    def final(self, trial: int) -> Any:
+        """The final result of an attempt that has ended."""
+        (found,) = self.of(trial, e.FinalReported)
+        return json.loads(found.value)
+
+    def first_number(self, trial: int) -> int:
+        """Wait for the first intermediate result: a number."""
+        found = self.wait(lambda: self.of(trial, e.MetricReported), f"{trial} reports")
+        return int(json.loads(found[0].value))
+
+    def die(self) -> None:
+        """As ``kill -9`` would: nothing is said, nobody is told. Threads of visits go on for a
+        moment; they are of a head that does not lead."""
+        self._router.close()
+        self._context.destroy(linger=0)
+
+    def close(self, *, leave_running: bool) -> None:
+        """End as a head does."""
+        try:
+            self.crew.close(leave_running=leave_running, deadline_s=15.0)
+        finally:
+            self.die()
+
+    def said(self) -> str:
+        """For a test that has failed: all events, and the ends of the logs."""
+        lines = [f"  {event}" for event in self.events[-30:]]
+        lines += [
+            f"  {name}: {driver.waiting()}"
+            for name, driver in self.crew.drivers.items()
+            if hasattr(driver, "waiting")
+        ]
+        for log in sorted(self.folder.path.glob("**/logs/*.log")):
+            lines.append(f"{log}: {log.read_text(errors='replace')[-1500:]}")
+        return "\n".join(lines)
+
+    def _take(self, events: list[e.Event]) -> None:
+        self.events += events
+        for event in events:
+            if isinstance(event, e.WorkerLost) and self.relaunching and not event.kept_out:
+                self.perform(a.LaunchWorker(event.worker))
+
+    def _last(self, kind: type[Seen], **fields: object) -> Seen | None:
+        for event in reversed(self.events):
+            if isinstance(event, kind) and _has(event, fields):
+                return event
+        return None
+
+    def _timed(self, call: Callable[[], Seen]) -> Seen:
+        began = time.monotonic()
+        try:
+            return call()
+        finally:
+            self.longest_s = max(self.longest_s, time.monotonic() - began)
+
+
+def _has(event: object, fields: Mapping[str, object]) -> bool:
+    return all(getattr(event, name) == value for name, value in fields.items())

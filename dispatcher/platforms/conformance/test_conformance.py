@@ -1,0 +1,256 @@
+"""What bequeath relies on, of each worker of a service; see ``docs/backends.md``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from dispatcher.attempt_files import AttemptAt, files_of
+from dispatcher.core import events as e
+from dispatcher.core.ids import WorkerId
+from dispatcher.core.model import EndReason
+from dispatcher.errors import BackendError
+from dispatcher.platforms import BackendPlatform, platform_of
+from dispatcher.platforms.conformance.rig import CALL_S, Rig
+
+
+def test_each_worker_joins_with_its_slots(rig: Rig) -> None:
+    for _, planned in rig.config.workers:
+        joined = rig.joined(WorkerId(planned.name))
+        assert joined.slots == planned.slots
+        assert joined.holds == (), "nothing was started there"
+
+
+def test_an_attempt_from_its_order_to_its_end(rig: Rig, numbers: Iterator[int]) -> None:
+    """Words come in order, each once, whatever was sent twice on the way."""
+    for worker in rig.workers:
+        trial = next(numbers)
+        rig.start(worker, trial, "finish")
+        end = rig.end(trial)
+        assert (end.reason, end.exit_code, end.signal) == (EndReason.FINISHED, 0, None), rig.said()
+        assert len(rig.of(trial, e.AttemptStarted)) == 1
+        metrics = rig.of(trial, e.MetricReported)
+        assert [json.loads(each.value) for each in metrics] == [0, 1, 2]
+        numbered = [each.seq for each in metrics]
+        numbered += [each.seq for each in rig.of(trial, e.FinalReported)]
+        assert numbered == sorted(set(numbered)), "words are numbered in order"
+        assert rig.final(trial)["default"] == 1.5
+        about = [each for each in rig.events if getattr(each, "trial", None) == trial]
+        assert isinstance(about[0], e.AttemptStarted)
+        assert isinstance(about[-1], e.AttemptEnded)
+
+
+def test_weights_arrive_with_their_digest_and_are_inherited(
+    rig: Rig, numbers: Iterator[int]
+) -> None:
+    for worker in rig.workers:
+        parent, child = next(numbers), next(numbers)
+        rig.start(worker, parent, "save")
+        assert rig.end(parent).reason is EndReason.FINISHED, rig.said()
+        (published,) = rig.of(parent, e.WeightsPublished)
+        assert published.weights.digest
+        rig.start(
+            worker,
+            child,
+            "save",
+            restore_path=str(rig.root / str(parent)),
+            restore_digest=published.weights.digest,
+            restore_kind=published.weights.kind,
+        )
+        assert rig.end(child).reason is EndReason.FINISHED, rig.said()
+        assert rig.final(child) == 2.0
+
+
+def test_weights_that_are_not_the_announced_ones_are_no_start(
+    rig: Rig, numbers: Iterator[int]
+) -> None:
+    for worker in rig.workers:
+        parent, child = next(numbers), next(numbers)
+        rig.start(worker, parent, "save")
+        assert rig.end(parent).reason is EndReason.FINISHED
+        (published,) = rig.of(parent, e.WeightsPublished)
+        digest = published.weights.digest
+        wrong = digest[:-1] + ("0" if digest[-1] != "0" else "1")
+        path = str(rig.root / str(parent))
+        kind = published.weights.kind
+        rig.start(worker, child, "save", restore_path=path, restore_digest=wrong, restore_kind=kind)
+        end = rig.end(child)
+        assert end.reason in (EndReason.START_FAILED, EndReason.FAILED), end
+        assert end.text, "it says why"
+        assert not rig.of(child, e.FinalReported)
+
+
+def test_an_order_that_comes_twice_starts_one_attempt(rig: Rig, numbers: Iterator[int]) -> None:
+    for worker in rig.workers:
+        trial = next(numbers)
+        rig.start(worker, trial, "finish")
+        rig.start(worker, trial, "finish")
+        rig.end(trial)
+        rig.start(worker, trial, "finish")
+        after = next(numbers)
+        rig.start(worker, after, "finish")
+        rig.end(after)
+        assert len(rig.of(trial, e.AttemptStarted)) == 1
+        assert len(rig.of(trial, e.AttemptEnded)) == 1
+
+
+def test_exit_codes_and_signals_are_told(rig: Rig, numbers: Iterator[int]) -> None:
+    for worker in rig.workers:
+        failing, dying = next(numbers), next(numbers)
+        rig.start(worker, failing, "fail")
+        end = rig.end(failing)
+        assert (end.reason, end.exit_code) == (EndReason.FAILED, 3), rig.said()
+        rig.start(worker, dying, "die")
+        end = rig.end(dying)
+        assert (end.reason, end.signal) == (EndReason.SIGNALLED, 9), rig.said()
+
+
+def test_one_that_is_told_to_stop_may_say_its_last_words(rig: Rig, numbers: Iterator[int]) -> None:
+    for worker in rig.workers:
+        trial = next(numbers)
+        rig.start(worker, trial, "wait")
+        pid = rig.first_number(trial)
+        rig.stop(worker, trial, 60.0)
+        assert rig.end(trial).reason is EndReason.KILLED, rig.said()
+        finals = rig.of(trial, e.FinalReported)
+        assert [json.loads(each.value) for each in finals] in ([], [pid])
+
+
+def test_one_that_does_not_stop_is_ended_by_force(rig: Rig, numbers: Iterator[int]) -> None:
+    for worker in rig.workers:
+        trial, after = next(numbers), next(numbers)
+        rig.start(worker, trial, "ignore")
+        pid = rig.first_number(trial)
+        rig.stop(worker, trial, 0.5)
+        assert rig.end(trial).reason is EndReason.KILLED, rig.said()
+        rig.start(worker, after, "look", pids=[pid])
+        rig.end(after)
+        assert rig.final(after) == 0, "it is really gone"
+
+
+def test_a_stop_of_what_is_not_there_is_no_error(rig: Rig, numbers: Iterator[int]) -> None:
+    for worker in rig.workers:
+        rig.stop(worker, next(numbers), 0.0)
+        trial = next(numbers)
+        rig.start(worker, trial, "finish")
+        assert rig.end(trial).reason is EndReason.FINISHED
+
+
+def test_all_slots_of_a_worker_are_used_at_once(rig: Rig, numbers: Iterator[int]) -> None:
+    for worker in rig.workers:
+        trials = [next(numbers) for _ in range(min(4, rig.joined(worker).slots))]
+        for trial in trials:
+            rig.start(worker, trial, "wait")
+        assert len({rig.first_number(trial) for trial in trials}) == len(trials)
+        for trial in trials:
+            rig.stop(worker, trial, 60.0)
+        for trial in trials:
+            rig.end(trial)
+
+
+def test_what_an_attempt_has_printed_can_be_read(rig: Rig, numbers: Iterator[int]) -> None:
+    for worker in rig.workers:
+        trial = next(numbers)
+        rig.start(worker, trial, "finish")
+        rig.end(trial)
+        try:
+            files = files_of(rig.folder, AttemptAt(worker, trial, 1))
+        except BackendError as error:
+            pytest.skip(str(error))  # offering it is up to a platform
+        try:
+            piece = files.read("stdout", 0, 1000)
+        finally:
+            files.close()
+        assert piece is not None
+        assert b"said by finish" in piece.data
+
+
+def test_no_call_has_kept_the_head_waiting(rig: Rig) -> None:
+    """The engine has one thread: what takes time is done in another one."""
+    assert rig.longest_s < CALL_S
+
+
+def test_heads_come_and_go_and_attempts_go_on(new_folder: Callable[..., Any]) -> None:
+    """The first is killed, the second leaves as on a take-over, the third ends all."""
+    folder = new_folder()
+    first = Rig(folder)
+    pids: dict[str, int] = {}
+    trials = {worker: number for number, worker in enumerate(first.workers, 1)}
+    try:
+        first.launch()
+        first.acknowledging = False  # it dies before anything is on its disk
+        for worker, trial in trials.items():
+            first.start(worker, trial, "wait")
+            pids[worker] = first.first_number(trial)
+    finally:
+        first.die()
+
+    second = Rig(folder, 2, known=True)
+    try:
+        second.launch()
+        for worker, trial in trials.items():
+            assert (trial, 1) in second.joined(worker).holds, second.said()
+            assert second.first_number(trial) == pids[worker], "said again, by the same process"
+    finally:
+        second.close(leave_running=True)
+        first.crew.close(leave_running=True, deadline_s=0.0)  # its threads
+
+    third = Rig(folder, 3, known=True)
+    try:
+        third.launch()
+        for worker, trial in trials.items():
+            assert (trial, 1) in third.joined(worker).holds, third.said()
+            third.stop(worker, trial, 0.0)  # as the core does with what it does not know
+            third.end(trial)
+    finally:
+        third.close(leave_running=False)
+
+
+def test_a_worker_that_dies_is_lost_and_comes_back_without_what_it_ran(
+    new_folder: Callable[..., Any],
+) -> None:
+    folder = new_folder()
+    rig = Rig(folder)
+    try:
+        rig.launch()
+        for service, planned in rig.config.workers:
+            if isinstance(platform_of(service), BackendPlatform):
+                continue  # there is no agent whose death a trial could bring about
+            worker = WorkerId(planned.name)
+            before = 10 * rig.workers.index(worker)
+            rig.start(worker, before + 1, "kill parent")
+            pid = rig.first_number(before + 1)
+            rig.stop(worker, before + 1, 600.0)
+            rig.events = [each for each in rig.events if not isinstance(each, e.WorkerJoined)]
+            assert rig.joined(worker).holds == (), rig.said()
+            assert any(isinstance(x, e.WorkerLost) and x.worker == worker for x in rig.events)
+            rig.start(worker, before + 2, "look", pids=[pid])
+            rig.end(before + 2)
+            assert rig.final(before + 2) == 0, "what a dead agent left is ended"
+    finally:
+        rig.close(leave_running=False)
+
+
+def test_the_end_leaves_nothing_running(new_folder: Callable[..., Any]) -> None:
+    folder = new_folder()
+    pids: dict[str, int] = {}
+    rig = Rig(folder)
+    try:
+        rig.launch()
+        for number, worker in enumerate(rig.workers, 1):
+            rig.start(worker, number, "ignore")
+            pids[worker] = rig.first_number(number)
+    finally:
+        rig.close(leave_running=False)
+    after = Rig(folder, 2, known=True)
+    try:
+        after.launch()
+        for number, worker in enumerate(after.workers, 11):
+            after.start(worker, number, "look", pids=[pids[worker]])
+            after.end(number)
+            assert after.final(number) == 0, after.said()
+    finally:
+        after.close(leave_running=False)

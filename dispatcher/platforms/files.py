@@ -1,0 +1,35 @@
+"""Files of attempts whose folder can be seen on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dispatcher.backends.files.here import LocalFiles
+from dispatcher.backends.files.whereabouts import Whereabouts
+from dispatcher.platforms.given import Given
+from dispatcher.ports import AttemptFiles
+
+
+def files_in(given: Given[Any], home: Path, trial: int, attempt: int) -> AttemptFiles:
+    """The files of an attempt, read where they lie.
+
+    Args:
+        given: of its worker.
+        home: what its agent was told to be the experiment's folder.
+        trial: the number of its trial.
+        attempt: its own.
+    """
+    config = given.config
+    folder = f"{home}/trials/{trial}/{attempt}"
+    told = Whereabouts(
+        config.experiment,
+        trial,
+        attempt,
+        folder,
+        work=f"{folder}/work" if config.trial.own_folders else "",
+        checkpoints=f"{folder}/checkpoints",
+        code=config.trial.code_directory,
+        weights_root=config.weights_root,
+    )
+    return LocalFiles(told)
