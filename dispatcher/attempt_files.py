@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dispatcher.backends.files.here import LocalFiles
 from dispatcher.backends.files.whereabouts import Whereabouts
+from dispatcher.errors import BequeathError
 from dispatcher.fetched import Fetched
 from dispatcher.fetching import kind_of
 from dispatcher.folders import ExperimentFolder
@@ -85,4 +86,9 @@ def files_of(
     """
     from dispatcher import attempt_places
 
-    return attempt_places.files_of(folder, attempt, for_shell=for_shell)
+    try:
+        return attempt_places.files_of(folder, attempt, for_shell=for_shell)
+    except BequeathError:
+        if not attempt.is_here or for_shell:
+            raise
+    return files_here(folder, attempt)  # whatever has become of the experiment's file

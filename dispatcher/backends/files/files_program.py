@@ -14,8 +14,9 @@ import sys
 #: What is listed of an attempt's folder: its streams, with their older parts, and these folders.
 STREAMS = ("stdout", "stderr")
 
-#: Folders looked into for one list: a hostile depth must end somewhere.
+#: Folders looked into for one list, and one below the other: a hostile tree must end somewhere.
 MOST_FOLDERS = 10000
+MOST_DEPTH = 100
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -103,7 +104,7 @@ def _look_into(at: int, path: str, found: list, most: int, left: list) -> bool: 
                 whole = path + "/" + name if path else name
                 found.append([whole, info.st_size, info.st_mtime, version_of(info), link])
         for name in folders if path else []:
-            if left[0] <= 0 or len(found) >= most:
+            if left[0] <= 0 or len(found) >= most or path.count("/") >= MOST_DEPTH:
                 return True
             try:
                 inner = os.open(name, _FOLDER, dir_fd=at)

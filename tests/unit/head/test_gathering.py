@@ -1,0 +1,197 @@
+"""What trials elsewhere leave is brought here once, whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dispatcher import gathering
+from dispatcher.attempt_files import AttemptAt, is_fetched
+from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
+from dispatcher.experiment import build_experiment
+from dispatcher.folders import ExperimentFolder
+from dispatcher.gathered import Gathered
+from dispatcher.gathering import Gathering
+from dispatcher.ports import AttemptFiles
+from tests.support.processes import wait_until
+from tests.unit.head.test_fetching import Elsewhere
+from tests.unit.queries.evolution import evolve, make_folder
+
+#: Trials of the made-up evolution: 11 failed, and all are over.
+TRIALS = 13
+
+
+class Host:
+    """Takes the place of a machine; each attempt has printed its name there."""
+
+    def __init__(self) -> None:
+        self.trouble: BackendError | None = None
+        self.asked: list[str] = []
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def of(self, attempt: AttemptAt) -> AttemptFiles:
+        assert self.gate.wait(60)
+        if self.trouble is not None:
+            raise self.trouble
+        self.asked.append(attempt.name)
+        return Elsewhere(
+            stdout=attempt.name.encode(), artefacts__a=b"a" * 100, work__x=b"not wanted"
+        )
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Host:
+    made = Host()
+    monkeypatch.setattr(gathering, "WorkerFiles", lambda config, folder, place: made)
+    monkeypatch.setattr(gathering, "EVERY_S", 0.01)
+    monkeypatch.setattr(gathering, "FIRST_PAUSE_S", 0.01)
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ExperimentFolder:
+    made = make_folder(tmp_path / "kept")
+    evolve(made, TRIALS)
+    with sqlite3.connect(made / "journal.sqlite") as store:
+        store.execute("UPDATE attempts SET worker = 'far'")
+    return ExperimentFolder(made)
+
+
+def of(folder: ExperimentFolder, said: list[str] | None = None, **keys: Any) -> Gathering:
+    config = build_experiment(
+        {
+            "searchSpace": {"lr": {"_type": "choice", "_value": [1]}},
+            "tuner": {"name": "Random"},
+            "trialCommand": "true",
+            "trialConcurrency": 4,
+            "trialCodeDirectory": str(folder.path),
+            "trainingService": {"platform": "ssh", "machineList": [{"host": "far"}]},
+            **keys,
+        }
+    )
+    return Gathering(config, folder, (said if said is not None else []).append)
+
+
+def brought(folder: ExperimentFolder) -> list[int]:
+    return sorted(int(path.parent.parent.name) for path in folder.path.glob("trials/*/*/stdout"))
+
+
+def attempts(folder: ExperimentFolder) -> int:
+    with sqlite3.connect(folder.journal) as store:
+        return int(store.execute("SELECT count(*) FROM attempts").fetchone()[0])
+
+
+def test_all_is_brought_here_and_asked_for_once(folder: ExperimentFolder, host: Host) -> None:
+    said: list[str] = []
+    assert list(of(folder, said).once()) == [("far", attempts(folder), None)]
+    assert brought(folder) == list(range(TRIALS))
+    assert (folder.path / "trials/3/1/artefacts/a").exists()
+    assert not (folder.path / "trials/3/1/work").exists()
+    assert is_fetched(folder, AttemptAt("far", 3, 1), "logs")
+    assert not is_fetched(folder, AttemptAt("far", 3, 1), "work")
+    host.asked.clear()
+    assert list(of(folder, said).once()) == [("far", 0, None)]
+    assert (host.asked, said) == ([], [])
+    assert Gathered.read(folder.path, "far").below == TRIALS
+
+
+def test_another_wish_is_another_look(folder: ExperimentFolder, host: Host) -> None:
+    list(of(folder).once())
+    list(of(folder, fetch={"work": "onEnd"}).once())
+    assert (folder.path / "trials/3/1/work/x").exists()
+    assert list(of(folder, fetch="never").once()) == []
+
+
+def test_what_goes_on_is_not_touched(folder: ExperimentFolder, host: Host) -> None:
+    with sqlite3.connect(folder.journal) as store:
+        store.execute("UPDATE attempts SET end_reason = NULL WHERE trial = 4")
+        store.execute("UPDATE trials SET state = 'running' WHERE id = 4")
+    list(of(folder).once())
+    assert 4 not in brought(folder)
+    record = Gathered.read(folder.path, "far")
+    assert (record.below, record.has(5, 1), record.has(4, 1)) == (4, True, False)
+    with sqlite3.connect(folder.journal) as store:
+        store.execute("UPDATE attempts SET end_reason = 'finished' WHERE trial = 4")
+        store.execute("UPDATE trials SET state = 'ended' WHERE id = 4")
+    host.asked.clear()
+    list(of(folder).once())
+    assert host.asked == ["4.1"]
+
+
+def test_a_machine_that_is_away_is_tried_again(folder: ExperimentFolder, host: Host) -> None:
+    said: list[str] = []
+    host.trouble = PassingBackendError("does not answer", where="far")
+    one = of(folder, said)
+    one.start()
+    (worker,) = one._workers
+    wait_until(lambda: worker._failures > 2, "it is tried again")
+    assert brought(folder) == []
+    host.trouble = None
+    wait_until(lambda: brought(folder) == list(range(TRIALS)), "all is here")
+    one.finish(60)
+    assert not worker.thread.is_alive()
+    assert said == [], "what passes is not worth a word"
+
+
+def test_the_end_waits_for_machines_that_answer_only(folder: ExperimentFolder, host: Host) -> None:
+    said: list[str] = []
+    host.trouble = PermanentBackendError("lets nobody in", where="far")
+    one = of(folder, said)
+    one.start()
+    one.finish(60)
+    assert not one._workers[0].thread.is_alive()
+    assert said[0] == "files of far cannot be fetched: far: lets nobody in"
+    assert f"{attempts(folder)} on far" in said[1]
+    assert f"bequeath experiment fetch {folder.id}" in said[1]
+
+
+def test_an_end_in_the_midst_leaves_the_rest_to_the_next(
+    folder: ExperimentFolder, host: Host
+) -> None:
+    host.gate.clear()
+    one = of(folder)
+    one.start()
+    one.finish(0.0)
+    host.gate.set()
+    wait_until(lambda: not one._workers[0].thread.is_alive(), "it ends by itself")
+    assert len(brought(folder)) <= 1
+    list(of(folder).once())
+    assert brought(folder) == list(range(TRIALS))
+
+
+def test_a_disk_that_is_low_gets_nothing(
+    folder: ExperimentFolder, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    low = SimpleNamespace(f_frsize=4096, f_blocks=10**9, f_bavail=10)
+    monkeypatch.setattr(os, "statvfs", lambda place: low)
+    ((_, count, error),) = of(folder).once()
+    assert (count, "disk here is low" in str(error)) == (0, True)
+    assert host.asked == []
+
+
+def test_what_does_not_fit_is_left_and_said_in_the_record(
+    folder: ExperimentFolder, host: Host
+) -> None:
+    list(of(folder, fetch={"maxSize": "50b"}).once())
+    assert brought(folder) == list(range(TRIALS))
+    record = json.loads((folder.path / "trials/3/1/.fetched.json").read_text())
+    assert list(record["left"]) == ["artefacts/a"]
+    assert not is_fetched(folder, AttemptAt("far", 3, 1), "artefacts")
+    assert is_fetched(folder, AttemptAt("far", 3, 1), "logs")
+
+
+def test_a_torn_record_is_none(folder: ExperimentFolder) -> None:
+    for text in ("", "[]", '{"kinds": 3}', '{"kinds": [], "below": "x", "done": []}'):
+        (folder.path / "fetched-far.json").write_text(text)
+        assert Gathered.read(folder.path, "far", ("logs",)) == Gathered(["logs"])
