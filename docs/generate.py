@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from dispatcher.cli.reference import reference_markdown as commands
+from dispatcher.experiment.nni.page import page as from_nni
 from dispatcher.experiment.schema import reference_markdown as configuration
 
 DOCS = Path(__file__).parent
@@ -10,7 +11,7 @@ DOCS = Path(__file__).parent
 
 def pages() -> dict[str, str]:
     """Name → text of each generated page."""
-    return {"configuration.md": configuration(), "cli.md": commands()}
+    return {"configuration.md": configuration(), "cli.md": commands(), "from-nni.md": from_nni()}
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ ROOT: Table = {
     ),
     "weights": Entry("weights:WEIGHTS", "Export, measure, pin and clean up weights.", _PARTS),
     "validate": Entry("validate:validate", "Check an experiment file; start nothing.", _SETUP),
+    "convert": Entry("convert:convert", "Print a file written for NNI under our keys.", _SETUP),
     "config": Entry("config:CONFIG", "Print the schema or reference of experiment files.", _SETUP),
     "doctor": Entry("doctor:doctor", "Check this machine for what bequeath needs.", _SETUP),
     "nfs": Entry("nfs:NFS", "Set up an NFS share, measure it, and take it back.", _SETUP),

@@ -20,6 +20,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.fields import BASE_FOLDER, fold_word
 from dispatcher.experiment.keys import KeySettler
 from dispatcher.experiment.nni import Dialect, Draft, dialect_of, translate
+from dispatcher.experiment.nni.render import native_text
 from dispatcher.experiment.nni.spaces import as_now
 from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
 from dispatcher.experiment.plugged import Unusable, is_plugged, plugged, word_of
@@ -70,6 +71,23 @@ def drafted(path: str | Path) -> tuple[ExperimentConfig, Draft | None]:
     source = read_source(_read_text(file, str(path)), str(path))
     loading = _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
     return loading.finish(), loading.draft
+
+
+def converted(path: str | Path) -> str | None:
+    """A file of NNI's under our keys, as text; None if it has them already.
+
+    Raises:
+        ExperimentFileErrors: as :func:`load_experiment`.
+    """
+    config, draft = drafted(path)
+    if draft is None:
+        return None
+    changed: dict[str, Any] = {"experimentName": config.experiment_name}
+    if config.search_space_file is not None and config.search_space != load_search_space(
+        config.search_space_file
+    ):
+        changed |= {"searchSpaceFile": None, "searchSpace": config.search_space}
+    return native_text(draft, os.path.basename(path), changed)
 
 
 def parse_experiment(
@@ -220,7 +238,8 @@ class _Loading:
             for error in errors.errors:
                 if not os.path.isfile(file):
                     where = self.source.where(at)
-                    self._record(at, where, f"'searchSpaceFile' {error.message}", error.hint)
+                    key = written_path(at) if self.draft is not None else "searchSpaceFile"
+                    self._record(at, where, f"'{key}' {error.message}", error.hint)
                 else:
                     self._record(at, error.where, error.message, error.hint)
             settled["searchSpace"] = _STAND_INS["searchSpace"]

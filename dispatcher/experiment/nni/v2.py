@@ -42,7 +42,7 @@ def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
         row, at = _TOP(key), (key,)
         if row is None:
             draft.put((key,), value, at, "a key of bequeath's own")
-        elif row.does is Does.KEEP and row.native in draft.values:
+        elif row.does is Does.KEEP and len(draft.origins.get((row.native,), ())) > 1:
             draft.drop(at, "what 'trainingService' says overrides it")
         elif row.does is not Does.SPECIAL:
             draft.carry(row, value, at)

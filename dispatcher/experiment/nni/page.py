@@ -1,0 +1,170 @@
+"""The page for those who come from NNI, written from the tables that the code follows."""
+
+# ruff: noqa: E501 - rows of tables are one line each
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from dispatcher.experiment.nni import algorithms
+from dispatcher.experiment.nni.algorithms import Algorithm
+from dispatcher.experiment.nni.tables import PLATFORMS, SECTIONS, Does, Row
+
+_WORDS = {
+    Does.KEEP: "same",
+    Does.SPECIAL: "same",
+    Does.DROP: "not needed",
+    Does.FALSE_ONLY: "not when on",
+    Does.REFUSE: "not",
+}
+
+_HEAD = """\
+# From NNI
+
+<!-- Generated from dispatcher/experiment/nni by `make docs`; edits here are lost. -->
+
+Experiment files, tuners, assessors and trials written for NNI run here as they are:
+
+```
+bequeath run config.yml          # v1, v2 or v3: nothing to change
+bequeath convert config.yml      # the same under our keys, with the reason for each
+```
+
+A file is taken for one of NNI's if it has `trainingServicePlatform` (v1), a key or an algorithm that
+only NNI has, or if the code it names imports `nni`. `compatibility: none` says that it is ours,
+`compatibility: nni` that it has our keys and code written for NNI. A key is honoured, or refused
+by name with what to do instead, at its line in your own file; none is dropped without a word.
+
+## What is different in such an experiment
+
+| | NNI | here |
+|---|---|---|
+| `multiThread: true` | a pool of as many threads as the machine has cores; the last blocked one stops results, trial ends and pings: a deadlock without a message | a thread for each request, results on a way of their own, and a report of who waits for whom where nothing can go on |
+| `multiThread` absent or `false` | two threads since v0.6: `trial_end` beside all else | one call at a time: result, then end, then the next request |
+| `NoMoreTrialError` | the slot is lost for good | asked again after the next result, unless the tuner keeps its callback; the search is over when nothing runs |
+| `st_callback` | any number of answers | an id whose callback is kept is not asked again; the first answer counts, others are said |
+| an exception in a tuner | ends the dispatcher | is kept with its traceback; `onTunerError` says what follows |
+| a restart | running trials are lost or run again; the tuner starts empty | trials are found again, the tuner is rebuilt from the journal; `load_checkpoint` is not called, as it would count results twice |
+| metrics | any JSON value | any JSON value; NaN and infinity are left out with a line in the trial's log |
+| weights | your own paths | your own paths: not confined, kept or digested, unless the file adds `weightsRoot` |
+| failed trials | not tried again | not tried again, unless the file adds `trialRetries` |
+| code on machines elsewhere | a copy, without what `.nniignore` names | the same; `.nniignore` and `.bequeathignore`, by git's rules |
+| machines elsewhere | any host key is accepted | its key must be known: `bequeath hosts add` |
+| passwords in the file | shown in the profile and on the web page | looked up in your file when needed, copied nowhere, in no log |
+| processes of a trial | the first one is killed | all of them |
+"""
+
+_TRIAL = """\
+## Trials
+
+A real `nni` in the trial's own environment is what `import nni` gives; otherwise ours is.
+
+| function | here |
+|---|---|
+| `nni.get_next_parameter()`, `get_next_parameters`, `get_parameters` | same: at once, and `None` from the second call on |
+| `nni.get_current_parameter(tag)` | same |
+| `nni.report_intermediate_result`, `nni.report_final_result` | same; a second final result is recorded and does not count |
+| `nni.get_experiment_id`, `get_trial_id`, `get_sequence_id` | same; a trial's id is its number, as text |
+| `nni.utils.merge_parameter` | same |
+| `nni.trace` | hands back what it is given |
+| `nni.choice` and others of annotated code | not: refused with what to do |
+| `nni.retiarii`, `nni.nas`, `nni.compression`, `nni.experiment` | not: an `ImportError` that says what to do |
+| by hand, without bequeath | NNI's standalone mode: `{}`, `STANDALONE`, reports are printed |
+
+| variable | here |
+|---|---|
+| `NNI_PLATFORM` | `local` or `remote` |
+| `NNI_EXP_ID`, `NNI_TRIAL_JOB_ID`, `NNI_TRIAL_SEQ_ID` | same |
+| `NNI_SYS_DIR`, `NNI_OUTPUT_DIR` | the attempt's own folder, with `parameter.cfg` and `.nni/` |
+| `NNI_CODE_DIR` | the code folder, in which the trial begins |
+| `MULTI_PHASE`, `REUSE_MODE` | `false` |
+| `CUDA_VISIBLE_DEVICES` | set whenever the file names a number of GPUs; with 0 there are none |
+"""
+
+_TUNER = """\
+## Tuners and assessors
+
+Import paths of v0.5, v1, v2 and v3 all work: `nni.tuner`, `nni.assessor`, `nni.utils`,
+`nni.common`, `nni.parameter_expressions`, `nni.recoverable`, `nni.runtime.*`, `nni.env_vars`.
+`super().__init__()` may be forgotten, and methods may take fewer arguments than NNI came to give.
+
+| method | here |
+|---|---|
+| `generate_parameters(parameter_id, **kwargs)` | same; `st_callback` for those who take it |
+| `generate_multiple_parameters(ids, **kwargs)` | same, with lists of one id |
+| `receive_trial_result(parameter_id, parameters, value, **kwargs)` | better: once for each trial, before its end; `customized` and `trial_job_id` for those who take them |
+| `trial_end(parameter_id, success, **kwargs)` | better: always after the result, never beside it |
+| `update_search_space(search_space)` | same; `{}` if the file has none |
+| `_accept_customized_trials()` | same, for trials by `bequeath trial submit` |
+| `import_data`, `load_checkpoint`, `save_checkpoint` | not called: the journal has what they were for |
+| `get_checkpoint_path()` | same: a folder of the experiment |
+| `_on_exit()` | same, also when the experiment is stopped |
+| `assess_trial(trial_job_id, trial_history)` | same; an exception counts as "go on" and is shown |
+| advisors of one's own (`MsgDispatcherBase`) | not: the class is refused by name; write a tuner |
+
+## Command line
+
+| NNI | here |
+|---|---|
+| `nnictl create --config FILE` | `bequeath create FILE`, or `bequeath run FILE` in the foreground |
+| `nnictl resume ID`, `stop [ID]` | `bequeath resume ID`, `bequeath stop ID` |
+| `nnictl view ID` | `bequeath status ID`; a stopped experiment can always be read |
+| `nnictl update searchspace, concurrency, duration, trialnum` | `bequeath experiment update ID KEY VALUE` |
+| `nnictl trial ls, kill` | `bequeath trial ls, kill` |
+| `nnictl experiment list, status, show, delete` | `bequeath experiment list`, `status`, `experiment show`, `experiment delete` |
+| `nnictl experiment export` | `bequeath experiment export` |
+| `nnictl log stdout, stderr, trial` | `bequeath trial log` |
+| `nnictl top` | `bequeath top` |
+| `nnictl webui`, `tensorboard` | not in this version |
+"""
+
+
+def page() -> str:
+    """The text of ``docs/from-nni.md``."""
+    parts = [_HEAD, _keys(), _algorithms(), _TUNER, _TRIAL]
+    return "\n".join(parts)
+
+
+def _keys() -> str:
+    lines = ["## Keys of experiment files", ""]
+    for title, rows in SECTIONS.items():
+        lines += [f"### {title}", "", "| key | here | our key | note |", "|---|---|---|---|"]
+        lines += [_key(key, row) for key, row in rows.items()]
+        lines.append("")
+    named = ", ".join(f"`{name}`" for name in PLATFORMS)
+    lines += [
+        f"Training services: `local` and `remote` are here; {named} are not in this version, and "
+        "refused by name, unless another package brings them.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _key(key: str, row: Row) -> str:
+    native = f"`{row.native}`" if row.native and row.native != key else ""
+    return f"| `{key}` | {_WORDS[row.does]} | {native} | {row.note.replace('|', ',')} |"
+
+
+def _algorithms() -> str:
+    lines = ["## Built-in algorithms", "", "| NNI | here | class arguments | note |"]
+    lines.append("|---|---|---|---|")
+    for table in (algorithms.TUNERS, algorithms.ASSESSORS):
+        lines += _rows(table)
+    lines += [
+        "",
+        "Arguments in brackets have no counterpart: with NNI's default they are taken, any other "
+        "value is refused by name. A stand-in is said when the experiment starts.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _rows(table: Mapping[str, Algorithm]) -> Iterator[str]:
+    for each in table.values():
+        here = f"`{each.native}`" if each.native else "not"
+        taken = [
+            f"`{name}`" if argument.native or name == "tpe_args" else f"[`{name}`]"
+            for name, argument in each.arguments.items()
+        ]
+        stands = "stand-in: " if each.stand_in else ""
+        yield f"| `{each.nni}` | {here} | {', '.join(taken)} | {stands}{each.note} |"

@@ -1,0 +1,171 @@
+"""Files of v1: each key honoured, or refused by name at its own place."""
+
+from __future__ import annotations
+
+import pytest
+
+from dispatcher.experiment.references import resolve_reference
+from dispatcher.experiment.ssh_service import SshServiceConfig
+from tests.unit.experiment.nni.conftest import OLD_SPACE, V1, Files
+
+
+def test_a_v1_file_is_read_as_it_is(files: Files) -> None:
+    (files.folder / "space.json").write_text(OLD_SPACE)
+    config = files.load(V1)
+    assert config.experiment_name == "old"
+    assert config.trial_concurrency == 2
+    assert config.max_experiment_duration == 3600
+    assert config.max_trial_number == 10
+    assert config.trial_command == "python3 train.py"
+    assert config.trial_code_directory == files.folder / "code"
+    assert config.trial_gpu_number == 0
+    assert config.tuner.name == "Random"
+    # What NNI's code counts on.
+    assert config.for_nni
+    assert not config.keeps_weights
+    assert config.multi_thread is False
+    assert config.trial_retries == 0
+    assert config.limits.max_metric_size == 1_000_000
+    # A randint of v0.7 and before has its upper bound alone.
+    assert config.search_space["n"]["_value"] == [0, 9]
+
+
+def test_multi_thread_and_a_class_of_ones_own(files: Files) -> None:
+    own = "  codeDir: code\n  classFileName: waves.py\n  className: Waves\n  classArgs: {size: 3}\n"
+    config = files.load(V1.replace("  builtinTunerName: Random\n", own) + "multiThread: true\n")
+    assert config.multi_thread is True
+    assert config.tuner.file == files.folder / "code" / "waves.py"
+    assert config.tuner.class_name == "Waves"
+    assert config.tuner.class_args == {"size": 3}
+
+
+def test_empty_values_are_none_and_a_list_of_machines_is_left_alone(files: Files) -> None:
+    text = V1.replace("gpuNum: 0", "gpuNum:") + "assessor:\nmachineList:\n  - ip:\n"
+    config = files.load(text)
+    assert config.trial_gpu_number is None
+    assert len(config.services) == 1
+
+
+def test_gpus_go_where_ours_are(files: Files) -> None:
+    local = "localConfig:\n  gpuIndices: 0,1\n  maxTrialNumPerGpu: 2\n  useActiveGpu: true\n"
+    config = files.load(V1.replace("gpuNum: 0", "gpuNum: 1") + local)
+    (service,) = config.services
+    assert service.gpu_indices == (0, 1)
+    assert service.max_trial_number_per_gpu == 2
+    assert service.use_active_gpu is True
+    assert config.trial_gpu_number == 1
+
+
+REMOTE = """\
+machineList:
+  - ip: 10.1.1.1
+    username: bob
+    passwd: hunter2-and-more
+    port: 2222
+  - ip: 10.1.1.2
+    username: eve
+    sshKeyPath: key
+    pythonPath: /opt/python/bin
+remoteConfig:
+  reuse: true
+"""
+
+
+def test_remote_machines_and_passwords_in_clear_text(files: Files) -> None:
+    (files.folder / "key").write_text("k")
+    remarks: list[str] = []
+    text = V1.replace("Platform: local", "Platform: remote") + REMOTE
+    config = files.load(text, remarks)
+    (service,) = config.services
+    assert isinstance(service, SshServiceConfig)
+    first, second = service.machine_list
+    assert (first.host, first.user, first.port) == ("10.1.1.1", "bob", 2222)
+    assert first.password is not None
+    assert "hunter2" not in config.model_dump_json()  # nowhere but in the user's own file
+    assert resolve_reference(first.password) == "hunter2-and-more"
+    assert second.key_file == files.folder / "key"
+    assert second.python == "/opt/python/bin/python3"
+    assert sum("clear text" in text for text in remarks) == 1
+    files.write("machineList: []\n")
+    with pytest.raises(ValueError, match="not there any more"):
+        resolve_reference(first.password)
+
+
+# What is changed in the good file, and what is said about it.
+WRONG = {
+    ("useAnnotation: false", "useAnnotation: true"): (
+        "e.yml:8:1: 'useAnnotation' cannot be honoured\n"
+        "  annotated code is not read: write the search space into a file of its own"
+    ),
+    ("authorName: somebody", "multiPhase: true"): (
+        "e.yml:1:1: 'multiPhase' cannot be honoured\n"
+        "  have each phase proposed as a trial of its own"
+    ),
+    ("Platform: local", "Platform: pai"): (
+        "e.yml:6:26: 'trainingServicePlatform' names 'pai', a training service that is not in "
+        "this version\n  there are 'local' and 'remote'"
+    ),
+    ("maxTrialNum: 10", "maxTrialNum: many"): (
+        "e.yml:5:14: 'maxTrialNum' must be a whole number, not the text 'many'"
+    ),
+    ("maxTrialNum: 10", "maxTrialNumer: 10"): (
+        "e.yml:5:1: unknown key 'maxTrialNumer'; did you mean 'maxTrialNumber'?"
+    ),
+    ("maxExecDuration: 1h", "maxExecDuration: 1 fortnight"): (
+        "e.yml:4:18: 'maxExecDuration' has the unknown unit 'fortnight' in '1 fortnight'; units "
+        "are ms, s, m, h, d, w"
+    ),
+    ("  command: python3 train.py", "  command: python3 trian.py"): None,
+    ("  gpuNum: 0", "  image: msranni/nni"): (
+        "e.yml:14:3: 'image' cannot be honoured\n"
+        "  trials run in processes of the machine itself: remove it"
+    ),
+    ("  gpuNum: 0", "  gpunum: 0"): (
+        "e.yml:14:3: 'gpunum' is no key of 'trial'\n  did you mean 'gpuNum'?"
+    ),
+    ("searchSpacePath: space.json", "searchSpacePath: nowhere.json"): None,
+    ("Name: Random", "Name: PPOTuner"): (
+        "e.yml:10:21: 'builtinTunerName' is NNI's PPO, which is not here\n"
+        "  use 'RegularizedEvolution', or bring a controller of your own"
+    ),
+    ("  builtinTunerName: Random", "  builtinTunerName: Random\n  classArgs: {sed: 1}"): (
+        "e.yml:11:14: 'classArgs' cannot be honoured: NNI's Random takes no argument 'sed'\n"
+        "  it takes optimize_mode, seed"
+    ),
+    (
+        "  builtinTunerName: Random",
+        "  builtinTunerName: TPE\n  classArgs: {tpe_args: {gamma: 1}}",
+    ): (
+        "e.yml:11:14: 'classArgs' cannot be honoured: the argument 'gamma' can only have NNI's "
+        "default, 0.25, as TPE has nothing like it: Optuna's share of good trials is its own\n"
+        "  remove 'gamma', or bring your own tuner"
+    ),
+}
+
+
+@pytest.mark.parametrize("before,after", WRONG)
+def test_what_cannot_be_honoured_is_refused_at_its_place(
+    files: Files, before: str, after: str
+) -> None:
+    assert before in V1
+    errors = files.errors(V1.replace(before, after))
+    expected = WRONG[before, after]
+    if expected is not None:
+        assert errors == [expected]
+        return
+    (error,) = errors
+    key = {"  command": "trial.command", "searchSp": "searchSpacePath"}[before[:9].rstrip("Paeht")]
+    assert f"'{key}'" in error
+
+
+def test_an_advisor_of_ones_own_is_refused_by_name(files: Files) -> None:
+    own = "advisor:\n  codeDir: code\n  classFileName: waves.py\n  className: Waves\n"
+    (error,) = files.errors(V1.replace("tuner:\n  builtinTunerName: Random\n", own))
+    assert error.startswith("e.yml:9:1: 'advisor' is a class of your own")
+
+
+def test_a_weights_root_that_the_file_adds_counts(files: Files) -> None:
+    remarks: list[str] = []
+    config = files.load(V1 + "weightsRoot: weights\n", remarks)
+    assert config.keeps_weights
+    assert not any("weightsRoot" in text for text in remarks)

@@ -1,0 +1,95 @@
+"""Files of v2 and v3: told from ours, and honoured or refused key by key."""
+
+from __future__ import annotations
+
+import pytest
+
+from dispatcher.experiment import build_experiment
+from tests.unit.experiment.nni.conftest import V2, Files
+
+
+def test_code_that_imports_nni_makes_a_file_one_of_nnis(files: Files) -> None:
+    config = files.load(V2)
+    assert config.for_nni
+    assert config.multi_thread is False
+    assert config.lookahead == 2
+    (files.folder / "code" / "waves.py").write_text("class Waves: pass\n")
+    (files.folder / "code" / "train.py").write_text("print('import nni')\n")
+    ours = files.load(V2)
+    assert not ours.for_nni
+    assert ours.multi_thread is True
+
+
+def test_a_file_of_ours_stays_ours(files: Files) -> None:
+    assert not files.load("compatibility: none\n" + V2).for_nni
+    assert files.load("compatibility: nni\n" + V2).multi_thread is True  # as the file says it
+    values = {"tuner": {"name": "Random"}, "trialCommand": "true", "trialConcurrency": 1}
+    space = {"x": {"_type": "uniform", "_value": [0, 1]}}
+    assert not build_experiment({**values, "searchSpace": space}).for_nni
+
+
+@pytest.mark.parametrize(
+    "mark", ["experimentType: hpo", "nni_manager_ip: 10.0.0.1", "useAnnotation: false"]
+)
+def test_keys_that_only_nni_has(files: Files, mark: str) -> None:
+    (files.folder / "code" / "waves.py").write_text("class Waves: pass\n")
+    (files.folder / "code" / "train.py").write_text("")
+    assert files.load(f"{V2}{mark}\n").for_nni
+
+
+def test_what_the_service_repeats_overrides_the_top_level(files: Files) -> None:
+    (files.folder / "code" / "other.py").write_text("")
+    own = "  trialCommand: python3 other.py\n  trialGpuNumber: 2\n  reuseMode: true\n"
+    config = files.load(V2 + own)
+    assert config.trial_command == "python3 other.py"
+    assert config.trial_gpu_number == 2
+    assert config.services[0].reuse_mode == "none"
+
+
+def test_multi_thread_of_old_releases(files: Files) -> None:
+    assert files.load(V2 + "multiThread: true\n").multi_thread is True
+    assert files.load(V2 + "deprecated: {multiThread: true}\n").multi_thread is True
+
+
+def test_algorithms_by_name(files: Files) -> None:
+    (files.folder / "space.json").write_text('{"x": {"_type": "uniform", "_value": [0, 1]}}')
+    own = "  className: waves.Waves\n  codeDirectory: code\n  classArgs: {size: 3}\n"
+    tpe = "  name: tpe\n  classArgs: {tpe_args: {n_startup_jobs: 7, constant_liar_type: null}}\n"
+    assessor = "assessor:\n  name: Medianstop\n  classArgs: {start_step: 3}\n"
+    config = files.load(V2.replace(own, tpe) + assessor)
+    assert config.tuner.name == "TPE"
+    assert config.tuner.class_args == {"n_startup_trials": 7, "constant_liar": False}
+    assert config.optimize_mode == "minimize"  # NNI's TPE does so unless told otherwise
+    assert config.assessor is not None
+    assert config.assessor.class_args == {"start_step": 3}
+    remarks: list[str] = []
+    stands_in = files.load(V2.replace(own, "  name: Anneal\n"), remarks)
+    assert stands_in.tuner.name == "TPE"
+    assert any("Anneal is not here" in text for text in remarks)
+
+
+def test_the_tuner_sees_the_gpus_that_the_file_gives_it(files: Files) -> None:
+    assert files.load(V2 + "tunerGpuIndices: [0, 2]\n").tuner.gpu_indices == (0, 2)
+
+
+WRONG = {
+    "experimentType: nas": "e.yml:14:17: 'experimentType' is 'nas'",
+    "sharedStorage: {storageType: NFS}": "e.yml:14:1: 'sharedStorage' cannot be honoured",
+    "maxTrialNumer: 3": "e.yml:14:1: unknown key 'maxTrialNumer'; did you mean 'maxTrialNumber'?",
+    "trial_gpu_number: x": "e.yml:14:1: 'trial_gpu_number' says another thing than",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_what_cannot_be_honoured_is_refused_at_its_place(files: Files, line: str) -> None:
+    errors = files.errors(f"{V2}{line}\n")
+    assert any(error.startswith(WRONG[line]) for error in errors), errors
+
+
+@pytest.mark.parametrize("platform", ["openpai", "kubeflow", "frameworkcontroller", "dlc", "aml"])
+def test_training_services_that_are_not_there_are_named(files: Files, platform: str) -> None:
+    (error,) = files.errors(V2.replace("platform: local", f"platform: {platform}\n  host: h"))
+    assert error == (
+        f"e.yml:13:13: 'platform' names {platform!r}, a training service that is not in this "
+        "version\n  there are 'local' and 'remote'"
+    )
