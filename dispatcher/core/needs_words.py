@@ -71,4 +71,4 @@ def _count(number: float, what: str) -> str:
 
 
 def _gb(nbytes: int) -> str:
-    return f"{nbytes / (1 << 30):.4g} GB"
+    return f"{nbytes / (1 << 30):.4g} GB" if nbytes >= 1 << 30 else f"{nbytes / (1 << 20):.4g} MB"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher.core.actions import StartAttempt
 from dispatcher.store import SqliteJournal
 from dispatcher.store.verify import verify
 from tests.sim.judging import judge
@@ -63,6 +64,9 @@ def test_every_kind_of_accident_befalls_some_of_these_seeds() -> None:
         world.run()
         told.update(text for _, _, text in world.notes)
         told.update(type(order).__name__ for _, _, order in world.orders)
+        starts = [order for _, _, order in world.orders if isinstance(order, StartAttempt)]
+        told.update(f"{len(start.devices)} devices" for start in starts)
+        told.update("part of a device" for start in starts if start.device_share)
     stories = "\n".join(told)
     for kind in (
         "crashes",  # the tuner host
@@ -75,5 +79,8 @@ def test_every_kind_of_accident_befalls_some_of_these_seeds() -> None:
         "wall clock",
         "the agent of local is",
         "GrantRemoval",
+        "ails",  # a device
+        "3 devices",
+        "part of a device",
     ):
         assert kind in stories, f"no seed knows {kind!r}"

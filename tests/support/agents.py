@@ -16,6 +16,7 @@ from dispatcher.backends.agents import AgentDriver, Loss
 from dispatcher.channel import Said
 from dispatcher.core import actions as a
 from dispatcher.core.model import EndReason
+from dispatcher.core.resources import Offer
 from tests.support.network import Line
 from tests.support.sim_agent import GRACE_S, HEARTBEAT_S, SimAgent
 from trial_runtime import wire
@@ -33,10 +34,13 @@ LOST_S = 9.0
 class Host:
     """A machine: its agent, if one lives, and the line to it. Implements ``ports.Link``."""
 
-    def __init__(self, world: World, name: str, slots: int, folder: Path) -> None:
+    def __init__(
+        self, world: World, name: str, slots: int, folder: Path, offer: Offer | None = None
+    ) -> None:
         self.world = world
         self.name = name
         self.slots = slots
+        self.offer = offer  # what it has now
         self.agent: SimAgent | None = None
         self.lives = 0
         self.up = Line(world, self._at_the_head, overtaking=True)

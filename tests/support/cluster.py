@@ -8,7 +8,7 @@ from typing import Any
 from dispatcher import core
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.ids import WorkerId
 from dispatcher.core.model import EndReason, TrialState
 from dispatcher.core.resources import Device, Needs, Offer
 from tests.support.scene import Scene, of_kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dispatcher.channel import Said
@@ -59,6 +60,8 @@ class Fate:
         for count, do in kinds:
             for _ in range(rng.randint(min(count, 1), count)):
                 self._world.later(rng.uniform(0, SPAN_S), do)
+        for _ in range(odds.offers):  # asked last: worlds without devices stay as they were
+            self._world.later(rng.uniform(0, SPAN_S), self._spoil_devices)
 
     def _host(self) -> Host:
         return self._rng.choice(list(self._world.hosts.values()))
@@ -98,6 +101,25 @@ class Fate:
             self._engine.post(e.DiskRecovered("weights", 1 << 31))
 
         self._world.later(self._rng.uniform(1.0, 20.0), tidy)
+
+    def _spoil_devices(self) -> None:
+        """A stranger computes on a device, or it falls off the bus; weights are cached meanwhile.
+        Later all is as it was."""
+        host, rng = self._host(), self._rng
+        sound = self._world.case.offers.get(host.name)
+        if sound is None:
+            return
+        victim = rng.choice(sound.devices)
+        ailing = [] if rng.random() < 0.5 else [replace(victim, trouble="used by others")]
+        rest = [device for device in sound.devices if device is not victim]
+        digests = tuple(f"{rng.randrange(20)}.1" for _ in range(3))
+        host.offer = replace(sound, devices=(*ailing, *rest), cached=digests)
+        self._world.note(f"{victim.id} ails")
+
+        def mend() -> None:
+            host.offer = sound
+
+        self._world.later(rng.uniform(1.0, 20.0), mend)
 
     def _power(self) -> None:
         self._world.note("the power of the head's machine fails")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from dispatcher.core.resources import A_SLOT, Device, Needs, Offer, WorkerRules
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 
 
@@ -29,6 +30,7 @@ class Odds:
     power_cuts: int = 0  # what was not waited for is gone
     full_disks: int = 0  # for some seconds each
     clock_steps: int = 0  # the wall clock leaps by hours, either way
+    offers: int = 0  # a device falls into trouble, or off the bus, for some seconds
     removals: int = 0  # retention wants to delete weights
     user_acts: int = 3
     stops: int = 0
@@ -45,6 +47,61 @@ class Case:
     settings: Settings
     odds: Odds
     workers: dict[str, int]
+    offers: dict[str, Offer] = field(default_factory=dict)  # of workers with devices
+
+    def needs_of(self, trial: int) -> Needs | None:
+        """What the tuner says that a trial needs: the same whenever it is asked."""
+        if not self.offers:
+            return None
+        dice = random.Random(f"needs {self.seed} {trial}")
+        return dice.choice((None, None, None, *_OWN_NEEDS))
+
+
+_OWN_NEEDS = (
+    A_SLOT,
+    Needs(gpus=0.25),
+    Needs(gpus=0.6, priority=1),
+    Needs(gpus=1.0, gpu_memory_bytes=40),
+    Needs(gpus=2.0, cpus=2.0),
+    Needs(gpus=3.0),
+    Needs(cpus=3.0, memory_bytes=60, priority=-1),
+    Needs(custom=(("licence", 1.0),)),
+    Needs(gpus=9.0),  # more than any host has
+)
+
+
+def _lab(seed: int, case: Case) -> Case:
+    """Two in five worlds have devices; dice of its own, so that the others stay as they were."""
+    dice = random.Random(f"devices {seed}")
+    if dice.random() >= 0.4:
+        return case
+    offers: dict[str, Offer] = {}
+    for name in case.workers:
+        gpus = [
+            Device(f"GPU-{name}-{n}", n, memory_bytes=dice.choice((20, 80)))
+            for n in range(dice.choice((1, 2, 3, 4)))
+        ]
+        if dice.random() < 0.3:
+            cut = gpus[-1]
+            parts = (
+                Device(f"MIG-{name}-{n}", cut.index, memory_bytes=10, parent=cut.id)
+                for n in range(2)
+            )
+            gpus.extend(parts)
+        licences = (("licence", 1.0),) if dice.random() < 0.5 else ()
+        offers[name] = Offer(tuple(gpus), dice.choice((None, 3.0, 8.0)), 100, licences)
+    rules: dict[str, WorkerRules] = {}
+    for name in case.workers:
+        domain = name if dice.random() < 0.3 else ""
+        rules[name] = WorkerRules(dice.choice((0.0, 0.0, 1.0)), dice.choice((0, 0, 2)), domain)
+    settings = replace(
+        case.settings,
+        needs=dice.choice((A_SLOT, Needs(gpus=0.5), Needs(gpus=1.0))),
+        worker_rules=rules,
+        workers=len(case.workers),
+    )
+    odds = replace(case.odds, offers=0 if case.odds.trial_fails == 0.0 else dice.choice((0, 4)))
+    return replace(case, settings=settings, odds=odds, offers=offers)
 
 
 def case_of(seed: int) -> Case:
@@ -69,7 +126,7 @@ def case_of(seed: int) -> Case:
         quarantine_after=dice.choice((0, 2)),
     )
     workers = {"local": slots} if dice.random() < 0.5 else {"local": slots, "far": 2}
-    return Case(seed, settings, _odds(dice), workers)
+    return _lab(seed, Case(seed, settings, _odds(dice), workers))
 
 
 def _odds(dice: random.Random) -> Odds:

@@ -12,6 +12,11 @@ from collections.abc import Iterator
 
 from dispatcher.core import actions as a
 from dispatcher.core.model import EndReason
+from tests.support.placed import (
+    children_run_where_their_parents_weights_are,
+    nothing_is_given_twice,
+    only_what_is_offered_is_given,
+)
 from tests.support.reading import Attempt, Reading, TrialStory
 from tests.support.surroundings import nothing_starts_on_a_full_disk
 from tests.support.witnesses import Promise, Witnesses
@@ -350,6 +355,9 @@ ALL: tuple[Promise, ...] = (
     acknowledged_words_are_there,
     granted_wishes_are_there,
     attempts_fit_the_slots,
+    nothing_is_given_twice,
+    only_what_is_offered_is_given,
+    children_run_where_their_parents_weights_are,
     children_are_given_the_right_weights,
     nothing_starts_on_a_full_disk,
     good_trials_are_told_as_good,

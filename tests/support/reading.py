@@ -19,6 +19,7 @@ _SURROUNDINGS = (
     e.DiskLow,
     e.DiskRecovered,
     e.WorkerJoined,
+    e.WorkerOffers,
     e.WorkerLost,
     e.WorkerSuspect,
     e.WorkerHeard,

@@ -112,10 +112,20 @@ class SimAgent:
         self._flushing = False
         self.outbox = WitnessedOutbox(self._world, config.spool_path)
         self.outbox.end_orphans()
-        self.link = _Link(_Context(host), config, self.outbox, self._holds)  # type: ignore[arg-type]
+        self.link = _Link(_Context(host), config, self.outbox, self._holds, offer=self._told)  # type: ignore[arg-type]
         self.link.pid = self.number
         self._heard_at = self._world.now
         self._soon(0.2, self._tick)
+
+    def _told(self) -> wire.OfferTold | None:
+        offer = self._host.offer
+        if offer is None:
+            return None
+        devices = tuple(
+            wire.DeviceTold(d.id, d.index, d.name, d.memory_bytes, d.parent, d.trouble)
+            for d in offer.devices
+        )
+        return wire.OfferTold(devices, offer.cpus, offer.memory_bytes, offer.custom, offer.cached)
 
     def _holds(self) -> list[tuple[int, int]]:
         return list(self.processes)
@@ -147,6 +157,7 @@ class SimAgent:
             return
         if silence > 3.0:
             self.outbox.spool()
+        self.link._offered = None  # said again each time: its pause is one of the real clock
         self.link.heartbeat(len(self.processes), {})
         self._later(HEARTBEAT_S, self._tick)
 

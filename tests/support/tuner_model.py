@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -251,7 +252,10 @@ class TunerModel:
             if isinstance(stop.value, e.Proposed):
                 process.proposed.append(trial)
                 process.calls.append(("generate", trial, None))
-            self._say(process, stop.value)
+            value = stop.value
+            if isinstance(value, e.Proposed):
+                value = replace(value, needs=self._world.case.needs_of(trial))
+            self._say(process, value)
             return
         if step[0] == "wait":
             self._wait(process, trial, step[1], step[2])

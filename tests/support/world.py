@@ -110,7 +110,9 @@ class World:
         self.store = journal
         self.disk = Disk(self, journal)
         self.tuner = TunerModel(self)
-        self.hosts = {n: Host(self, n, slots, folder) for n, slots in case.workers.items()}
+        self.hosts = {
+            n: Host(self, n, slots, folder, case.offers.get(n)) for n, slots in case.workers.items()
+        }
         self._backends: dict[str, SimBackend] = {}
 
     # -- time ----------------------------------------------------------------------------
