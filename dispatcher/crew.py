@@ -30,6 +30,7 @@ from dispatcher.storage_domains import Share, Shares
 from dispatcher.wiring import agent_config, weights_root
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.resource_wire import Samples
 from trial_runtime.weights.share import lay_token
 
 
@@ -145,6 +146,14 @@ class Crew:
         if list(told) == [LOCAL]:
             return {"agent": told[LOCAL]}
         return {f"agent {name}": counts for name, counts in told.items()}
+
+    def samples(self) -> dict[str, Samples]:
+        """What trials and devices take, as agents measured it last, by worker."""
+        return {
+            name: driver.statistics().samples
+            for name, driver in self.drivers.items()
+            if isinstance(driver, AgentDriver)
+        }
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
         """End all agents and what they run, or leave them to the next head. Blocks as long as

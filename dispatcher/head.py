@@ -231,7 +231,7 @@ class Head:
             router,
             tuner,
             dict(crew.drivers),
-            Desk(users.admit, users.update, clock, refused, self._step_down),
+            Desk(users.admit, users.update, clock, refused, self._step_down, crew.samples),
             watcher,
             row=row,
             compactor=compaction,

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from dispatcher.cli import words
 from dispatcher.cli.console import Column, rich_table
+from dispatcher.cli.device_lines import device_lines
 from dispatcher.cli.leaderboard import paths_of
 from dispatcher.cli.safe_text import safe_text
 from dispatcher.cli.scene import Scene
@@ -33,8 +34,10 @@ _COLUMNS = (
     Column("for", right=True),
     Column("parent", right=True),
     Column("where", shrink=True),
+    Column("takes"),
     Column("last metric", shrink=True),
 )
+_BLANK = [""] * (len(_COLUMNS) - 3)  # of a row without a process
 _STYLES = {"running": "green", "starting": "cyan", "stopping": "yellow"}
 _PHASES = {"running": "green", "draining": "yellow", "stopping": "yellow", "failed": "red"}
 
@@ -53,13 +56,15 @@ def picture(scene: Scene, width: int, height: int, messages: Sequence[str] = ())
         return Text(f"{scene.name}  {scene.silent or 'starting'} …", style="dim")
     troubles = troubles_beside(snapshot)[:_TROUBLES]
     messages = [*map(safe_text, troubles), *messages]
-    room = max(3, height - _OTHER_LINES - len(messages))
+    devices = device_lines(snapshot)
+    room = max(3, height - _OTHER_LINES - len(messages) - len(devices))
     parts: list[RenderableType] = [_header(scene, snapshot), _bar(scene, snapshot, width), Text()]
     parts.append(_best(scene, width))
     parts.append(_counts(snapshot))
     parts.append(Text())
     parts.append(_trials(snapshot, room))
     parts.append(Text())
+    parts.extend(devices)
     parts.append(_why(snapshot, width))
     parts.extend(Text(_cut(text, width), style="yellow") for text in messages)
     return Group(*parts)
@@ -131,7 +136,7 @@ def _trials(snapshot: dict[str, Any], room: int) -> RenderableType:
     running = [_running_row(row) for row in snapshot["running"]]
     waiting = [_waiting_row(row) for row in snapshot["waiting"]]
     asked = [
-        [str(row["trial"]), Text("in the tuner", "dim"), words.duration(row["for_s"]), "", "", ""]
+        [str(row["trial"]), Text("in the tuner", "dim"), words.duration(row["for_s"]), *_BLANK]
         for row in snapshot["open"]
     ]
     rows = running + waiting + asked
@@ -152,8 +157,17 @@ def _running_row(row: dict[str, Any]) -> list[str | Text]:
         words.duration(row["for_s"]),
         words.NOTHING if row["parent"] is None else str(row["parent"]),
         safe_text(row["worker"] or ""),
+        _takes(row),
         _metric(row["last"]),
     ]
+
+
+def _takes(row: dict[str, Any]) -> str:
+    """CPU, memory, and memory of its GPUs, once they were measured."""
+    if "cpu" not in row:
+        return words.NOTHING
+    told = f"{row['cpu']:.0f} %  {words.size(row['rss_bytes'])}"
+    return told if row["gpu_bytes"] is None else f"{told}  GPU {words.size(row['gpu_bytes'])}"
 
 
 def _metric(text: str | None) -> str:
@@ -173,7 +187,7 @@ def _waiting_row(row: dict[str, Any]) -> list[str | Text]:
     else:
         word = " any of" if row["mode"] == "any" and len(row["for"]) > 1 else ""
         state = f"waits for{word} {parents}"
-    return [str(row["trial"]), Text(state, "yellow"), words.duration(row["for_s"]), "", "", ""]
+    return [str(row["trial"]), Text(state, "yellow"), words.duration(row["for_s"]), *_BLANK]
 
 
 def _why(snapshot: dict[str, Any], width: int) -> Text:

@@ -7,7 +7,7 @@ is answered after its commit; a bad request harms nobody but its sender.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,6 +25,7 @@ from dispatcher.control.messages import (
     encoder,
     request_decoder,
 )
+from dispatcher.control.samples import add_samples
 from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
@@ -32,6 +33,7 @@ from dispatcher.core.model import AttemptState, EndReason, Outcome
 from dispatcher.core.trouble import troubles
 from dispatcher.core.why import why
 from dispatcher.errors import UserError
+from trial_runtime.resource_wire import Samples
 
 #: Trials listed by name in a snapshot; the counts are always whole.
 LISTED = 200
@@ -51,7 +53,8 @@ class Desk:
     ``refused`` tells what was not taken from whom, counted by reason. ``admit`` turns
     parameters by hand into a ``TrialSubmitted`` (canonical paths), ``update`` a key and value
     into events; both raise :class:`UserError`. They are the head's, since they know the
-    experiment file. ``step_down`` is called when another head takes over.
+    experiment file. ``step_down`` is called when another head takes over. ``samples`` tells what
+    trials and devices take, by worker.
     """
 
     def __init__(
@@ -61,12 +64,14 @@ class Desk:
         clock: Callable[[], float] = time.time,
         refused: Callable[[], dict[str, dict[str, int]]] = dict,
         step_down: Callable[[], None] = lambda: None,
+        samples: Callable[[], Mapping[str, Samples]] = dict,
     ) -> None:
         self._admit = admit
         self._update = update
         self._clock = clock
         self._step_down = step_down
         self._refused = refused
+        self._samples = samples
         self._verbs: dict[str, tuple[type, Callable[[Request, State, Any], Handled]]] = {
             "ping": (NoArguments, self._ping),
             "step_down": (NoArguments, self._leave_the_lead),
@@ -107,9 +112,11 @@ class Desk:
         return _answer(request, [], lambda s: {"epoch": s.epoch})
 
     def _snapshot(self, request: Request, state: State, told: NoArguments) -> Handled:
-        return _answer(
-            request, [], lambda s: snapshot(s, self._clock()) | {"refused": self._refused()}
-        )
+        def look(now: State) -> dict[str, Any]:
+            seen = snapshot(now, self._clock()) | {"refused": self._refused()}
+            return add_samples(seen, self._samples())
+
+        return _answer(request, [], look)
 
     def _stop(self, request: Request, state: State, told: StopArguments) -> Handled:
         event = e.StopRequested(told.kind, told.reason, told.grace_s)

@@ -207,8 +207,13 @@ class Lending:
         self._changed()
 
     def _measured(self) -> dict[Key, Asked]:
+        fresh = self._config.trial.reuse != "inProcess"
         return {
-            each.key: Asked(each.pid, 0 if each.share.cgroup else each.start.memory_bytes)
+            each.key: Asked(
+                each.pid,
+                0 if each.share.cgroup else each.start.memory_bytes,
+                each.started_at if fresh else 0.0,
+            )
             for each in self._attempts()
             if each.pid and each.exit is None
         }

@@ -7,6 +7,7 @@ uses, and none of these limits counts a trial's processes together.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Optional
@@ -18,17 +19,23 @@ from trial_runtime.agent.watch import Watch
 
 #: Between two looks (seconds): a table of processes costs milliseconds.
 EVERY_S = 5.0
-#: The same while an attempt has a bound that only we watch.
+#: After which one that is new is measured, and no sooner again, in seconds.
+NEW_S = 1.0
+#: Between two looks while an attempt has a bound that only we watch.
 BOUNDED_EVERY_S = 0.5
 
 Key = tuple[int, int]
 
+_log = logging.getLogger("bequeath.agent")
+
 
 class Asked(NamedTuple):
-    """One attempt: its first process, and how much memory all of them may take (0: no bound)."""
+    """One attempt: its first process, how much memory all of them may take (0: no bound), and
+    when that process began (monotonic seconds; 0: it was there before the attempt)."""
 
     leader: int
     bound_bytes: int = 0
+    since: float = 0.0
 
 
 class Taken(NamedTuple):
@@ -72,6 +79,7 @@ class Sampler:
         self._asked: Mapping[Key, Asked] = {}
         self._before: dict[int, tuple[float, float]] = {}  # by leader: when, and its cpu_s then
         self._looking = Looking(watch, "agent-processes", self._look, self._took)
+        self._said = False
         self.latest_at = float("-inf")
         self.taken: dict[Key, Taken] = {}
 
@@ -87,7 +95,13 @@ class Sampler:
         if not running:
             self.taken = {}
             return
-        due = bounded or now - self.latest_at >= self._every_s
+        # Those that are new and stay are measured soon; most trials are over before that.
+        new = any(
+            key not in self.taken and 0.0 < each.since < now - NEW_S
+            for key, each in running.items()
+        )
+        wait_s = NEW_S if new else self._every_s
+        due = bounded or now - self.latest_at >= wait_s
         if due and self._looking.under_way_s == 0.0:
             self._asked = dict(running)
             self._looking.begin()
@@ -96,7 +110,7 @@ class Sampler:
         asked = self._asked
         found = {}
         members = families(process_table(), {each.leader for each in asked.values()})
-        for key, (leader, bound) in asked.items():
+        for key, (leader, bound, _since) in asked.items():
             rows = members.get(leader, [])
             rss = sum(row.rss_bytes for row in rows)
             if 0 < bound < rss:
@@ -109,7 +123,10 @@ class Sampler:
         self, found: Optional[tuple[float, dict[Key, _Measured]]], error: Optional[Exception]
     ) -> None:
         if found is None:
-            return  # where there is no /proc; nothing is known of processes there
+            if not self._said:
+                self._said = True
+                _log.error("what trials take cannot be measured: %r", error)
+            return
         now, measured = found
         self.latest_at = now
         before, self._before = self._before, {}
@@ -117,7 +134,9 @@ class Sampler:
         for key, each in measured.items():
             if not each.pids:
                 continue
-            then, cpu_s = before.get(each.leader, (now, each.cpu_s))
+            since = self._asked[key].since
+            first = (since, 0.0) if since else (now, each.cpu_s)
+            then, cpu_s = before.get(each.leader, first)
             cpu = 100 * max(0.0, each.cpu_s - cpu_s) / (now - then) if now > then else 0.0
             self._before[each.leader] = (now, each.cpu_s)
             taken[key] = Taken(cpu, each.rss_bytes, each.pids)
