@@ -1,0 +1,111 @@
+"""The example's three experiments of the old kinds, unmodified, with real processes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dispatcher.core import events as e
+from dispatcher.core.model import Phase
+from dispatcher.creating import create
+from dispatcher.experiment import load_experiment
+from dispatcher.experiment.updates import apply_update
+from dispatcher.head import Head
+from dispatcher.store.journal import SqliteJournal
+from tests.support.checker import check_store
+from tests.support.processes import end_processes_of
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "nni_classic"
+
+Run = Callable[[Path, int], tuple[Path, list[Any]]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """Run an experiment file to its end: its folder, and the events of its journal."""
+    folders: list[Path] = []
+
+    def to_the_end(file: Path, trials: int) -> tuple[Path, list[Any]]:
+        config = load_experiment(file)
+        config = config.model_copy(update={"experiment_working_directory": tmp_path / "kept"})
+        folder = create(apply_update(config, "maxTrialNumber", str(trials)))
+        folders.append(folder)
+        assert Head(folder).run() is Phase.COMPLETED
+        journal = SqliteJournal.open(folder / "journal.sqlite")
+        try:
+            return folder, [row.event for row in journal.rows()]
+        finally:
+            journal.close()
+
+    yield to_the_end
+    for folder in folders:
+        end_processes_of(folder)
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    ignored = shutil.ignore_patterns("weights", "__pycache__")
+    return Path(shutil.copytree(EXAMPLE, tmp_path / "example", ignore=ignored))
+
+
+def finals(events: list[Any]) -> dict[int, Any]:
+    return {ev.trial: json.loads(ev.value) for ev in events if isinstance(ev, e.FinalReported)}
+
+
+def test_a_v1_file_with_a_built_in_tuner(run: Run, example: Path) -> None:
+    folder, events = run(example / "config_v1.yml", 4)
+    assert check_store(folder / "journal.sqlite") == []
+    results = finals(events)
+    assert len(results) == 4
+    assert all(set(value) == {"default", "end"} for value in results.values())
+    laid = json.loads((folder / "trials" / "0" / "1" / "parameter.cfg").read_text())
+    assert laid["parameter_id"] == 0
+    assert set(laid["parameters"]) == {"rate", "steps", "rule"}
+
+
+def test_a_v2_file_whose_tuner_answers_later(run: Run, example: Path) -> None:
+    _, events = run(example / "config_v2.yml", 8)
+    proposed = [ev.trial for ev in events if isinstance(ev, e.Proposed)]
+    put_off = {ev.trial for ev in events if isinstance(ev, e.ForeignWaitSeen)}
+    refused = {ev.trial for ev in events if isinstance(ev, e.RequestFailed)}
+    assert len(proposed) == len(set(proposed)) == 8
+    # Two waves of four: somebody asked between them, was not asked again, and was answered.
+    assert put_off & set(proposed)
+    assert not refused & set(proposed)
+
+
+def test_children_wait_for_their_parents_in_threads(run: Run, example: Path) -> None:
+    _, events = run(example / "config_weights.yml", 7)
+    results = finals(events)
+    # Three founders; each child starts from what its parent left, so generations count up.
+    assert [results[trial] for trial in range(7)] == [1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0]
+    order = [(type(ev), ev.trial) for ev in events if isinstance(ev, e.Proposed | e.EndDelivered)]
+    for child in range(3, 7):
+        ended = order.index((e.EndDelivered, child - 3))
+        told = [ev.trial for ev in events if isinstance(ev, e.FinalReported)]
+        assert told.index(child - 3) < told.index(child)
+        assert ended < order.index((e.EndDelivered, child))
+
+
+def test_by_hand_it_is_nnis_standalone_mode(example: Path) -> None:
+    import subprocess
+    import sys
+
+    from trial_runtime import nni_shim
+
+    root = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "trial.py"],
+        cwd=example,
+        env={"PYTHONPATH": f"{root}:{nni_shim.folder()}", "PATH": "/usr/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '[nni] final result: {"default": ' in done.stdout

@@ -1,0 +1,131 @@
+"""The module ``nni``: import paths of all releases, standalone mode, and standing aside."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trial_runtime import nni_shim
+from trial_runtime.nni_shim.nni import utils
+
+ROOT = Path(__file__).parents[3]
+
+PATHS = [
+    "from nni.tuner import Tuner",
+    "from nni.assessor import Assessor, AssessResult",
+    "from nni import NoMoreTrialError, ClassArgsValidator, get_next_parameters",
+    "from nni.utils import OptimizeMode, MetricType, NodeType, extract_scalar_history",
+    "from nni.msg_dispatcher_base import MsgDispatcherBase",
+    "from nni.runtime.msg_dispatcher_base import MsgDispatcherBase",
+    "from nni.protocol import CommandType, send",
+    "from nni.runtime.protocol import CommandType, send",
+    "from nni.common import init_logger, multi_thread_enabled, multi_phase_enabled",
+    "from nni.runtime.common import multi_thread_enabled",
+    "from nni.env_vars import trial_env_vars, dispatcher_env_vars",
+    "from nni.runtime.env_vars import trial_env_vars",
+    "from nni.recoverable import Recoverable",
+    "from nni.parameter_expressions import quniform, qlognormal",
+    "from nni.typehint import Parameters, SearchSpace",
+    "import nni.runtime.log",
+    "from nni.algorithms.hpo.random_tuner import RandomTuner",
+    "from nni.gridsearch_tuner.gridsearch_tuner import GridSearchTuner",
+]
+
+SCRIPT = """
+import nni
+assert nni.get_next_parameter() == {}
+assert nni.get_experiment_id() == nni.get_trial_id() == "STANDALONE"
+assert nni.get_sequence_id() == 0
+nni.report_intermediate_result(0.5)
+nni.report_final_result({"default": 1, "note": "text"})
+for name in ("retiarii.nn.pytorch", "experiment", "multi_phase.multi_phase_tuner"):
+    try:
+        __import__("nni." + name)
+    except ImportError as error:
+        assert ": " in str(error), error
+    else:
+        raise AssertionError(name)
+try:
+    nni.choice(1, 2, name="x")
+except AttributeError as error:
+    assert "annotated code is not read" in str(error)
+assert nni.load(nni.dump({"a": [1]})) == {"a": [1]}
+"""
+
+
+def run(script: str, *more: str, **environment: str) -> str:
+    path = ":".join([*more, str(ROOT), nni_shim.folder()])
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_import_paths_of_all_releases_and_standalone_mode() -> None:
+    out = run("\n".join(PATHS) + SCRIPT)
+    assert out == (
+        '[nni] intermediate result 0: 0.5\n[nni] final result: {"default": 1, "note": "text"}\n'
+    )
+
+
+def test_a_real_one_is_never_in_our_shadow(tmp_path: Path) -> None:
+    (tmp_path / "nni").mkdir()
+    (tmp_path / "nni" / "__init__.py").write_text("__version__ = '9.9'\n")
+    (tmp_path / "nni" / "tuner.py").write_text("Tuner = 'the real one'\n")
+    behind = f"import sys; sys.path.append({str(tmp_path)!r}); "
+    ask = "import nni; from nni.tuner import Tuner; print(nni.__version__, Tuner)"
+    assert run(behind + ask) == "9.9 the real one\n"
+    assert run(ask, str(tmp_path)) == "9.9 the real one\n"
+
+
+def test_nothing_is_visible_without_being_asked_for() -> None:
+    script = "import importlib.util; print(importlib.util.find_spec('nni'))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "None\n"
+
+
+def test_merge_parameter() -> None:
+    base = argparse.Namespace(lr=0.1, n=2, name=None)
+    assert utils.merge_parameter(base, {"lr": 1, "name": "x", "n": None}) is base
+    assert (base.lr, base.n, base.name) == (1, 2, "x")
+    with pytest.raises(ValueError, match="no parameter 'm'"):
+        utils.merge_parameter({"n": 1}, {"m": 1})
+    with pytest.raises(ValueError, match="wrong type"):
+        utils.merge_parameter({"n": 1}, {"n": "text"})
+    assert utils.merge_parameter({"n": 1}, None) == {"n": 1}
+
+
+def test_scalars_of_results() -> None:
+    assert utils.extract_scalar_reward({"default": 2, "loss": 1}) == 2
+    with pytest.raises(RuntimeError):
+        utils.extract_scalar_reward({"loss": 1})
+    assert utils.split_index({"a": {"_index": 1, "_value": {"b": 2}}}) == {"a": {"b": 2}}
+
+
+def test_spaces_as_old_tuners_read_them() -> None:
+    space = {
+        "c": {"_type": "choice", "_value": ["a", {"x": {"_type": "uniform", "_value": [0, 1]}}]}
+    }
+    assert utils.json2space(space) == ["root[c]-choice[1][x]-uniform", "root[c]-choice"]
+    drawn = utils.json2parameter(space, {}, np.random.RandomState(0), Rand=True)
+    assert drawn["c"]["_index"] in (0, 1)
+    kept = utils.json2parameter(
+        space, {"root[c]-choice": False}, np.random.RandomState(1), oldy=drawn
+    )
+    assert kept["c"]["_index"] == drawn["c"]["_index"]
