@@ -59,6 +59,11 @@ _TRANSIENT = (
 )
 
 
+def _begins(actions: list[a.Action]) -> bool:
+    """Whether an attempt is begun: after a power cut another one must not have its number."""
+    return any(isinstance(action, a.StartAttempt) for action in actions)
+
+
 #: Facts beside which the journal's readers want to know where the attempt ran.
 _OF_ATTEMPTS = (e.AttemptStarted, e.AttemptEnded)
 
@@ -255,7 +260,7 @@ class Engine(threading.Thread):
                 continue
             entries.append(Entry(at, event, step.counted, worker))
             actions.extend(step.actions)
-            durable = durable or not isinstance(event, _TRANSIENT)
+            durable = durable or not isinstance(event, _TRANSIENT) or _begins(step.actions)
             if self._debug:
                 check(state)
         before = self._row

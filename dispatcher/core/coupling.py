@@ -22,7 +22,8 @@ from dispatcher.core.transitions.attempt import start_attempt
 def settle(state: State, out: list[Action]) -> None:
     """Bring the state to rest."""
     _end_of_time(state)
-    impossible.judge(state, out)
+    if state.unjudged:
+        impossible.judge(state, out)
     if state.phase is Phase.RUNNING:
         _end_backoffs(state)
         end_quarantines(state)

@@ -18,8 +18,8 @@ from dispatcher.core.trouble import is_given_up
 
 
 def judge(state: State, out: list[Action]) -> None:
-    """End what can never run, if something has come up that may show it."""
-    if not state.unjudged or state.phase is not Phase.RUNNING:
+    """End what can never run: called when something has come up that may show it."""
+    if state.phase is not Phase.RUNNING:
         return
     state.unjudged = False
     if not _all_have_spoken(state):

@@ -27,7 +27,12 @@ def enter(state: State, trial: Trial) -> None:
     state.came += 1
     trial.place = state.came
     state.queued[trial.id] = None
-    state.lines.setdefault(_line_of(state, trial), deque()).append(trial.id)
+    line = _line_of(state, trial)
+    standing = state.lines.get(line)
+    if standing is None:
+        state.lines[line] = deque((trial.id,))
+    else:
+        standing.append(trial.id)
     if trial.needs is not None:
         state.unjudged = True
 
@@ -49,7 +54,7 @@ def leave(state: State, trial: Trial) -> None:
 
 def heads(state: State) -> Iterable[Trial]:
     """The first of each line, whose turn it is first: by priority, then as they came."""
-    firsts = [state.trials[standing[0]] for standing in state.lines.values()]
+    firsts = [state.trials[standing[0]] for standing in state.lines.values()]  # mostly one
     if len(firsts) > 1:
         firsts.sort(key=lambda trial: (-needs_of(state, trial).priority, trial.place, trial.id))
     return firsts

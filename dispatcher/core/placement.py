@@ -42,14 +42,16 @@ def next_placement(state: State) -> Placement | None:
     free = [worker for worker in state.workers.values() if takes(worker)]
     if not free:
         return None
-    passed: list[Trial] = []
-    kept = Reservations(state)
+    passed: tuple[Trial, ...] = ()
+    kept: Reservations | None = None
     for trial in heads(state):
         found = _best(state, trial, free, kept)
         if found is not None:
-            return Placement(trial, *found, tuple(passed))
+            worker, devices = found
+            return Placement(trial, worker, devices, passed)
         if needs_of(state, trial).counted:  # else whatever gets free would do for it
-            passed.append(trial)
+            passed = (*passed, trial)
+            kept = kept or Reservations(state)
             kept.keep_for(trial, may_go)
     return None
 
@@ -67,8 +69,10 @@ def takes(worker: Worker) -> bool:
 
 def may_go(state: State, trial: Trial, worker: Worker) -> bool:
     """Whether the worker is one for this trial, whatever is free there."""
+    if worker.id == trial.failed_on and avoids(state, trial, worker):
+        return False
     home = home_of(state, trial)
-    return not avoids(state, trial, worker) and (home is None or home == domain_of(state, worker))
+    return home is None or home == domain_of(state, worker)
 
 
 def avoids(state: State, trial: Trial, worker: Worker) -> bool:
@@ -86,7 +90,7 @@ def avoids(state: State, trial: Trial, worker: Worker) -> bool:
 
 
 def _best(
-    state: State, trial: Trial, free: list[Worker], kept: Reservations
+    state: State, trial: Trial, free: list[Worker], kept: Reservations | None
 ) -> tuple[Worker, tuple[str, ...]] | None:
     needs = needs_of(state, trial)
     weights = None if trial.parent is None else state.trials[trial.parent].weights
@@ -96,9 +100,11 @@ def _best(
         if not may_go(state, trial, worker):
             continue
         rules = rules_of(state, worker)
-        devices = fit(needs, worker, rules, kept.on(worker))
+        devices = fit(needs, worker, rules, None if kept is None else kept.on(worker))
         if devices is None:
             continue
+        if len(free) == 1:
+            return worker, devices
         breaks, left = _room(needs, worker, devices)
         away = digest not in worker.cached
         key = (worker.id == trial.failed_on, rules.cost, breaks, away, left, worker.id)
@@ -111,7 +117,7 @@ def _room(needs: Needs, worker: Worker, devices: tuple[str, ...]) -> tuple[int, 
     """How many untouched devices a trial would break into, and what it would leave; for one that
     takes only a slot, how much is taken already."""
     if not needs.counted:
-        return 0, (float(len(worker.running) - worker.slots),)
+        return 0, (len(worker.running) - worker.slots,)
     left: list[float] = []
     breaks = 0
     offer = worker.offer

@@ -36,8 +36,9 @@ def start_of(state: State, trial: Trial) -> StartAttempt:
     assert trial.worker is not None
     weights = state.trials[trial.parent].weights if trial.parent is not None else None
     needs = needs_of(state, trial)
-    rules = state.settings.worker_rules.get(trial.worker, NO_RULES)
-    share = rules.share_of(needs)
+    share = 1.0
+    if trial.devices:
+        share = state.settings.worker_rules.get(trial.worker, NO_RULES).share_of(needs)
     return StartAttempt(
         worker=trial.worker,
         trial=trial.id,
