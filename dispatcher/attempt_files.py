@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
+from dispatcher.attempt_at import AttemptAt, kept_here
 from dispatcher.backends.files.here import LocalFiles
 from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.errors import BequeathError
@@ -14,35 +12,6 @@ from dispatcher.folders import ExperimentFolder
 from dispatcher.gathered import Gathered
 from dispatcher.ports import AttemptFiles
 
-#: The worker of this machine.
-_LOCAL = "local"
-
-
-@dataclass(frozen=True)
-class AttemptAt:
-    """One attempt, and the worker that runs or ran it; ``pid`` 0 if there is none."""
-
-    worker: str | None
-    trial: int
-    number: int
-    pid: int = 0
-
-    @property
-    def is_here(self) -> bool:
-        """Whether it is this machine's."""
-        return self.worker in (None, _LOCAL)
-
-    @property
-    def name(self) -> str:
-        """``3.1``."""
-        return f"{self.trial}.{self.number}"
-
-
-def kept_here(folder: ExperimentFolder, attempt: AttemptAt) -> Path:
-    """The folder of an attempt in the experiment's: written by trials of this machine, and by
-    whoever fetches what those elsewhere have left."""
-    return folder.path / "trials" / str(attempt.trial) / str(attempt.number)
-
 
 def is_fetched(folder: ExperimentFolder, attempt: AttemptAt, kind: str) -> bool:
     """Whether all that an attempt elsewhere has left of a kind is here; its place is not asked."""
@@ -51,7 +20,7 @@ def is_fetched(folder: ExperimentFolder, attempt: AttemptAt, kind: str) -> bool:
         return False
     if kind in record.kinds:
         return True
-    gathered = Gathered.read(folder.path, attempt.worker or _LOCAL)
+    gathered = Gathered.read(folder.path, attempt.worker or "")
     return kind in gathered.kinds and gathered.has(attempt.trial, attempt.number)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dispatcher import fetching
-from dispatcher.attempt_files import AttemptAt, kept_here
+from dispatcher.attempt_at import AttemptAt, kept_here
 from dispatcher.attempt_places import WorkerFiles
 from dispatcher.core.events import DiskLow
 from dispatcher.disk_watch import Watermark

@@ -17,7 +17,7 @@ from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import BackendError, PassingBackendError, UserError
 
 if TYPE_CHECKING:
-    from dispatcher.attempt_files import AttemptAt
+    from dispatcher.attempt_at import AttemptAt
     from dispatcher.cli.trial_found import TrialFound
     from dispatcher.fetching import Outcome
     from dispatcher.ports import AttemptFiles, FileEntry, FileList
@@ -157,7 +157,8 @@ def fetch(
     short goes on where it ended. Links are left.
     """
     from dispatcher import fetching
-    from dispatcher.attempt_files import files_of, kept_here
+    from dispatcher.attempt_at import kept_here
+    from dispatcher.attempt_files import files_of
     from dispatcher.cli.trial_found import TrialFound
     from dispatcher.experiment.sizes import parse_size
 

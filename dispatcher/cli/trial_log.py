@@ -15,7 +15,7 @@ from dispatcher.cli.console import note
 from dispatcher.cli.safe_text import safe_lines
 
 if TYPE_CHECKING:
-    from dispatcher.attempt_files import AttemptAt
+    from dispatcher.attempt_at import AttemptAt
     from dispatcher.cli.trial_found import TrialFound
     from dispatcher.ports import AttemptFiles
 

@@ -42,6 +42,7 @@ JOINERS = {
     "creating",
     "crew",
     "engine",
+    "gathering",
     "head",
     "history",
     "leading",

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from dispatcher import gathering
-from dispatcher.attempt_files import AttemptAt, is_fetched
+from dispatcher.attempt_at import AttemptAt
+from dispatcher.attempt_files import is_fetched
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.experiment import build_experiment
 from dispatcher.folders import ExperimentFolder
