@@ -39,6 +39,7 @@ from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
     from trial_runtime.agent.lending import Lending
+    from trial_runtime.agent.nni_words import NniWords
     from trial_runtime.weights.plain import PublishedDigest
 
 #: A trial that asks ``should_stop`` has this part of its grace before the signal comes.
@@ -74,6 +75,11 @@ class Attempts:
         self._memory = memory
         self._remote = remote
         self._readying = Readying(config, helper, remote)
+        self._nni_words: NniWords | None = None
+        if config.trial.nni:
+            from trial_runtime.agent.nni_words import NniWords
+
+            self._nni_words = NniWords(config.trial, outbox, timers)
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
@@ -199,6 +205,8 @@ class Attempts:
         attempt.started_at = time.monotonic()
         # Not urgent: for a short trial it leaves with its result.
         self._outbox.add(wire.Started(attempt.trial, attempt.number, attempt.pid), urgent=False)
+        if self._nni_words is not None:
+            self._nni_words.follow(attempt)
         timeout_s = self._config.trial.timeout_s
         if timeout_s is not None:
             grace_s = self._config.trial.stop_grace_s
@@ -222,6 +230,8 @@ class Attempts:
             # What it had sent is with the kernel, however it died.
             for connection, messages in self._door.last_words(attempt):
                 self.hear(connection, messages)
+        if self._nni_words is not None:
+            self._nni_words.last(attempt)
         self._finish(attempt)
 
     # -- inside --------------------------------------------------------------------------------

@@ -11,6 +11,9 @@ from trial_runtime import nni_shim
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import AgentConfig
 
+#: Tells our module ``nni`` that it may give its place to a real one.
+FILES_ARE_READ = "BEQUEATH_NNI_FILES"
+
 #: Where NNI keeps a trial's parameters, below ``NNI_SYS_DIR``.
 PARAMETER_FILE = "parameter.cfg"
 
@@ -18,7 +21,9 @@ PARAMETER_FILE = "parameter.cfg"
 def shared_variables(config: AgentConfig) -> dict[str, str]:
     """The variables that all trials of an experiment have in common."""
     return {
-        "NNI_PLATFORM": "remote" if config.runtime else "local",
+        # Also elsewhere: it makes NNI's own library speak by its file, which the agent reads.
+        "NNI_PLATFORM": "local",
+        FILES_ARE_READ: "1",
         "NNI_EXP_ID": config.experiment,
         "NNI_CODE_DIR": config.trial.code_directory,
         "MULTI_PHASE": "false",

@@ -57,7 +57,8 @@ by name with what to do instead, at its line in your own file; none is dropped w
 _TRIAL = """\
 ## Trials
 
-A real `nni` in the trial's own environment is what `import nni` gives; otherwise ours is.
+A real `nni` in the trial's own environment is what `import nni` gives, and the agent reads the file
+by which it speaks; otherwise it is ours. A line in the trial's log says so.
 
 | function | here |
 |---|---|
@@ -73,7 +74,7 @@ A real `nni` in the trial's own environment is what `import nni` gives; otherwis
 
 | variable | here |
 |---|---|
-| `NNI_PLATFORM` | `local` or `remote` |
+| `NNI_PLATFORM` | `local`, also on machines elsewhere |
 | `NNI_EXP_ID`, `NNI_TRIAL_JOB_ID`, `NNI_TRIAL_SEQ_ID` | same |
 | `NNI_SYS_DIR`, `NNI_OUTPUT_DIR` | the attempt's own folder, with `parameter.cfg` and `.nni/` |
 | `NNI_CODE_DIR` | the code folder, in which the trial begins |

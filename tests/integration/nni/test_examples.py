@@ -109,3 +109,39 @@ def test_by_hand_it_is_nnis_standalone_mode(example: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert '[nni] final result: {"default": ' in done.stdout
+
+
+REAL = '''
+import json, os
+folder = os.environ["NNI_SYS_DIR"]
+assert os.environ["NNI_PLATFORM"] == "local" and os.environ["NNI_TRIAL_JOB_ID"]
+
+def get_next_parameter():
+    with open(os.path.join(folder, "parameter.cfg")) as file:
+        return json.load(file)["parameters"]
+
+def _send(kind, value):
+    told = {"parameter_id": 0, "trial_job_id": "x", "type": kind, "sequence": 0}
+    body = json.dumps({**told, "value": json.dumps(value)}) + chr(10)
+    with open(os.path.join(folder, ".nni", "metrics"), "ab") as file:
+        file.write(b"ME%06d" % len(body) + body.encode())
+
+def report_intermediate_result(value):
+    _send("PERIODICAL", value)
+
+def report_final_result(value):
+    _send("FINAL", value)
+'''
+
+
+def test_a_real_nni_in_the_trials_environment_is_used_and_heard(run: Run, example: Path) -> None:
+    real = example / "installed" / "nni"
+    real.mkdir(parents=True)
+    (real / "__init__.py").write_text(REAL)
+    file = example / "config_v1.yml"
+    file.write_text(f"{file.read_text()}trialEnvironment: {{PYTHONPATH: {real.parent}}}\n")
+    folder, events = run(file, 2)
+    results = finals(events)
+    assert len(results) == 2
+    assert all(set(value) == {"default", "end"} for value in results.values())
+    assert (folder / "trials" / "0" / "1" / ".nni" / "metrics").stat().st_size > 0

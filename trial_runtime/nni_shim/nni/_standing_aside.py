@@ -32,4 +32,6 @@ def stand_aside(name: str) -> bool:
     except BaseException:
         sys.modules[name] = us
         raise
+    if FILES_ARE_READ in os.environ:
+        sys.stderr.write(f"[bequeath] this trial uses the nni that is installed, {spec.origin}\n")
     return True

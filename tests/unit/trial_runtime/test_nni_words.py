@@ -1,0 +1,81 @@
+"""The file by which a real NNI speaks: its records, in whatever pieces they come."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trial_runtime import wire
+from trial_runtime.agent.attempt import Attempt, Phase
+from trial_runtime.agent.config import TrialSpec
+from trial_runtime.agent.nni_words import METRICS_FILE, NniWords, records
+from trial_runtime.agent.timers import Timers
+from trial_runtime.session_file import SESSION_VERSION, SessionFile
+
+
+def record(kind: str, value: Any, *, twice: bool = True) -> bytes:
+    """As NNI's library writes it; values are JSON within JSON since v1.5."""
+    told = {"parameter_id": 3, "trial_job_id": "3", "type": kind, "sequence": 0}
+    body = json.dumps({**told, "value": json.dumps(value) if twice else value}) + "\n"
+    return b"ME%06d%s" % (len(body.encode()), body.encode())
+
+
+class Words:
+    """An outbox that keeps what is added."""
+
+    def __init__(self) -> None:
+        self.said: list[Any] = []
+
+    def add(self, word: Any, *, urgent: bool) -> None:
+        self.said.append(word)
+
+
+@pytest.fixture
+def attempt(tmp_path: Path) -> Attempt:
+    session = SessionFile(SESSION_VERSION, "", "", 3, 1, str(tmp_path), "{}")
+    (tmp_path / ".nni").mkdir()
+    made = Attempt(wire.Start(3, 1, "{}"), session, "")
+    made.phase = Phase.RUNNING
+    return made
+
+
+def test_records_come_in_pieces_and_none_is_read_twice(attempt: Attempt) -> None:
+    outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
+    words = NniWords(TrialSpec("/code", nni=True), outbox, Timers())  # type: ignore[arg-type]
+    whole = record("REQUEST_PARAMETER", 0) + record("PERIODICAL", 0.25)
+    whole += record("PERIODICAL", "text", twice=False) + record("FINAL", {"accuracy": [1]})
+    for cut in range(0, len(whole) + 16, 16):
+        path.write_bytes(whole[:cut])
+        words.follow(attempt)
+    words.last(attempt)
+    assert [(type(word), word.seq, word.value) for word in outbox.said] == [
+        (wire.MetricRelayed, 1, "0.25"),
+        (wire.MetricRelayed, 2, '"text"'),
+        (wire.FinalRelayed, 3, '{"accuracy":[1]}'),
+    ]
+
+
+def test_what_nobody_can_hold_is_left_out(attempt: Attempt) -> None:
+    outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
+    spec = TrialSpec("/code", nni=True, max_metric_bytes=100, max_metrics=2)
+    words = NniWords(spec, outbox, Timers())  # type: ignore[arg-type]
+    words.last(attempt)  # there is no file
+    path.write_bytes(
+        b"rubbish ME12x"
+        + record("PERIODICAL", float("nan"))
+        + record("PERIODICAL", "x" * 500)
+        + b"".join(record("PERIODICAL", number) for number in range(5))
+        + record("FINAL", 7)
+    )
+    words.last(attempt)
+    assert [word.value for word in outbox.said] == ["0", "1", "7"]
+
+
+def test_a_broken_record_hides_no_other() -> None:
+    good = record("FINAL", 1)
+    found = [value for value, _ in records(b"ME000004nope" + good)]
+    assert found[0] is None
+    assert found[1]["type"] == "FINAL"
