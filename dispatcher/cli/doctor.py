@@ -14,6 +14,7 @@ from dispatcher.cli.arguments import Folder, Json
 from dispatcher.cli.checkup import Finding, Level
 from dispatcher.cli.console import print_json
 from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.cli.gpu_checkup import check_gpus
 from dispatcher.cli.marked_lines import MarkedLine, show_marked
 from dispatcher.cli.share_checkup import check_share
 from dispatcher.errors import BequeathError
@@ -38,7 +39,7 @@ def doctor(
     """Check this machine for what bequeath needs, and for what experiments have left behind.
 
     Looks at Python, packages, torch, the folders for sockets, experiments and weights with
-    their file systems, limits on files and threads, shared memory, the clock, and
+    their file systems, limits on files and threads, shared memory, the clock, GPUs, and
     experiments that lost their head. A weights root of FILE that lies on a network file system
     is measured for some seconds, as `bequeath nfs verify --quick` does, in a folder of its own
     that is removed. Changes nothing else. Exit code 1 if there is a problem.
@@ -72,6 +73,7 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
     yield from checkup.check_limits()
     yield from checkup.check_shared_memory()
     yield from checkup.check_clock()
+    yield from check_gpus()
     yield from _left_behind(folder)
     yield from _left_over_processes()
 

@@ -109,6 +109,7 @@ def _of_file(path: Path) -> list[Asked]:
     from dispatcher.experiment import load_experiment
     from dispatcher.known_folders import housed
     from dispatcher.remote_wiring import machine_of, places, target_of
+    from dispatcher.resource_wiring import resources_told
 
     config = housed(load_experiment(path))
     root = config.weights_root
@@ -122,6 +123,8 @@ def _of_file(path: Path) -> list[Asked]:
             oldest=OLDEST,
             useful=USEFUL if config.weights_cache.when != "off" else {},
             work_folder=machine.work_folder,
+            gpus=resources_told(config, place).must_have_gpus,
+            gpu_indices=resources_told(config, place).gpu_indices or (),
         )
         here = root if isinstance(root, Path) and root.is_dir() else None
         there = machine.weights_root or (str(root) if isinstance(root, Path) else "")

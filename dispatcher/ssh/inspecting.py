@@ -13,6 +13,7 @@ from dispatcher.errors import BackendError, UserError
 from dispatcher.ssh.connection import SshConnection, connect
 from dispatcher.ssh.errors import NoPython, SessionRefused
 from dispatcher.ssh.host_programs import run_program
+from dispatcher.ssh.inspecting_gpus import judge_gpus
 from dispatcher.ssh.login import Dial
 from dispatcher.ssh.target import SshTarget
 
@@ -50,6 +51,7 @@ class Needs:
     ``folders`` maps a folder there to a file that must be in it already (it shows that both
     of us mean the same folder); an empty name asks for nothing. ``python``: the words by which
     it is called there. ``useful`` maps modules that trials can do without to what they miss then.
+    ``gpus``: trials cannot do without; ``gpu_indices``: those that the file names.
     """
 
     python: str | Sequence[str] = "python3"
@@ -58,6 +60,8 @@ class Needs:
     useful: Mapping[str, str] = field(default_factory=dict)
     work_folder: str = "~"
     folders: Mapping[str, str] = field(default_factory=dict)
+    gpus: bool = False
+    gpu_indices: tuple[int, ...] = ()
 
 
 def inspect(target: SshTarget, needs: Needs, *, dial: Dial | None = None) -> list[HostFinding]:
@@ -99,7 +103,18 @@ def _look(connection: SshConnection, needs: Needs) -> Iterator[HostFinding]:
     yield from _work_folder(told["folders"][needs.work_folder])
     for path, token in needs.folders.items():
         yield _weights(told["folders"][path], wanted=bool(token))
+    yield _gpus(connection, needs)
     yield _sftp(connection)
+
+
+def _gpus(connection: SshConnection, needs: Needs) -> HostFinding:
+    try:
+        told = run_program(connection, "gpus", [], python=needs.python, alone=False, limit_s=60.0)
+    except BackendError as error:
+        return HostFinding("gpus", Verdict.NOTE, f"cannot be looked at: {error.message}")
+    found = judge_gpus(told, wanted=needs.gpus, indices=needs.gpu_indices)
+    verdict = Verdict.PROBLEM if found.bad else Verdict.OK
+    return HostFinding("gpus", verdict, found.text, found.hint)
 
 
 def _python(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:

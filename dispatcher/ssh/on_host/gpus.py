@@ -1,0 +1,52 @@
+"""Say as JSON what GPUs there are: {"gpus": [{"name", "memory"}], "trouble": …, "pynvml": bool}.
+
+Asks the driver's own library, since a machine may have it without nvidia-ml-py. Python 3.9.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+
+
+def gpus() -> list[dict[str, object]]:
+    """Their names and memory. Raises ``OSError`` without a library, or with its complaint."""
+    library = ctypes.CDLL("libnvidia-ml.so.1")
+    library.nvmlErrorString.restype = ctypes.c_char_p
+
+    def ask(name: str, *words: object) -> None:
+        code = getattr(library, name)(*words)
+        if code:
+            raise OSError(library.nvmlErrorString(code).decode())
+
+    ask("nvmlInitWithFlags", 0)
+    count = ctypes.c_uint()
+    ask("nvmlDeviceGetCount_v2", ctypes.byref(count))
+    found = []
+    for index in range(count.value):
+        handle = ctypes.c_void_p()
+        name = ctypes.create_string_buffer(96)
+        memory = (ctypes.c_ulonglong * 3)()
+        try:
+            ask("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle))
+            ask("nvmlDeviceGetName", handle, name, 96)
+            ask("nvmlDeviceGetMemoryInfo", handle, memory)
+        except OSError as error:
+            found.append({"name": "", "memory": 0, "trouble": str(error)})
+        else:
+            found.append({"name": name.value.decode(errors="replace"), "memory": memory[0]})
+    return found
+
+
+def main() -> None:
+    """Look, and say it."""
+    told = {"gpus": [], "trouble": "", "pynvml": importlib.util.find_spec("pynvml") is not None}
+    try:
+        told["gpus"] = gpus()
+    except (OSError, AttributeError) as error:
+        told["trouble"] = str(error)
+    print(json.dumps(told))  # noqa: T201 - that is the answer
+
+
+main()

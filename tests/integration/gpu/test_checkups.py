@@ -1,0 +1,50 @@
+"""What ``doctor`` and ``hosts check`` say of GPUs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dispatcher.cli.checkup import Level
+from dispatcher.cli.gpu_checkup import check_gpus
+from dispatcher.ssh.host_programs import program_text
+from dispatcher.ssh.inspecting_gpus import judge_gpus
+from tests.support.fake_nvml import LOST, FakeDriver, Gpu
+
+
+def looked() -> dict[str, object]:
+    """What the program says that is sent to machines."""
+    command = [sys.executable, "-c", program_text("gpus")]
+    ran = subprocess.run(command, capture_output=True, check=True)
+    answer: dict[str, object] = json.loads(ran.stdout)
+    return answer
+
+
+def test_a_machine_says_what_it_has(driver: FakeDriver) -> None:
+    driver.show(Gpu("GPU-a", name="H100", total=81_920), Gpu("GPU-b", name="H100", total=81_920))
+    told = looked()
+    assert judge_gpus(told, wanted=True, indices=()) == (False, "2 × H100 (80.0 GiB)", "")
+    missing = judge_gpus(told, wanted=True, indices=(1, 2))
+    assert (missing.bad, missing.hint) == (True, "gpuIndices names 2; GPUs there are 0 to 1")
+    (finding,) = check_gpus()
+    assert (finding.level, finding.text) == (Level.OK, "2 × H100 (80.0 GiB)")
+
+
+def test_a_lost_gpu_is_said(driver: FakeDriver) -> None:
+    driver.show(Gpu("GPU-a", name="H100"), Gpu("GPU-b", error=LOST))
+    found = judge_gpus(looked(), wanted=True, indices=())
+    assert found.bad
+    assert "GPU 1: GPU is lost" in found.text
+    assert [finding.level for finding in check_gpus()] == [Level.PROBLEM, Level.OK]
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_a_machine_without_a_driver(driver: FakeDriver, wanted: bool) -> None:
+    driver.unload()
+    found = judge_gpus(looked(), wanted=wanted, indices=())
+    assert (found.bad, found.text) == (wanted, "none (Driver Not Loaded)")
+    (finding,) = check_gpus()
+    assert finding.level is Level.OK
