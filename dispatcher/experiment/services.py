@@ -66,25 +66,32 @@ TrainingService = Annotated[
 
 
 def workers_of(services: Sequence[Service], usual: int) -> list[tuple[Service, PlannedWorker]]:
-    """Workers with their services, in the order of the file."""
+    """Workers with their services, in the order of the file.
+
+    Raises:
+        Misfit: a service of another package cannot say which workers it has.
+    """
     found: list[tuple[Service, PlannedWorker]] = []
     for service in services:
         taken = (*TAKEN, *(worker.name for _, worker in found))
-        found.extend((service, worker) for worker in service.planned(usual, taken))
+        try:
+            found.extend((service, worker) for worker in service.planned(usual, taken))
+        except Misfit:
+            raise
+        except Exception as error:
+            text = f"cannot say which workers it has: {type(error).__name__}: {error}"
+            raise Misfit(f"'trainingService' {text}", at=("trainingService",)) from error
     return found
 
 
 def check_workers(services: Sequence[Service], usual: int) -> None:
     """Raise ``Misfit`` unless all workers can be told apart; other packages name theirs."""
-    trouble = ""
-    try:
-        names = [worker.name for _, worker in workers_of(services, usual)]
-    except Exception as error:  # noqa: BLE001 - a service of somebody else's says what it has
-        names, trouble = [], f"cannot say which workers it has: {type(error).__name__}: {error}"
+    names = [worker.name for _, worker in workers_of(services, usual)]
     for name in names:
+        trouble = ""
         if name == TUNER or not NAME.fullmatch(name):
             trouble = f"has a worker called {name!r}, which is no name for one"
         elif names.count(name) > 1:
             trouble = f"has two workers called {name!r}"
-    if trouble:
-        raise Misfit(f"'trainingService' {trouble}", at=("trainingService",))
+        if trouble:
+            raise Misfit(f"'trainingService' {trouble}", at=("trainingService",))

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from dispatcher.attempt_files import AttemptAt, files_of
+from dispatcher.attempt_at import AttemptAt
+from dispatcher.attempt_files import files_of
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.model import EndReason

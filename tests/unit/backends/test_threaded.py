@@ -1,0 +1,209 @@
+"""A backend of somebody else's, which raises, lies and hangs: it harms itself only."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from dispatcher.backends import threaded
+from dispatcher.backends.testing import ScriptedBackend
+from dispatcher.backends.threaded import ThreadedBackend
+from dispatcher.core import actions as a
+from dispatcher.core import events as e
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.errors import PermanentBackendError, ProtocolError
+from tests.support.processes import wait_until
+
+LAKE = WorkerId("lake")
+
+
+class Scene:
+    """The engine's side: what is said is kept, and acknowledged unless a test does not want it."""
+
+    def __init__(self, make: Callable[[], Any], **settings: Any) -> None:
+        self.backend = ThreadedBackend(LAKE, make, **settings)
+        self.events: list[e.Event] = []
+        self.acknowledging = True
+
+    def turn(self) -> None:
+        new = self.backend.check()
+        self.events += new
+        if new and self.acknowledging:
+            self.backend.acknowledge()
+
+    def until(self, kind: type[Any], count: int = 1) -> Any:
+        def look() -> list[Any]:
+            self.turn()
+            found = [event for event in self.events if isinstance(event, kind)]
+            return found if len(found) >= count else []
+
+        return wait_until(look, kind.__name__, 60.0) or look()[-1]
+
+    def launch(self) -> None:
+        self.backend.perform(a.LaunchWorker(LAKE))
+
+    def start(self, trial: int) -> None:
+        self.backend.perform(a.StartAttempt(LAKE, TrialId(trial), 1, "{}"))
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threaded, "LOOK_S", 0.01)
+    monkeypatch.setattr(threaded, "FIRST_PAUSE_S", 0.01)
+
+
+@pytest.fixture
+def scenes() -> Iterator[Callable[..., Scene]]:
+    made: list[Scene] = []
+
+    def make(maker: Callable[[], Any], **settings: Any) -> Scene:
+        made.append(Scene(maker, **settings))
+        return made[-1]
+
+    yield make
+    for scene in made:
+        scene.backend.close(leave_running=False, deadline_s=1.0)
+
+
+class Ticking(ScriptedBackend):
+    """Time passes for it whenever it is looked at."""
+
+    def check(self) -> list[e.Event]:
+        self.tick()
+        return super().check()
+
+
+def test_an_attempt_from_order_to_end(scenes: Any) -> None:
+    inner = Ticking(worker=LAKE)
+    scene = scenes(lambda: inner)
+    scene.launch()
+    scene.until(e.WorkerJoined)
+    scene.start(1)
+    scene.until(e.AttemptEnded)
+    kinds = [type(event) for event in scene.events]
+    assert kinds == [e.WorkerJoined, e.AttemptStarted, e.FinalReported, e.AttemptEnded]
+    wait_until(lambda: inner.acknowledged == 4, "all is acknowledged")
+
+
+def test_nothing_more_is_asked_before_the_last_is_on_disk(scenes: Any) -> None:
+    """Mutation: the next batch is taken at once, and the acknowledgement covers it as well."""
+    inner = Ticking(worker=LAKE)
+    scene = scenes(lambda: inner)
+    scene.acknowledging = False
+    scene.launch()
+    scene.until(e.WorkerJoined)
+    scene.start(1)
+    wait_until(lambda: len(inner.performed) == 2, "the order arrives")
+    for _ in range(20):
+        scene.turn()
+    assert [type(event) for event in scene.events] == [e.WorkerJoined]
+    assert inner.acknowledged == 0
+    scene.backend.acknowledge()
+    scene.acknowledging = True
+    scene.until(e.AttemptEnded)
+
+
+def test_one_that_cannot_be_made_is_tried_again(scenes: Any) -> None:
+    """Mutation: what a factory raises ends the thread without a word."""
+    tries: list[int] = []
+
+    def make() -> Any:
+        tries.append(1)
+        if len(tries) < 3:
+            raise RuntimeError("no water")
+        return Ticking(worker=LAKE)
+
+    scene = scenes(make)
+    for number in (1, 2):
+        scene.launch()
+        scene.until(e.WorkerLost, number)
+    lost = [event for event in scene.events if isinstance(event, e.WorkerLost)]
+    assert [(each.reason, each.hopeless) for each in lost] == 2 * [
+        ("RuntimeError: no water", False)
+    ]
+    scene.launch()
+    scene.until(e.WorkerJoined)
+
+
+def test_one_that_somebody_must_mend_is_given_up_at_once(scenes: Any) -> None:
+    def make() -> Any:
+        raise PermanentBackendError("no licence", hint="buy one")
+
+    scene = scenes(make)
+    scene.launch()
+    scene.until(e.WorkerLost)
+    assert scene.events == [e.WorkerLost(LAKE, "no licence; buy one", hopeless=True)]
+
+
+def test_what_a_method_raises_sets_it_aside_and_ends_what_it_ran(scenes: Any) -> None:
+    class Leaking(Ticking):
+        def perform(self, action: a.WorkerAction) -> None:
+            if isinstance(action, a.StartAttempt):
+                raise KeyError(action.trial)
+            super().perform(action)
+
+    inner = Leaking(worker=LAKE)
+    scene = scenes(lambda: inner)
+    scene.launch()
+    scene.until(e.WorkerJoined)
+    scene.start(7)
+    scene.until(e.WorkerLost)
+    assert "KeyError: 7" in scene.events[-1].reason
+    assert inner.closed
+    scene.start(8)  # nobody is there: lost, as the core knows by now
+    assert scene.backend.check() == []
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        e.WorkerJoined(WorkerId("local"), 5),
+        e.AttemptEnded(TrialId(99), 1, e.EndReason.FINISHED),
+        e.StopRequested(e.StopKind.NOW, "because"),
+    ],
+    ids=lambda lie: type(lie).__name__,
+)
+def test_what_it_may_not_say_sets_it_aside(scenes: Any, lie: Any) -> None:
+    """Another worker's hello, an attempt that nobody gave it, a stop of the experiment."""
+    inner = Ticking(worker=LAKE)
+    scene = scenes(lambda: inner)
+    scene.launch()
+    scene.until(e.WorkerJoined)
+    inner.say(lie)
+    scene.until(e.WorkerLost)
+    assert lie not in scene.events
+
+
+def test_one_that_hangs_is_suspect_then_lost_and_keeps_nobody_waiting(scenes: Any) -> None:
+    now = [0.0]
+    let_go = threading.Event()
+
+    class Hanging(Ticking):
+        def perform(self, action: a.WorkerAction) -> None:
+            if isinstance(action, a.StartAttempt):
+                let_go.wait(60.0)
+            super().perform(action)
+
+    scene = scenes(lambda: Hanging(worker=LAKE), suspect_s=30.0, lost_s=120.0, clock=lambda: now[0])
+    try:
+        scene.launch()
+        scene.until(e.WorkerJoined)
+        scene.start(1)
+        life = scene.backend._life
+        assert life is not None
+        wait_until(lambda: life.tasks.empty() and life.busy_since is not None, "it hangs")
+        now[0] += 31.0
+        scene.until(e.WorkerSuspect)
+        now[0] += 100.0
+        scene.until(e.WorkerLost)
+        assert scene.events[-1].reason == "a call has not come back for 131 s"
+    finally:
+        let_go.set()
+
+
+def test_it_has_no_wire(scenes: Any) -> None:
+    with pytest.raises(ProtocolError):
+        scenes(Ticking).backend.receive(b"")

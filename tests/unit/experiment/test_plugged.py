@@ -1,0 +1,159 @@
+"""Platforms of other packages: installed beside the test, by a folder as ``pip`` makes it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dispatcher.experiment import ExperimentFileErrors, parse_experiment
+from dispatcher.experiment.plugged import installed
+from dispatcher.experiment.snapshot import from_json, to_json
+
+FILE = """\
+tuner: {name: Random}
+searchSpace: {x: {_type: choice, _value: [1]}}
+trialCommand: "true"
+trialConcurrency: 3
+"""
+LAKE = """\
+from typing import Annotated, Literal
+from dispatcher.platforms.protocol import (
+    AgentPlatform, Count, PlannedWorker, ServiceConfig, Size, Text, distinct_names)
+
+class Section(ServiceConfig):
+    platform: Literal["lake"]
+    depth: Count
+    boats: tuple[Text, ...] = ("kayak",)
+    hold: Size = 1024
+
+    def planned(self, usual, taken):
+        if self.depth == 13:
+            raise RuntimeError("no luck")
+        if self.depth == 14:
+            return tuple(PlannedWorker("../" + each, 1, self) for each in self.boats)
+        names = self.boats if self.depth == 15 else distinct_names(self.boats, taken)
+        return tuple(PlannedWorker(each, self.slots or usual, self) for each in names)
+
+class Lake(AgentPlatform):
+    protocol = 1
+    section = Section
+
+    def visit(self, given):
+        raise NotImplementedError
+
+class Older(Lake):
+    protocol = 0
+
+class Bare:
+    protocol = 1
+
+LAKE = Lake()
+"""
+
+Read = Callable[[str], object]
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package that brings platforms, good ones and bad ones."""
+    there = tmp_path / "installed"
+    info = there / "lake-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lake-backends\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[bequeath.backends]\nlake = lake_of_tests:LAKE\nolder = lake_of_tests:Older\n"
+        "bare = lake_of_tests:Bare\nbroken = lake_of_tests.gone:X\nssh = lake_of_tests:LAKE\n"
+    )
+    (there / "lake_of_tests.py").write_text(LAKE)
+    monkeypatch.syspath_prepend(str(there))
+    yield
+    sys.modules.pop("lake_of_tests", None)
+
+
+@pytest.fixture
+def errors_of(tmp_path: Path) -> Callable[[str], list[str]]:
+    def errors(service: str) -> list[str]:
+        with pytest.raises(ExperimentFileErrors) as refused:
+            parse_experiment(f"{FILE}trainingService:\n  {service}\n", "e.yml", tmp_path)
+        return [str(each) for each in refused.value.errors]
+
+    return errors
+
+
+def test_a_section_of_another_package_is_read_and_recorded(lake: None, tmp_path: Path) -> None:
+    """In any spelling of its keys, and beside ours."""
+    text = f"{FILE}trainingService:\n- platform: local\n- {{platform: lake, Depth: 2, hold: 2kb}}\n"
+    config = parse_experiment(text, "e.yml", tmp_path)
+    section = config.services[1]
+    assert (type(section).__name__, section.depth, section.hold) == (  # type: ignore[attr-defined]
+        "Section",
+        2,
+        2048,
+    )
+    assert [(w.name, w.slots) for _, w in config.workers] == [("local", 3), ("kayak", 3)]
+    assert config.slots == 3
+    assert from_json(to_json(config)) == config
+
+
+def test_what_is_wrong_in_it_is_named_with_its_place(
+    lake: None, errors_of: Callable[[str], list[str]]
+) -> None:
+    assert errors_of("{platform: lake, depth: 0}") == [
+        "e.yml:6:27: 'trainingService.depth' must be at least 1, not 0"
+    ]
+    assert errors_of("{platform: lake}") == ["e.yml:6:3: 'trainingService' needs the key 'depth'"]
+    (unknown,) = errors_of("{platform: lake, depth: 1, dpth: 2}")
+    assert unknown.startswith("e.yml:6:30: unknown key 'dpth' in 'trainingService'; did you mean")
+
+
+@pytest.mark.parametrize(
+    "service, said",
+    [
+        (
+            "{platform: sea}",
+            "e.yml:6:14: the platform 'sea' is not installed\n"
+            "  installed are local, ssh, bare, broken, lake, older; others come with packages "
+            "that bring them",
+        ),
+        (
+            "{platform: older}",
+            "e.yml:6:14: the platform 'older' was written for version 0 of the protocol of "
+            "backends, and this bequeath has version 1\n  install versions of 'lake-backends' and "
+            "bequeath that fit together",
+        ),
+        (
+            "{platform: bare}",
+            "e.yml:6:14: the platform 'bare' has no section: its 'section' must be a "
+            "ServiceConfig\n  tell the authors of 'lake-backends'",
+        ),
+        (
+            "{platform: broken}",
+            "e.yml:6:14: the platform 'broken' cannot be loaded: ModuleNotFoundError: No module "
+            "named 'lake_of_tests.gone'; 'lake_of_tests' is not a package\n"
+            "  it is brought by 'lake-backends'",
+        ),
+        (
+            "{platform: lake, depth: 13}",
+            "e.yml:6:3: 'trainingService' cannot say which workers it has: RuntimeError: no luck",
+        ),
+        (
+            "{platform: lake, depth: 14}",
+            "e.yml:6:3: 'trainingService' has a worker called '../kayak', which is no name for one",
+        ),
+        (
+            "{platform: lake, depth: 15, boats: [a, a]}",
+            "e.yml:6:3: 'trainingService' has two workers called 'a'",
+        ),
+    ],
+)
+def test_a_platform_that_is_no_good_is_refused_by_name(
+    lake: None, errors_of: Callable[[str], list[str]], service: str, said: str
+) -> None:
+    assert errors_of(service) == [said]
+
+
+def test_nobody_takes_our_words(lake: None) -> None:
+    assert "ssh" not in installed()
