@@ -123,6 +123,7 @@ def _of_file(path: Path) -> list[Asked]:
             oldest=OLDEST,
             useful=USEFUL if config.weights_cache.when != "off" else {},
             work_folder=machine.work_folder,
+            read_folders=machine.read_roots or tuple(map(str, config.weights_read_roots)),
             gpus=resources_told(config, place).must_have_gpus,
             gpu_indices=resources_told(config, place).gpu_indices or (),
         )

@@ -51,6 +51,7 @@ class Needs:
     ``folders`` maps a folder there to a file that must be in it already (it shows that both
     of us mean the same folder); an empty name asks for nothing. ``python``: the words by which
     it is called there. ``useful`` maps modules that trials can do without to what they miss then.
+    ``read_folders``: those that trials only read from.
     ``gpus``: trials cannot do without; ``gpu_indices``: those that the file names.
     """
 
@@ -60,6 +61,7 @@ class Needs:
     useful: Mapping[str, str] = field(default_factory=dict)
     work_folder: str = "~"
     folders: Mapping[str, str] = field(default_factory=dict)
+    read_folders: Sequence[str] = ()
     gpus: bool = False
     gpu_indices: tuple[int, ...] = ()
 
@@ -82,7 +84,7 @@ def inspect(target: SshTarget, needs: Needs, *, dial: Dial | None = None) -> lis
 
 
 def _look(connection: SshConnection, needs: Needs) -> Iterator[HostFinding]:
-    folders = {needs.work_folder: "", **needs.folders}
+    folders = {**dict.fromkeys(needs.read_folders), needs.work_folder: "", **needs.folders}
     modules = [*needs.modules, *needs.useful]
     asked = json.dumps({"modules": modules, "folders": folders})
     before = time.time()
@@ -103,6 +105,8 @@ def _look(connection: SshConnection, needs: Needs) -> Iterator[HostFinding]:
     yield from _work_folder(told["folders"][needs.work_folder])
     for path, token in needs.folders.items():
         yield _weights(told["folders"][path], wanted=bool(token))
+    for path in needs.read_folders:
+        yield _to_read(told["folders"][path])
     yield _gpus(connection, needs)
     yield _sftp(connection)
 
@@ -190,6 +194,16 @@ def _weights(found: Mapping[str, Any], *, wanted: bool) -> HostFinding:
         return HostFinding("weights", Verdict.PROBLEM, f"{path} is another folder", hint)
     same = ", the same folder as here" if wanted else ""
     return HostFinding("weights", Verdict.OK, f"{path} can be written{same}")
+
+
+def _to_read(found: Mapping[str, Any]) -> HostFinding:
+    path = found["path"]
+    if not found["there"]:
+        hint = "mount it there, or say where it is (weightsReadRoots of the machine)"
+        return HostFinding("weights", Verdict.PROBLEM, f"{path}, to read from, is not there", hint)
+    if not found.get("readable", True):
+        return HostFinding("weights", Verdict.PROBLEM, f"{path} cannot be read")
+    return HostFinding("weights", Verdict.OK, f"{path} can be read")
 
 
 def _sftp(connection: SshConnection) -> HostFinding:

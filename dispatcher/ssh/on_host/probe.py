@@ -1,7 +1,8 @@
 """Say as JSON what a machine has: ``probe {"modules": […], "folders": {PATH: TOKEN}}``.
 
 A folder is tried with a file of our own, and TOKEN names a file that must be there already,
-if it is not empty. Written for any Python 3, so that one that is too old can say so.
+if it is not empty; null: the folder is only read from. Written for any Python 3, so that one that
+is too old can say so.
 """
 
 import importlib
@@ -22,7 +23,7 @@ def look_at_module(name: str) -> dict:  # type: ignore[type-arg]
     return {"version": str(getattr(module, "__version__", ""))}
 
 
-def look_at_folder(path: str, token: str) -> dict:  # type: ignore[type-arg]
+def look_at_folder(path, token) -> dict:  # type: ignore[type-arg,no-untyped-def]
     """Whether it is there, may be written, and is the one that is meant."""
     path = os.path.abspath(os.path.expanduser(path))
     found = {"path": path, "there": os.path.isdir(path), "writable": False, "trouble": ""}
@@ -30,7 +31,9 @@ def look_at_folder(path: str, token: str) -> dict:  # type: ignore[type-arg]
     while not os.path.isdir(place):
         place = os.path.dirname(place)
     found["free"] = shutil.disk_usage(place).free
-    if found["there"]:
+    if found["there"] and token is None:
+        found["readable"] = os.access(path, os.R_OK | os.X_OK)
+    elif found["there"]:
         try:
             with tempfile.TemporaryFile(dir=path) as file:
                 file.write(b"bequeath")

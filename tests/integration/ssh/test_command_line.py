@@ -80,7 +80,13 @@ def test_the_machines_of_an_experiment_file(hosts: Caller, own: sshd.Sshd, tmp_p
         "python": sys.executable,
         "knownHosts": str(own.folder / "known_hosts"),
     }
-    wrong = machine | {"name": "elsewhere", "weightsRoot": str(tmp_path / "other")}
+    there, gone = str(tmp_path / "read"), str(tmp_path / "gone")
+    (tmp_path / "read").mkdir(0o500)
+    wrong = machine | {
+        "name": "elsewhere",
+        "weightsRoot": str(tmp_path / "other"),
+        "weightsReadRoots": [gone],
+    }
     (tmp_path / "experiment.yml").write_text(
         json.dumps(
             {
@@ -89,6 +95,7 @@ def test_the_machines_of_an_experiment_file(hosts: Caller, own: sshd.Sshd, tmp_p
                 "trialConcurrency": 1,
                 "maxTrialNumber": 1,
                 "weightsRoot": str(tmp_path / "weights"),
+                "weightsReadRoots": [there],
                 "tuner": {"name": "Random"},
                 "trainingService": {"platform": "ssh", "machineList": [machine, wrong]},
             }
@@ -100,9 +107,11 @@ def test_the_machines_of_an_experiment_file(hosts: Caller, own: sshd.Sshd, tmp_p
         for one in told["hosts"]
     }
     assert found["box"] == []
-    (finding,) = found["elsewhere"]
-    assert finding["topic"] == "weights"
-    assert "is another folder" in finding["text"]
+    root, read = found["elsewhere"]
+    assert {root["topic"], read["topic"]} == {"weights"}
+    assert "is another folder" in root["text"]
+    assert f"{gone}, to read from, is not there" in read["text"]
+    assert os.listdir(there) == []
     assert os.listdir(tmp_path / "weights") == []
 
 
