@@ -90,7 +90,7 @@ class ASHATuner(InheritingTuner):
         seed: the same seed gives the same answers under the same order of results; null draws one.
     """
 
-    OWN_KEYS: ClassVar[tuple[str, ...]] = (
+    _own_keys: ClassVar[tuple[str, ...]] = (
         "save_path",
         "restore_path",
         "budget",
@@ -156,7 +156,7 @@ class ASHATuner(InheritingTuner):
         if kwargs.get("customized") or known.get("budget") not in self.budgets:
             return
         rung = self.budgets.index(known["budget"])
-        own = {key: known[key] for key in known if key not in self.OWN_KEYS}
+        own = {key: known[key] for key in known if key not in self._own_keys}
         if score is not None:
             with self.lock:
                 self._rungs[rung].add(parameter_id, score, own)

@@ -76,7 +76,7 @@ class HyperbandTuner(InheritingTuner):
         seed: one seed gives one search, whatever the timing; null draws one.
     """
 
-    OWN_KEYS: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", "budget", "budget_before")
+    _own_keys: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", "budget", "budget_before")
     _not_ended = "trial {trial} of the rung before has not ended"
 
     def __init__(
@@ -160,7 +160,7 @@ class HyperbandTuner(InheritingTuner):
         if score is None or kwargs.get("customized"):
             return
         known = parameters if isinstance(parameters, Mapping) else {}
-        own = {key: known[key] for key in known if key not in self.OWN_KEYS}
+        own = {key: known[key] for key in known if key not in self._own_keys}
         with self.lock:
             self._results[parameter_id] = (own, score)
 

@@ -19,14 +19,14 @@ class InheritingTuner(Tuner):
     _not_ended: ClassVar[str] = "trial {trial} has not ended"
 
     #: Parameters that the tuner adds, and that a search space may not have therefore.
-    OWN_KEYS: ClassVar[tuple[str, ...]] = ("save_path", "restore_path")
+    _own_keys: ClassVar[tuple[str, ...]] = ("save_path", "restore_path")
 
     _space = spaces.Space(())
 
     def handles(self, search_space: Any) -> str:
         """Whether a parameter of the space is called like one that the tuner adds."""
         for name, _ in spaces.parse(search_space).dimensions:
-            if name in self.OWN_KEYS:
+            if name in self._own_keys:
                 return f"the parameter {name!r} is one that the tuner itself adds: rename yours."
         return ""
 

@@ -64,7 +64,7 @@ class NetworkMorphismTuner(InheritingTuner):
         seed: one seed gives one search, whatever the timing; null draws one.
     """
 
-    OWN_KEYS: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", *_OURS)
+    _own_keys: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", *_OURS)
     _not_ended = "trial {trial} of the step before has not ended"
 
     def __init__(
@@ -208,7 +208,7 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         objectives: as there, such as accuracy and number of parameters.
     """
 
-    OWN_KEYS: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", *_OURS)
+    _own_keys: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", *_OURS)
 
     def __init__(
         self,

@@ -22,8 +22,8 @@ class ExitCode(IntEnum):
 
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "done; for `run` and `resume`: the experiment is completed",
-    ExitCode.GENERAL: "a check found something (`doctor`, `nfs verify`, `experiment verify`), or a "
-    "question was answered with no",
+    ExitCode.GENERAL: "a check found something (`doctor`, `nfs verify`, `experiment verify`, "
+    "`tuner check`, answers that differ in `tuner replay`), or a question was answered with no",
     ExitCode.USAGE: "the command line itself: an unknown command or option, a missing argument",
     ExitCode.USER: "the experiment file, the tuner's code or the trial's code, so for `run` and "
     "`resume` an experiment that failed (its tuner raised, too many trials failed in a row, or no "

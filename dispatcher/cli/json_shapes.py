@@ -83,6 +83,13 @@ SHAPES: dict[str, str] = {
     "clients that could not be asked, and what `nfs verify` prints.",
     "nfs verify": "`{ok, findings, facts}`; a finding holds check, where, level (`passes`, `note`, "
     "`slow`, `wrong`), seen, change; `facts` holds what was measured: machines, rereads, locks.",
+    "tuner list": "List of `{kind, name, from, text}`; `from` is `bequeath` or a package.",
+    "tuner show": "`{kind, name, class_name, text, paper, spaces, arguments}`; an argument has "
+    "name, type, default (JSON text, or `needed`) and text.",
+    "tuner check": "`{keeps_contract, faults, remarks, trials, failed, waits, abandoned, "
+    "comes_back_by}`; a fault has kind, text and details.",
+    "tuner replay": "`{experiment, requests, results, ends, from_state, differences, notes}`; a "
+    "difference has trial, then and now (JSON texts).",
     "validate": "`{valid, file, experiment}`, or with errors `{valid, file, errors}`, each of "
     "which holds where, message, hint.",
     "systemd-unit": "`{name, unit}`: what the file should be called, and its text.",

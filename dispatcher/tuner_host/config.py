@@ -57,6 +57,8 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     head_pipe: int = -1  # read end of a pipe that ends with the head
     failure_file: str = ""  # where a tuner that cannot be built says why
     leader_file: str = ""  # says which head leads
+    switch_interval_s: float = 0.0  # how long a thread keeps the interpreter; 0: as usual
+    provoke: bool = False  # requests give way in the middle of their lines (rehearsals)
     optimize_mode: str = ""  # the experiment's; empty: whatever a built-in one's own default is
     nni: bool = False  # the author's code is written for NNI and may import it
     experiment: str = ""

@@ -19,6 +19,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.messages import Note
 from dispatcher.tuner_host.outbox import Outbox
+from dispatcher.tuner_host.plain_values import NotJson, plain
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.snapshots import Snapshots
@@ -37,6 +38,7 @@ class Delivery:
     Args:
         generated: what each trial's request returned; entries are dropped once delivered.
         run: carries out a request in this thread (serial tuners only).
+        note: told, once, of a tuner that changes what it has returned.
     """
 
     def __init__(
@@ -47,7 +49,10 @@ class Delivery:
         snapshots: Snapshots,
         generated: dict[int, Any],
         run: Callable[[Request], None],
+        note: Callable[[str], None],
     ) -> None:
+        self._note = note
+        self._told_of_changes = False
         self._calls = calls
         self._gate = gate
         self._outbox = outbox
@@ -120,6 +125,14 @@ class Delivery:
         try:
             if parameters is None:
                 parameters = json.loads(work.parameters)
+            elif not self._told_of_changes and _changed(parameters, work.parameters):
+                self._told_of_changes = True
+                self._note(
+                    f"the parameters of request {work.trial} were changed after "
+                    "generate_parameters had returned them: the trial ran with what was returned, "
+                    "and its result comes with what they are now. Return a copy, or keep one. "
+                    "(Said once.)"
+                )
             decoded = json.loads(value)
             self._calls.result(work.trial, parameters, decoded, by_hand=work.by_hand)
         except BaseException as error:  # noqa: BLE001 - becomes an event; never repeated
@@ -143,3 +156,11 @@ class Delivery:
             self._calls.update_search_space(json.loads(work.search_space))
         except BaseException as error:  # noqa: BLE001 - becomes a note; the tuner keeps what it has
             self._outbox.say(Note(f"update_search_space raised:\n{describe(error)}"))
+
+
+def _changed(returned: Any, parameters: str) -> bool:
+    """Whether an object that was generated is no longer what the trial ran with."""
+    try:
+        return bool(plain(returned, "parameters") != json.loads(parameters))
+    except NotJson:
+        return True

@@ -56,7 +56,7 @@ from dispatcher.tuner_host.tracebacks import describe
 from trial_runtime.endpoint import connect
 from trial_runtime.failpoints import failpoint
 
-_SERIAL = "multiThread is false: all tuner calls run one after another in one thread"
+SERIAL = "multiThread is false: all tuner calls run one after another in one thread"
 
 #: Between two looks at whether requests wait for callbacks in vain.
 CALLBACK_LOOK_S = 0.2
@@ -69,7 +69,7 @@ class Host:
         self._config = config
         self._outbox = Outbox()
         self._floor = Floor()
-        self._gate = Gate(self._floor, refusal="" if config.multi_thread else _SERIAL)
+        self._gate = Gate(self._floor, refusal="" if config.multi_thread else SERIAL)
         self._foreign = ForeignWaits(self._floor)
         self._live: dict[int, Request] = {}  # from OpenRequest to just before its answer
         self._early: deque[Any] = deque()  # what the head said before the tuner was built
@@ -131,7 +131,9 @@ class Host:
             config.needs,
         )
         self._calls = calls
-        self._requests = Requests(calls, self._gate, self._floor, rules, self._over)
+        self._requests = Requests(
+            calls, self._gate, self._floor, rules, self._over, provoke=config.provoke
+        )
         if config.nni:
             self._requests.let_answer_later(Callbacks(self._note))
         self._threads = RequestThreads(self._requests.run, self._floor, self._note)
@@ -150,6 +152,7 @@ class Host:
             self._snapshots,
             self._requests.generated,
             self._requests.run,
+            self._note,
         )
         self._still_delivery = StillDelivery(self._delivery, self._outbox.say)
 

@@ -34,6 +34,12 @@ def build(config: TunerHostConfig) -> TunerCalls:
         tuner = _construct(config.class_name, lambda: _call(owner, config.class_args))
     calls = TunerCalls(tuner)
     missing = calls.missing()
+    if missing is not None and callable(getattr(calls.tuner, "handle_request_trial_jobs", None)):
+        raise TunerCodeError(
+            f"{type(calls.tuner).__name__} is an advisor of NNI's, which handles messages of its "
+            "manager, and those are not sent here",
+            hint="write it as a tuner: generate_parameters and receive_trial_result",
+        )
     if missing is not None:
         raise TunerCodeError(
             f"the tuner class {type(tuner).__name__} has no method {missing}",

@@ -20,7 +20,7 @@ SWITCH_INTERVAL_S = 0.0005
 def settle(config: TunerHostConfig) -> None:
     """What author's code finds around it: harmless arguments, its own folder, a log."""
     faulthandler.enable(all_threads=False)  # the thread that crashed is what matters
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    sys.setswitchinterval(config.switch_interval_s or SWITCH_INTERVAL_S)
     sys.argv = ["bequeath-tuner"]
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)

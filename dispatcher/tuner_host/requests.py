@@ -25,6 +25,7 @@ class Requests:
 
     Args:
         over: called in the request's thread just before its answer is said.
+        provoke: let races happen that are rare otherwise (rehearsals).
     """
 
     def __init__(
@@ -34,7 +35,10 @@ class Requests:
         floor: Floor,
         rules: ProposalRules,
         over: Callable[[Request], None],
+        *,
+        provoke: bool = False,
     ) -> None:
+        self._provoke = provoke
         self.calls = calls
         self._over = over
         self._gate = gate
@@ -122,7 +126,7 @@ class Requests:
 
     def _ask(self, request: Request) -> Proposed | RequestFailed:
         try:
-            returned = self.calls.generate(request.trial)
+            returned = self._generate(request.trial)
             proposal = propose(request.trial, returned, self._rules)
         except Nonsense as error:
             text = f"generate_parameters({request.trial}) returned {error}"
@@ -134,6 +138,13 @@ class Requests:
             return event
         self.generated[request.trial] = returned
         return proposal
+
+    def _generate(self, trial: int) -> Any:
+        if not self._provoke:
+            return self.calls.generate(trial)
+        from dispatcher.tuner_host.provoking import provoked
+
+        return provoked(lambda: self.calls.generate(trial), trial)
 
 
 def _cancelled(request: Request) -> RequestFailed:

@@ -103,6 +103,7 @@ class Restore:
             self._calls.restore(json.loads(file.state))
         for call in file.calls:
             name, trial = call[0], int(call[1])
+            self.about_to(name, trial)
             if name == "generate":
                 if file.state is None:
                     self._generate(trial, call[2])
@@ -170,11 +171,18 @@ class Restore:
         if isinstance(answer, Proposed) and json.loads(answer.parameters) == wanted:
             return
         self._requests.generated[trial] = wanted  # what the trial really ran with
+        self.differs(trial, repeated.wanted, answer)
+
+    def about_to(self, name: str, trial: int) -> None:
+        """A call is about to be repeated; for who looks on."""
+
+    def differs(self, trial: int, wanted: str, answer: object) -> None:
+        """A request was answered otherwise than before: said for the first few."""
         self._differing += 1
         if self._differing <= 20:
             said = answer.parameters if isinstance(answer, Proposed) else answer
             self._note(
-                f"request {trial} was answered by {repeated.wanted} before the restart and by "
+                f"request {trial} was answered by {wanted} before the restart and by "
                 f"{said} when it was repeated; the earlier answer stands"
             )
 

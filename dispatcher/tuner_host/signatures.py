@@ -87,6 +87,11 @@ class TunerCalls:
         answers = list(self._generate_many([parameter_id], **keywords))
         if not answers:
             raise NoMoreTrialError
+        if len(answers) > 1:
+            raise ValueError(
+                f"generate_multiple_parameters([{parameter_id}]) answered {len(answers)} times: "
+                "one set of parameters for each id, in the order of the ids"
+            )
         return answers[0]
 
     def result(self, parameter_id: int, parameters: Any, value: Any, *, by_hand: bool) -> None:

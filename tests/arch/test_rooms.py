@@ -47,10 +47,14 @@ JOINERS = {
     "history",
     "leading",
     "platforms",
+    "rehearsal",
     "remote_wiring",
     "remote_roots",
     "restoring",
     "retention",
+    "tuner_check",
+    "tuner_named",
+    "tuner_replay",
     "wiring",
 }
 

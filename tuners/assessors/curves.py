@@ -69,7 +69,7 @@ def _families() -> list[tuple[Callable[..., Numbers], list[Shape]]]:
     """``g`` of steps and shape, and the shapes to begin with."""
     import numpy as np
 
-    powers = [(power,) for power in _POWERS]
+    powers: list[Shape] = [(power,) for power in _POWERS]
     return [
         (lambda x, p: x**-p, powers),  # pow3
         (lambda x, r, b: np.exp(-((r * x) ** b)), list(product(_RATES, _BENDS))),  # exp4
@@ -101,7 +101,7 @@ def _fit(
             for around in product(steps, repeat=len(best[2]))
         ]
         width **= 0.5
-    return best[:2]
+    return None if best is None else best[:2]
 
 
 def _least_squares(g: Numbers, y: Numbers) -> tuple[float, float] | None:

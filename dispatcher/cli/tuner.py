@@ -1,0 +1,187 @@
+"""``bequeath tuner``: what there is, a skeleton for one's own, and the tools to try it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dispatcher.cli.arguments import Json
+from dispatcher.cli.console import Column, heading, note, print_json, print_table, say
+from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.cli.lazy_group import Entry, Table
+
+if TYPE_CHECKING:
+    from dispatcher.tuner_check import Verdict
+
+TUNER: Table = {
+    "list": Entry("tuner:list_tuners", "Tuners and assessors that files may name."),
+    "show": Entry("tuner:show", "One of them: arguments, search spaces, paper."),
+    "new": Entry("tuner:new", "Write a tuner of your own to begin with, and its test."),
+    "check": Entry("tuner:check", "Find out whether a tuner keeps the threading contract."),
+    "replay": Entry("tuner_replay:replay", "Run a tuner against an experiment's journal."),
+}
+
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="As a file writes it.", show_default=False)
+]
+
+
+def list_tuners(as_json: Json = False) -> None:
+    """List the tuners and assessors that an experiment file may name.
+
+    Those of other packages are there as soon as the package is installed: it registers a class
+    under the entry points `bequeath.tuners` or `bequeath.assessors`.
+    """
+    from tuners.catalogue import everything
+
+    found = everything()
+    if as_json:
+        print_json(
+            [{"kind": x.kind, "name": x.name, "from": x.origin, "text": x.line} for x in found]
+        )
+        return
+    columns = [Column("name"), Column("kind"), Column("from"), Column("what it does")]
+    print_table(columns, [(x.name, x.kind, x.origin, x.line) for x in found])
+
+
+def show(name: Name, as_json: Json = False) -> None:
+    """Show a tuner or an assessor: its arguments with defaults, the types of search space that it
+    can handle, and the paper it comes from."""
+    from dispatcher.errors import UserError
+    from tuners.catalogue import describe
+    from tuners.errors import TunerArgumentError
+
+    try:
+        page = describe(name)
+    except TunerArgumentError as error:
+        raise UserError(error.message.rstrip("."), hint=error.hint) from error
+    if as_json:
+        print_json(page)
+        return
+    say(heading(f"{page.name}, {page.kind} ({page.class_name})"))
+    say()
+    say(page.text)
+    for title, text in (("Paper", page.paper), ("Search space", page.spaces)):
+        if text:
+            say()
+            say(f"{title}: {text}")
+    say()
+    columns = [Column("argument"), Column("type"), Column("default"), Column("meaning")]
+    print_table(columns, [(x.name, x.type, x.default, x.text) for x in page.arguments])
+
+
+def new(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="A folder that is not there yet.", show_default=False),
+    ],
+) -> None:
+    """Write a folder with a tuner, its test, a trial and an experiment file.
+
+    The tuner is a small evolution in which children inherit weights; every part of it is there to
+    be replaced. Its test passes, and so does `bequeath tuner check`.
+    """
+    from dispatcher.tuner_skeleton import write_skeleton
+
+    for path in write_skeleton(folder):
+        say(str(path))
+    note(f"try: bequeath run {folder}/experiment.yml")
+
+
+def check(
+    tuner: Annotated[
+        str,
+        typer.Argument(
+            metavar="TUNER",
+            help="MODULE:CLASS (from the current folder or installed), FILE.py:CLASS, or a name.",
+            show_default=False,
+        ),
+    ],
+    class_args: Annotated[
+        str, typer.Option("--class-args", metavar="JSON", help="Arguments of its constructor.")
+    ] = "{}",
+    search_space: Annotated[
+        Path | None,
+        typer.Option(
+            "--search-space",
+            metavar="FILE",
+            help="YAML or JSON; numbers and choices of every type if not given.",
+        ),
+    ] = None,
+    trials: Annotated[
+        int, typer.Option("--trials", metavar="N", min=8, help="How many trials to play.")
+    ] = 96,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Of the trials' fates.")
+    ] = 0,
+    deadline: Annotated[
+        float,
+        typer.Option(
+            "--deadline", metavar="SECONDS", min=1.0, help="Bound for each of the two runs."
+        ),
+    ] = 60.0,
+    as_json: Json = False,
+) -> None:
+    """Play an experiment without trials around a tuner, and say what breaks the threading contract.
+
+    Requests overlap, and their threads lose the interpreter in the middle of lines; a tenth of the
+    trials fails; results come late and out of order; in a second run the tuner's process is killed
+    in between. The tuner runs in the process in which it always runs.
+
+    Exit code 0 if nothing was found, 1 if something was, 3 if there is no such tuner.
+    """
+    from dispatcher.rehearsal import Plan
+    from dispatcher.tuner_check import check_tuner
+    from dispatcher.tuner_named import named_tuner
+
+    config = named_tuner(tuner, class_args, search_space)
+    plan = Plan(trials=trials, slots=16, lookahead=64, seed=seed, deadline_s=deadline, provoke=True)
+    verdict = check_tuner(config, plan)
+    if as_json:
+        print_json(_as_json(verdict))
+    else:
+        _tell(tuner, verdict)
+    if verdict.faults:
+        raise typer.Exit(ExitCode.GENERAL)
+
+
+def _tell(tuner: str, verdict: Verdict) -> None:
+    for fault in verdict.faults:
+        say(heading(fault.text))
+        _show(fault.details if fault.details != fault.text else "")
+    for remark in verdict.remarks:
+        note(remark.text)
+        _show(remark.details)
+    played = (
+        f"{verdict.trials} trials, {verdict.failed} of them failed, {verdict.waits} waits, "
+        f"{verdict.abandoned} requests that ended with their parents"
+    )
+    if verdict.faults:
+        say(f"{tuner} breaks the contract; played: {played}.")
+        return
+    back = f"; came back by {verdict.comes_back_by}" if verdict.comes_back_by else ""
+    say(f"{tuner} keeps the contract; played: {played}{back}.")
+
+
+def _show(details: str) -> None:
+    for line in details.splitlines():
+        say(f"    {line}")
+    if details:
+        say()
+
+
+def _as_json(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "keeps_contract": not verdict.faults,
+        "faults": [
+            {"kind": one.kind, "text": one.text, "details": one.details} for one in verdict.faults
+        ],
+        "remarks": [{"text": one.text, "details": one.details} for one in verdict.remarks],
+        "trials": verdict.trials,
+        "failed": verdict.failed,
+        "waits": verdict.waits,
+        "abandoned": verdict.abandoned,
+        "comes_back_by": verdict.comes_back_by,
+    }

@@ -1,0 +1,302 @@
+"""An experiment without trials: the real engine, core, journal and tuner host, and a backend that
+follows a script. What a tuner does there it does in an experiment; only time is shorter.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+import zmq
+
+from dispatcher.backends.testing import FAILS, Script, ScriptedBackend
+from dispatcher.channel import Router
+from dispatcher.control.desk import Desk
+from dispatcher.core import State, apply, outstanding
+from dispatcher.core import actions as a
+from dispatcher.core import events as e
+from dispatcher.core.ids import WorkerId
+from dispatcher.core.model import OVER
+from dispatcher.core.settings import Settings, TunerErrorPolicy
+from dispatcher.core.why import why
+from dispatcher.engine import Engine
+from dispatcher.errors import BequeathError
+from dispatcher.past import read_whole_past
+from dispatcher.ports import Entry, JournalRow
+from dispatcher.restoring import RestoringTuner
+from dispatcher.store.compaction import Compaction
+from dispatcher.store.journal import SqliteJournal
+from dispatcher.tuner_host import TunerHostConfig, TunerHostDriver
+from trial_runtime.endpoint import Endpoint
+
+_WORKER = WorkerId("local")
+
+#: The engine's clock for looks at its peers runs so much faster than time, and it is woken so
+#: often (seconds): scripted trials pass in milliseconds.
+_HASTE = 500.0
+_WAKE_S = 0.002
+
+#: Where the few files of a rehearsal lie: in memory, where the machine offers that.
+_SHM = "/dev/shm"  # noqa: S108 - a folder of its own below it
+
+#: Seconds the tuner's process gets to start in.
+_START_S = 60.0
+
+#: Seconds the tuner gets for its ``_on_exit``.
+_EXIT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a rehearsal plays.
+
+    ``failing`` is the share of trials that end badly, ``late`` that of trials which end long after
+    all others; ``kill_tuner_at`` and ``kill_head_at`` say after how many ended trials the tuner's
+    process, or head and tuner, are killed and started again. Durations in seconds.
+    """
+
+    trials: int = 200
+    slots: int = 16
+    lookahead: int = 48
+    failing: float = 0.1
+    late: float = 0.05
+    seed: int = 0
+    kill_tuner_at: int | None = None
+    kill_head_at: int | None = None
+    deadline_s: float = 120.0
+    stall_timeout_s: float = 5.0
+    switch_interval_s: float = 1e-5
+    provoke: bool = False  # see dispatcher.tuner_host.provoking
+
+
+@dataclass(slots=True)
+class Rehearsed:
+    """What came of it. ``stuck``: a sentence on what it was doing when its time was over."""
+
+    state: State
+    rows: list[JournalRow] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    stacks: dict[int, str] = field(default_factory=dict)
+    stalls: list[str] = field(default_factory=list)
+    stuck: str = ""
+    keeps_state: bool = False  # it was asked for its state(), and had one
+    log: str = ""
+
+
+class _Trials(ScriptedBackend):
+    """Time passes whenever it is looked at."""
+
+    def check(self) -> list[e.Event]:
+        self.tick()
+        return self.take()
+
+
+class _Watcher:
+    """Keeps what the engine says."""
+
+    def __init__(self, rehearsed: Rehearsed) -> None:
+        self._rehearsed = rehearsed
+
+    def act(self, action: a.HeadAction) -> None:
+        if isinstance(action, a.ReportStall):
+            self._rehearsed.stalls.append(action.text)
+
+    def stacks(self, stacks: dict[int, str]) -> None:
+        self._rehearsed.stacks.update(stacks)
+
+    def peer_fault(self, owner: str, error: Exception) -> None:
+        self._rehearsed.notes.append(f"{owner}: {error}")
+
+
+def rehearse(
+    tuner: TunerHostConfig,
+    plan: Plan,
+    script: Callable[[a.StartAttempt], Script] | None = None,
+    folder: Path | None = None,
+) -> Rehearsed:
+    """Run an experiment with that tuner to its end. Blocks.
+
+    Args:
+        tuner: its class, arguments and search space; where it lives and whom it speaks with is
+            said here.
+        plan: how many trials, and what befalls them.
+        script: what each attempt does; what the plan says if not given.
+        folder: an empty one to leave journal and log in; none is left if not given.
+
+    Raises:
+        BequeathError: what ended the engine.
+    """
+    home = folder or Path(tempfile.mkdtemp(prefix="bq-", dir=_fastest()))
+    try:
+        (home / "weights").mkdir()
+        stage = _Stage(tuner, plan, script or scripted(plan), home)
+        if stage.lead(plan.kill_head_at):
+            stage.lead(None)
+        return stage.rehearsed
+    finally:
+        if folder is None:
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def _fastest() -> str | None:
+    return _SHM if os.access(_SHM, os.W_OK) else None
+
+
+def scripted(plan: Plan) -> Callable[[a.StartAttempt], Script]:
+    """The fate of each attempt: its own, whatever the order of starts."""
+
+    def script(order: a.StartAttempt) -> Script:
+        dice = random.Random(f"{plan.seed} {order.trial} {order.attempt}")  # noqa: S311
+        ticks = dice.randint(1, 8) + (40 if dice.random() < plan.late else 0)
+        if dice.random() < plan.failing:
+            return replace(FAILS, ticks=ticks)
+        digest = f"{order.trial:064x}" if order.save_path else None
+        return Script(ticks=ticks, final=repr(dice.random()), digest=digest)
+
+    return script
+
+
+class _Stage:
+    """The folder, the trials, and one head after another."""
+
+    def __init__(
+        self,
+        tuner: TunerHostConfig,
+        plan: Plan,
+        script: Callable[[a.StartAttempt], Script],
+        folder: Path,
+    ) -> None:
+        self._tuner = tuner
+        self._plan = plan
+        self._folder = folder
+        self._epoch = 0
+        self._backend = _Trials(script, _WORKER, plan.slots)
+        self._give_up_at = time.monotonic() + plan.deadline_s + _START_S
+        self._has_begun = False
+        self._kill_tuner_at = plan.kill_tuner_at
+        self._settings = Settings(
+            slots=plan.slots,
+            lookahead=plan.lookahead,
+            max_trials=plan.trials,
+            on_tuner_error=TunerErrorPolicy.CONTINUE,
+            trial_retries=0,
+            stall_timeout_s=plan.stall_timeout_s,
+        )
+        self.rehearsed: Rehearsed
+
+    def lead(self, kill_head_at: int | None) -> bool:
+        """One head's life; true if it was killed and another one is to follow."""
+        with ExitStack() as stack:
+            journal = SqliteJournal.open(self._folder / "journal.sqlite")
+            stack.callback(journal.close)
+            if not self._epoch:
+                created = Entry(time.time(), e.ExperimentCreated(self._settings))
+                journal.append([created], (), durable=False)
+            compaction = Compaction(journal)
+            past = read_whole_past(journal, compaction)
+            state = past.state
+            self._epoch += 1
+            now = max(time.time(), state.now)
+            apply(state, e.HeadStarted(self._epoch), now)
+            begun = [Entry(now, e.HeadStarted(self._epoch))]
+            row = journal.append(begun, [state.trials[t] for t in state.dirty], durable=False)
+            state.dirty.clear()
+            notes = self.rehearsed.notes if self._epoch > 1 else []
+            self.rehearsed = Rehearsed(state, notes=notes)
+            context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+            stack.callback(context.term)
+            router = Router(context)
+            stack.callback(router.close)
+            driver = self._driver(router)
+            engine = Engine(
+                state,
+                journal,
+                router,
+                RestoringTuner(driver, journal, compaction, self._folder / "restore", past),
+                {_WORKER: self._backend},
+                Desk(_nobody, _nobody, time.time),
+                _Watcher(self.rehearsed),
+                row=row,
+                compactor=compaction,
+                monotonic=lambda: time.monotonic() * _HASTE,
+            )
+            engine.begin([*outstanding(state), a.LaunchWorker(_WORKER)])
+            engine.start()
+            killed = self._until_it_is_over(engine, router, driver, kill_head_at)
+            engine.join()
+            if killed and driver.pid is not None:
+                os.killpg(driver.pid, signal.SIGKILL)
+            driver.close(0.0 if killed or self.rehearsed.stuck else _EXIT_S)
+            if engine.error is not None:
+                raise engine.error
+            self.rehearsed.rows = list(journal.rows())
+            self.rehearsed.keeps_state = journal.latest_snapshot() is not None
+            log = self._folder / "logs" / "tuner.log"
+            self.rehearsed.log = log.read_text(errors="replace") if log.exists() else ""
+            return killed
+
+    def _driver(self, router: Router) -> TunerHostDriver:
+        address = router.bind_ipc(self._folder / f"head{self._epoch}")
+        config = msgspec.structs.replace(
+            self._tuner,
+            endpoint=Endpoint(address),
+            weights_root=str(self._folder / "weights"),
+            epoch=self._epoch,
+            restore=str(self._folder / "restore"),
+            switch_interval_s=self._plan.switch_interval_s,
+            provoke=self._plan.provoke,
+        )
+        link = router.admit("tuner", f"tuner:{secrets.token_hex(16)}")
+        return TunerHostDriver(link, config, self._folder, on_note=self.rehearsed.notes.append)
+
+    def _until_it_is_over(
+        self, engine: Engine, router: Router, driver: TunerHostDriver, kill_head_at: int | None
+    ) -> bool:
+        while not engine.finished.wait(_WAKE_S):
+            router.wake()
+            over = engine.state.results_seen
+            if engine.state.host_ready and not self._has_begun:
+                self._has_begun = True  # what a machine needs to start a process is not counted
+                self._give_up_at = time.monotonic() + self._plan.deadline_s
+            if kill_head_at is not None and over >= kill_head_at:
+                engine.abandon()
+                return engine.state.phase not in OVER
+            if self._kill_tuner_at is not None and over >= self._kill_tuner_at:
+                self._kill_tuner_at = None
+                if driver.pid is not None:
+                    os.kill(driver.pid, signal.SIGKILL)
+            if time.monotonic() > self._give_up_at:
+                engine.abandon()
+                engine.join()
+                if engine.error is None and engine.state.phase not in OVER:
+                    self.rehearsed.stuck = why(engine.state, time.time()).text
+                    self._ask_stacks(engine.state, router, driver)
+                return False
+        return False
+
+    def _ask_stacks(self, state: State, router: Router, driver: TunerHostDriver) -> None:
+        """Where the threads stand that keep it from ending. The engine has ended."""
+        trials = (*state.delivering, *state.open, *state.blocked)[:8]
+        driver.perform(a.AskStacks(trials))
+        driver.flush()
+        give_up_at = time.monotonic() + _EXIT_S
+        while not self.rehearsed.stacks and time.monotonic() < give_up_at:
+            for _, _, payload in router.poll(0.1):
+                for event in driver.receive(payload):
+                    if isinstance(event, e.StacksReported):
+                        self.rehearsed.stacks.update(event.stacks)
+
+
+def _nobody(*_: Any) -> NoReturn:
+    raise BequeathError("a rehearsal takes no requests")

@@ -1,0 +1,174 @@
+"""Does a tuner keep the threading contract? Rehearsed, and told in sentences.
+
+The tuner runs in the process in which it always runs, under conditions that are rare otherwise:
+threads that lose the interpreter every few bytecodes, many requests at once, a tenth of the trials
+failing, results that come late and out of order, and its process killed in the middle.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from dispatcher.core import events as e
+from dispatcher.core.model import Phase
+from dispatcher.rehearsal import Plan, Rehearsed, rehearse
+from dispatcher.tuner_host import TunerHostConfig
+
+#: Faults of one kind that are shown; the rest is counted.
+SHOWN = 3
+
+#: Trials after which the tuner's process is killed, as a share.
+KILLED_AT = 0.45
+
+
+#: Deliveries between two looks at its state(): one is there when it is killed.
+SNAPSHOT_EVERY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What breaks the contract: a word for its kind, a sentence, and what there is to see."""
+
+    kind: str
+    text: str
+    details: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The faults that were found, what else is worth knowing, and what was played."""
+
+    faults: tuple[Fault, ...]
+    remarks: tuple[Fault, ...]
+    trials: int
+    failed: int
+    waits: int
+    abandoned: int
+    comes_back_by: str
+    log: str
+
+
+def check_tuner(tuner: TunerHostConfig, plan: Plan) -> Verdict:
+    """Rehearse a tuner once without and once with a death of its process. Blocks.
+
+    Args:
+        tuner: its class, arguments and search space.
+        plan: how many trials, and for how long at most.
+
+    Raises:
+        BequeathError: the rehearsal itself failed.
+    """
+    tuner = msgspec.structs.replace(tuner, snapshot_every=SNAPSHOT_EVERY)
+    calm = rehearse(tuner, plan)
+    faults = list(faults_of(calm))
+    shown = calm
+    if not faults:
+        kill_at = max(1, int(plan.trials * KILLED_AT))
+        shown = rehearse(tuner, replace(plan, kill_tuner_at=kill_at))
+        faults = [replace(one, text=f"after a restart, {one.text}") for one in faults_of(shown, 1)]
+    counts = Counter(type(row.event) for row in shown.rows)
+    ends = [row.event for row in shown.rows if isinstance(row.event, e.AttemptEnded)]
+    gone = [row.event for row in shown.rows if isinstance(row.event, e.RequestFailed)]
+    return Verdict(
+        faults=tuple(_grouped(faults)),
+        remarks=tuple(_remarks(shown)),
+        trials=counts[e.EndDelivered],
+        failed=sum(one.exit_code != 0 for one in ends),
+        waits=counts[e.WaitStarted] + counts[e.ForeignWaitSeen],
+        abandoned=sum(one.kind is e.RequestEnd.ABANDONED for one in gone),
+        comes_back_by=_way_back(shown),
+        log=shown.log,
+    )
+
+
+def faults_of(seen: Rehearsed, deaths: int = 0) -> Iterator[Fault]:
+    """Everything in a rehearsal that a tuner should not have done.
+
+    Args:
+        seen: the rehearsal.
+        deaths: how often its process was killed on purpose.
+    """
+    results: set[int] = set()
+    for row in seen.rows:
+        match row.event:
+            case e.TunerHostLost(reason=reason):
+                deaths -= 1
+                if deaths < 0:
+                    yield Fault("died", f"the tuner's process ended: {_first(reason)}", reason)
+            case e.RequestFailed(trial=trial, kind=e.RequestEnd.ERROR, text=text):
+                call = f"generate_parameters({trial})"
+                yield Fault("raised", f"{call} raised {_last(text)}", text)
+            case e.RequestFailed(kind=e.RequestEnd.NONSENSE, text=text):
+                yield Fault("nonsense", _first(text), text)
+            case e.ResultDelivered(trial=trial, error=error):
+                results.add(trial)
+                if error:
+                    call = f"receive_trial_result({trial})"
+                    yield Fault("raised", f"{call} raised {_last(error)}", error)
+            case e.EndDelivered(trial=trial, error=error) if error:
+                yield Fault("raised", f"trial_end({trial}) raised {_last(error)}", error)
+    for text in seen.notes:
+        if not _is_of_a_repetition(text):
+            yield Fault("noted", _first(text), text)
+    yield from _standing_still(seen)
+
+
+def _is_of_a_repetition(note: str) -> bool:
+    return " before the restart" in note
+
+
+def _remarks(seen: Rehearsed) -> Iterator[Fault]:
+    """Answers that a repetition of the calls does not give again. No fault: what answers depend on
+    may be the moment, and what was answered stands."""
+    differing = [note for note in seen.notes if _is_of_a_repetition(note)]
+    if differing and not seen.keeps_state:
+        yield Fault(
+            "comes back",
+            f"it does not come back as it was: {len(differing)} answers or more were others when "
+            "its calls were repeated after the death of its process. Draw random numbers from "
+            "self.rng(parameter_id), or write state() and restore().",
+            differing[0],
+        )
+
+
+def _standing_still(seen: Rehearsed) -> Iterator[Fault]:
+    details = "\n\n".join(seen.stacks.values())
+    if seen.stuck:
+        yield Fault("never returns", f"it did not come to an end in time: {seen.stuck}", details)
+    elif seen.stalls:
+        yield Fault("stands still", f"nothing could move any more: {seen.stalls[-1]}", details)
+    elif seen.state.phase is Phase.FAILED:
+        yield Fault("failed", f"the experiment failed: {_first(seen.state.phase_reason)}")
+
+
+def _grouped(faults: list[Fault]) -> Iterator[Fault]:
+    """The first few of each kind, with how many more there are."""
+    kinds = Counter(one.kind for one in faults)
+    seen: Counter[str] = Counter()
+    causes = [one for one in faults if one.kind != "failed"]
+    for one in causes or faults:
+        seen[one.kind] += 1
+        if seen[one.kind] < SHOWN or kinds[one.kind] <= SHOWN:
+            yield one
+        elif seen[one.kind] == SHOWN:
+            more = kinds[one.kind] - SHOWN
+            yield replace(one, text=f"{one.text} (and {more} more of this kind)")
+
+
+def _way_back(seen: Rehearsed) -> str:
+    launched = sum(isinstance(row.event, e.TunerHostReady) for row in seen.rows)
+    if launched < 2:
+        return ""
+    return "its own state()" if seen.keeps_state else "a repetition of its calls"
+
+
+def _first(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+def _last(text: str) -> str:
+    return text.strip().rpartition("\n")[2]

@@ -1,0 +1,114 @@
+"""The calls of a past tuner made again in this process, and what it answers now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dispatcher.core.events import Proposed
+from dispatcher.errors import TunerCodeError
+from dispatcher.tuner_host import load
+from dispatcher.tuner_host.config import TunerHostConfig
+from dispatcher.tuner_host.floor import Floor
+from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.host import SERIAL
+from dispatcher.tuner_host.proposals import ProposalRules
+from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.request_threads import RequestThreads
+from dispatcher.tuner_host.requests import Requests
+from dispatcher.tuner_host.restore import Restore, RestoreFile
+from dispatcher.tuner_host.tracebacks import describe
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A request that is answered otherwise now. ``now``: JSON text, or why there is none."""
+
+    trial: int
+    then: str
+    now: str
+
+
+def rerun(
+    config: TunerHostConfig,
+    state: str | None,
+    calls: list[list[Any]],
+    note: Callable[[str], None],
+    call_timeout_s: float,
+    watch: Callable[[str, int], None] | None = None,
+) -> list[Difference]:
+    """Build the tuner here and repeat its calls, so that a debugger can look on. Blocks.
+
+    Args:
+        config: names its class, arguments and search space.
+        state: of the tuner's own to begin with; None begins at the beginning.
+        calls: as in a restore file.
+        note: told what did not go as before.
+        call_timeout_s: longest time given to one call.
+        watch: told each call before it is made.
+
+    Raises:
+        TunerCodeError: the tuner cannot be built, or does not take its state or search space.
+    """
+    tuner = load.build(config)
+    floor = Floor()
+    gate = Gate(floor, refusal="" if config.multi_thread else SERIAL)
+    load.install_gate(tuner.tuner, gate, config.seed)
+    try:
+        tuner.update_search_space(json.loads(config.search_space))
+    except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
+        text = f"the tuner does not take the search space\n{describe(error)}"
+        raise TunerCodeError(text) from None
+    rules = ProposalRules(
+        config.weights_root,
+        config.save_key,
+        config.restore_key,
+        config.weights_read_roots,
+        config.max_parameters_bytes,
+    )
+    requests = Requests(tuner, gate, floor, rules, lambda request: None)
+    threads = RequestThreads(requests.run, floor, note)
+    start = threads.open if config.multi_thread else requests.run
+    seen = _Rerun(requests, gate, start, note, call_timeout_s)
+    seen.watch = watch
+    try:
+        seen.carry_out(RestoreFile(state, calls))
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 - author's restore
+        raise TunerCodeError(f"the tuner cannot be repeated\n{describe(error)}") from None
+    return seen.differences
+
+
+class _Rerun(Restore):
+    """Keeps what differs, all of it, instead of noting the first few."""
+
+    watch: Callable[[str, int], None] | None = None
+
+    def __init__(
+        self,
+        requests: Requests,
+        gate: Gate,
+        start: Callable[[Request], None],
+        note: Callable[[str], None],
+        timeout_s: float,
+    ) -> None:
+        super().__init__(requests, gate, start, note, timeout_s)
+        self.differences: list[Difference] = []
+
+    def about_to(self, name: str, trial: int) -> None:
+        """Told before each call."""
+        if self.watch is not None:
+            self.watch(name, trial)
+
+    def differs(self, trial: int, wanted: str, answer: object) -> None:
+        """A request was answered otherwise."""
+        now = answer.parameters if isinstance(answer, Proposed) else _why(answer)
+        self.differences.append(Difference(trial, wanted, now))
+
+
+def _why(answer: object) -> str:
+    text = getattr(answer, "text", "") or str(getattr(answer, "kind", answer))
+    return str(text).strip().rpartition("\n")[2]

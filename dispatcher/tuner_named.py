@@ -1,0 +1,68 @@
+"""A tuner as somebody names it on a command line: ``MODULE:CLASS``, ``FILE:CLASS`` or a name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dispatcher.errors import UserError
+from dispatcher.experiment.loader import load_search_space
+from dispatcher.tuner_host import TunerHostConfig
+from trial_runtime.endpoint import Endpoint
+from tuners.builtin import builtin_tuner, fold
+from tuners.catalogue import EXAMPLE_ARGUMENTS
+from tuners.errors import TunerArgumentError
+
+#: Numbers and choices of several types: what a tuner that says nothing can be tried with.
+SPACE: dict[str, Any] = {
+    "lr": {"_type": "loguniform", "_value": [0.0001, 0.1]},
+    "momentum": {"_type": "uniform", "_value": [0.0, 0.99]},
+    "units": {"_type": "randint", "_value": [8, 128]},
+    "dropout": {"_type": "quniform", "_value": [0, 0.5, 0.1]},
+    "activation": {"_type": "choice", "_value": ["relu", "gelu"]},
+}
+
+
+def named_tuner(text: str, class_args: str, search_space: Path | None) -> TunerHostConfig:
+    """What a tuner host is told of it; where it is to live is said later.
+
+    Raises:
+        UserError: no such tuner or file, or arguments that are no JSON object.
+        ExperimentFileErrors: the search space cannot be read.
+    """
+    try:
+        arguments = json.loads(class_args)
+    except ValueError as error:
+        raise UserError(f"--class-args is no JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise UserError("--class-args is no JSON object", hint="write e.g. '{\"seed\": 1}'")
+    space = SPACE if search_space is None else load_search_space(search_space)
+    where: dict[str, Any] = _where(text)
+    if "builtin" in where and not arguments:
+        arguments = EXAMPLE_ARGUMENTS.get(fold(text), {})
+    return TunerHostConfig(
+        endpoint=Endpoint(""),
+        weights_root="",
+        class_args=arguments,
+        search_space=json.dumps(space),
+        seed=0,
+        **where,
+    )
+
+
+def _where(text: str) -> dict[str, Any]:
+    place, colon, name = text.rpartition(":")
+    if not colon:
+        try:
+            builtin_tuner(text)
+        except TunerArgumentError as error:
+            hint = f"{error.hint} Or write MODULE:CLASS or FILE.py:CLASS."
+            raise UserError(error.message.rstrip("."), hint=hint) from error
+        return {"builtin": text}
+    if place.endswith(".py") or "/" in place:
+        file = Path(place).absolute()
+        if not file.is_file():
+            raise UserError(f"there is no file {place}")
+        return {"class_name": name, "file": str(file)}
+    return {"class_name": text, "code_directory": str(Path.cwd())}

@@ -1,0 +1,122 @@
+"""An experiment's tuner once more, in this process and without training: fed from the journal.
+
+What feeds it is what rebuilds a tuner after a crash (``tuner_host/restore.py``): requests in
+threads, results and ends in the order of the journal, gates that the repeated ends open.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from dispatcher.errors import StoreError, UserError
+from dispatcher.experiment.snapshot import from_json
+from dispatcher.folders import ExperimentFolder
+from dispatcher.history import read_past
+from dispatcher.store.compaction import Compaction
+from dispatcher.store.journal import SqliteJournal
+from dispatcher.tuner_host.rerun import Difference, rerun
+from dispatcher.wiring import tuner_host_config
+from trial_runtime.endpoint import Endpoint
+
+#: Seconds that a repeated call may take; with a debugger, as long as somebody likes.
+CALL_S = 30.0
+DEBUGGED_S = 1e7
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What the tuner was given and said: counts, differing answers, notes."""
+
+    requests: int = 0
+    results: int = 0
+    ends: int = 0
+    from_state: bool = False  # of a folded journal: not from the beginning
+    differences: list[Difference] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def replay_tuner(
+    folder: Path,
+    *,
+    until: int | None = None,
+    debugged: bool = False,
+    watch: Callable[[str, int], None] | None = None,
+) -> Replayed:
+    """Run the tuner of an experiment against its journal. Blocks; changes nothing there.
+
+    Args:
+        folder: the experiment's.
+        until: the last request to repeat, with what the tuner had been told by then.
+        debugged: calls may take as long as somebody looks at them.
+        watch: told each call before it is made: its name and the trial.
+
+    Raises:
+        UserError: the tuner cannot be built, or that trial was never proposed.
+        StoreError: the journal cannot be read.
+    """
+    home = ExperimentFolder(folder)
+    config = from_json(home.read_config(), str(home.config))
+    state, calls = _calls(home)
+    if until is not None:
+        calls = _upto(calls, until)
+    told = tuner_host_config(config, home, Endpoint(""), 0)
+    seen = Replayed(from_state=state is not None)
+    for name, *_ in calls:
+        seen.requests += name == "generate"
+        seen.results += name == "result"
+        seen.ends += name == "end"
+    limit = DEBUGGED_S if debugged else CALL_S
+    seen.differences = rerun(told, state, calls, seen.notes.append, limit, watch)
+    return seen
+
+
+def _calls(home: ExperimentFolder) -> tuple[str | None, list[list[Any]]]:
+    """All calls since the beginning; of a journal that was folded, those since the tuner's own
+    state, and that state."""
+    with tempfile.TemporaryDirectory(prefix="bq-") as copy:
+        return _read(_copied(home.journal, Path(copy) / home.journal.name))
+
+
+def _copied(store: Path, to: Path) -> Path:
+    """A copy of a store that a head may be writing."""
+    source = sqlite3.connect(f"file:{quote(str(store))}?mode=ro", uri=True)
+    try:
+        with closing(sqlite3.connect(to)) as target:
+            source.backup(target)
+    except sqlite3.Error as error:
+        raise StoreError(f"the store cannot be read: {error}", where=str(store)) from error
+    finally:
+        source.close()
+    return to
+
+
+def _read(store: Path) -> tuple[str | None, list[list[Any]]]:
+    journal = SqliteJournal.open(store)
+    try:
+        compaction = Compaction(journal)
+        base = compaction.base()
+        if base is None:
+            return None, read_past(journal, calls_after=0).calls
+        snapshot = journal.latest_snapshot()
+        if snapshot is None:
+            return None, [*compaction.past_calls(), *read_past(journal, base, calls_after=0).calls]
+        return snapshot.state, read_past(journal, base, calls_after=snapshot.number).calls
+    finally:
+        journal.close()
+
+
+def _upto(calls: list[list[Any]], until: int) -> list[list[Any]]:
+    for place, (name, trial, *_) in enumerate(calls):
+        if name == "generate" and trial == until:
+            return calls[: place + 1]
+    proposed = [trial for name, trial, *_ in calls if name == "generate"]
+    there = f"there are {json.dumps(proposed[:8])[1:-1]}, …" if proposed else "there is none"
+    raise UserError(f"trial {until} was never proposed in this journal", hint=there)
