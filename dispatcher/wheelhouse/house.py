@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,9 @@ from dispatcher.wheelhouse.wheels import Wheel
 
 #: Names another folder for them.
 VARIABLE = "BEQUEATH_WHEELS"
+
+#: What pip could not get is not asked for again for so long (seconds).
+REST_S = 300.0
 
 #: Threads that visit machines ask at the same time, and one download serves them all.
 _one_at_a_time = threading.Lock()
@@ -36,6 +40,7 @@ class Wheelhouse:
     Args:
         folder: the user's cache, if not given; BEQUEATH_WHEELS names another one.
         fetch: downloads wheels into a folder; see :func:`dispatcher.wheelhouse.pip.fetch`.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -43,11 +48,14 @@ class Wheelhouse:
         folder: Path | None = None,
         *,
         fetch: Callable[[Sequence[Wheel], HostPython, Path], None] = fetch,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         named = os.environ.get(VARIABLE)
         usual = Path(named) if named else platformdirs.user_cache_path("bequeath") / "wheels"
         self.folder = (folder or usual).expanduser().absolute()
         self._fetch = fetch
+        self._clock = clock
+        self._failed: dict[Wheel, tuple[float, str]] = {}  # when, and why
 
     def get(self, wheels: Iterable[Wheel], host: HostPython) -> list[Path]:
         """The files, in the same order, each with the content that is on the list. Blocks while
@@ -85,23 +93,33 @@ class Wheelhouse:
 
     def _fill(self, missing: list[Wheel], host: HostPython) -> None:
         with tempfile.TemporaryDirectory(prefix=".part-", dir=self.folder) as folder:
-            why = ""
-            try:
-                self._fetch(missing, host, Path(folder))
-            except PipFailed as error:
-                why = str(error)
+            why = self._failed_lately(missing)
+            if not why:
+                try:
+                    self._fetch(missing, host, Path(folder))
+                except PipFailed as error:
+                    why = str(error)
             for wheel in list(missing):
                 came = Path(folder) / wheel.file
                 if came.is_file() and digest_of(came) == wheel.digest:
                     shutil.move(came, self.folder / wheel.file)
                     missing.remove(wheel)
         if missing:
+            self._failed.update(dict.fromkeys(missing, (self._clock(), why)))
             files = "; ".join(f"{wheel.file} (sha256 {wheel.digest})" for wheel in missing)
             raise WheelsMissing(
                 f"cannot be fetched for {host}: {', '.join(w.project for w in missing)}"
                 + (f" ({why})" if why else ""),
                 hint=f"put into {self.folder}: {files}",
             )
+
+    def _failed_lately(self, wheels: Iterable[Wheel]) -> str:
+        """Machines are visited often: where there is no way out, not each visit waits for that."""
+        for wheel in wheels:
+            failed_at, why = self._failed.get(wheel, (float("-inf"), ""))
+            if self._clock() - failed_at < REST_S:
+                return why
+        return ""
 
 
 def digest_of(path: Path) -> str:

@@ -55,7 +55,8 @@ def plan(host: HostPython, troubles: Mapping[str, str], versions: Mapping[str, s
         troubles: by module, why it cannot be imported; empty if it can.
         versions: of those that can.
     """
-    lacking = {name: why for name, why in troubles.items() if name in MODULES and why}
+    asked = MODULES.keys() if host.gpus else MODULES.keys() - {"pynvml"}
+    lacking = {name: why for name, why in troubles.items() if name in asked and why}
     for name, least in OURS_FIRST.items():
         if name in versions and version_of(versions[name]) < least:
             wanted = ".".join(map(str, least))

@@ -26,6 +26,7 @@ class HostPython:
             32-bit Python of a 64-bit system.
         libc: ``glibc``, ``musl`` or nothing, where it is neither.
         libc_version: major and minor.
+        gpus: whether there is a driver of GPUs for a module to talk with.
     """
 
     version: tuple[int, int]
@@ -33,6 +34,7 @@ class HostPython:
     cpu: str = ""
     libc: str = ""
     libc_version: tuple[int, int] = (0, 0)
+    gpus: bool = False
 
     def __str__(self) -> str:
         """In words for people."""

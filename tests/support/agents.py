@@ -139,7 +139,7 @@ class SimProcess:
     def expects(self, pid: int) -> bool | None:
         return self.pid in (None, pid)
 
-    def give_up(self) -> None:
+    def give_up(self, grace_s: float = 0.0) -> None:
         agent = self._host.agent
         if agent is not None and agent.number == self.pid and not self._host.cut:
             agent.die()

@@ -17,7 +17,8 @@ from trial_runtime.failpoints import failpoint
 PUMP_BYTES = 1 << 20
 
 _TAIL_BYTES = 8 << 10
-_can_splice = sys.platform == "linux"
+_F_SETPIPE_SZ = 1031  # Linux; fcntl has the name since Python 3.10
+_can_splice = sys.platform == "linux" and hasattr(os, "splice")  # Python 3.10
 
 
 def make_pipe() -> tuple[int, int]:
@@ -29,9 +30,9 @@ def make_pipe() -> tuple[int, int]:
 
 def widen(pipe: int) -> None:
     """Let a pipe hold more, for a loud writer: fewer turns of the loop for the same bytes."""
-    if _can_splice:
+    if sys.platform == "linux":
         try:
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1 << 18)
+            fcntl.fcntl(pipe, _F_SETPIPE_SZ, 1 << 18)
         except OSError:
             pass  # the user's quota for pipes is used up
 

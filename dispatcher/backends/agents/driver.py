@@ -49,6 +49,11 @@ PING_S = 1.0
 #: Time given to an agent to answer a welcome before it is welcomed again.
 WELCOME_EVERY_S = 0.5
 
+#: What an agent that is replaced may take to leave by itself (seconds).
+LEAVE_S = 10.0
+
+_REPLACED = "its agent was of another version, and had nothing to run: it is replaced"
+
 #: Messages that an agent must not miss; the others are repeated, or made up for by the next.
 _ORDERS = (wire.Start, wire.Stop, wire.Shutdown)
 
@@ -226,9 +231,13 @@ class AgentDriver:
             loss = self._process.look(silent_s)
             if loss is None:
                 silent_s = self._since_launch(silent_s)
-                loss = self._loss_by_silence(silent_s) or self._loss_by_age()
+                loss = self._loss_by_silence(silent_s)
             if loss is not None:
                 events.append(self._lose(loss))
+            elif self._may_be_replaced():
+                self._outgoing.append(wire.Shutdown(0.0))  # behind the last acknowledgement
+                self._send_all()
+                events.append(self._lose(Loss(_REPLACED), LEAVE_S))
             elif silent_s > self._suspect_s and self._joined and not self._suspect:
                 self._suspect = True
                 events.append(WorkerSuspect(self._worker, silent_s))
@@ -253,13 +262,11 @@ class AgentDriver:
         trouble = self._process.trouble  # such as a key that has changed
         return Loss(f"silent for {silent_s:.0f} s" + (f"; {trouble}" if trouble else ""))
 
-    def _loss_by_age(self) -> Loss | None:
-        """One that a head of another version has left is replaced once it has nothing more to
-        run, and all that it said is on disk."""
+    def _may_be_replaced(self) -> bool:
+        """Whether it is one that a head of another version has left, has nothing more to run, and
+        all that it said is on disk."""
         done = self._joined and not self._holding and self._acknowledged == self._received
-        if not (done and self._process.outdated):
-            return None
-        return Loss("it was of another version, and had nothing to run: it is replaced")
+        return done and self._process.outdated
 
     def waiting(self) -> str | None:
         """Why this backend runs nothing at the moment, in a sentence, or None."""
@@ -349,10 +356,14 @@ class AgentDriver:
         self._holding.joined(held)
         # Orders for an agent before this one are void: the core will give them again.
         self._outgoing = []
+        slots = hello.slots
+        if self._process.outdated:
+            _log.info("agent %s is of another version: it gets nothing new", self._worker)
+            slots = 0
         events.append(
             WorkerJoined(
                 self._worker,
-                hello.slots,
+                slots,
                 tuple((TrialId(trial), attempt) for trial, attempt in sorted(held)),
                 offer_of(hello.offer),
             )
@@ -417,9 +428,9 @@ class AgentDriver:
             self._orders = orders
         return sent
 
-    def _lose(self, loss: Loss) -> Event:
+    def _lose(self, loss: Loss, grace_s: float = 0.0) -> Event:
         _log.warning("agent %s is lost: %s", self._worker, loss.reason)
-        self._process.give_up()
+        self._process.give_up(grace_s)
         self._forget()
         return WorkerLost(self._worker, loss.reason, loss.hopeless)
 

@@ -59,9 +59,10 @@ class AgentProcess(Protocol):
         """Whether who says hello is the one to believe; None while that is not known."""
         ...
 
-    def give_up(self) -> None:
+    def give_up(self, grace_s: float = 0.0) -> None:
         """It is lost to us: end what is left of it and what it ran, now or as soon as its
-        place can be reached, and in any case before another one is started there."""
+        place can be reached, and in any case before another one is started there. ``grace_s``:
+        how long it may take to leave by itself, where it was asked to."""
         ...
 
     def terminate(self) -> None:

@@ -75,6 +75,7 @@ class VisitedProcess:
         self._wanted: AgentConfig | None = None
         self._pid: int | None = None
         self._condemned: set[int] = set()
+        self._grace_s = 0.0  # of those
         self._loss: Loss | None = None
         self._doubted = False
         self._ask = False  # SIGTERM first
@@ -122,7 +123,7 @@ class VisitedProcess:
                 return False
             return True if pid == self._pid else None
 
-    def give_up(self) -> None:
+    def give_up(self, grace_s: float = 0.0) -> None:
         """Have it ended as soon as its machine can be reached."""
         with self._lock:
             if self._pid is not None:
@@ -130,6 +131,7 @@ class VisitedProcess:
             self._pid = None
             self._wanted = None
             self.outdated = False
+            self._grace_s = grace_s
             self._lock.notify_all()
 
     def terminate(self) -> None:
@@ -206,7 +208,7 @@ class VisitedProcess:
                 return
             try:
                 if condemned and config is not None:
-                    visit.end(config, 0.0, ask=False)
+                    visit.end(config, self._grace_s, ask=False)
                     with self._lock:
                         self._condemned.clear()
                 elif (

@@ -139,7 +139,7 @@ class LocalProcess:
             return False
         return self.pid in (None, pid)
 
-    def give_up(self) -> None:
+    def give_up(self, grace_s: float = 0.0) -> None:
         """Kill it, if it lives, and what it ran once it is gone: it cannot start more then."""
         now = self._clock()
         self._short_lives = self._short_lives + 1 if now - self._had_at < SHORT_LIFE_S else 0

@@ -33,6 +33,7 @@ class PythonTold(msgspec.Struct, frozen=True):
     cpu: str
     libc: str
     libc_version: tuple[int, int]
+    gpus: bool = False
 
 
 class Probed(msgspec.Struct, frozen=True):
@@ -55,7 +56,12 @@ class Probed(msgspec.Struct, frozen=True):
         """Its Python, as wheels see it."""
         told = self.python
         return HostPython(
-            self.version[:2], told.implementation, told.cpu, told.libc, told.libc_version
+            self.version[:2],
+            told.implementation,
+            told.cpu,
+            told.libc,
+            told.libc_version,
+            told.gpus,
         )
 
 

@@ -25,4 +25,5 @@ def python_facts() -> dict:  # type: ignore[type-arg]
         "cpu": cpu if sys.maxsize > 2**32 else "",
         "libc": libc,
         "libc_version": libc_version,
+        "gpus": os.path.exists("/dev/nvidiactl"),
     }

@@ -46,11 +46,18 @@ def test_it_is_replaced_when_the_last_end_is_on_disk(scene: Scene) -> None:
     assert isinstance(lost, e.WorkerLost)
     assert "another version" in lost.reason
     assert not lost.hopeless
+    assert scene.link.said[-2:] == [wire.Ack(1), wire.Shutdown(0.0)], "or its spool tells all again"
 
 
-def test_what_is_given_meanwhile_runs_first(scene: Scene) -> None:
+def test_it_gets_nothing_new(scene: Scene) -> None:
+    (joined,) = scene.hello()
+    assert isinstance(joined, e.WorkerJoined)
+    assert (joined.slots, joined.holds) == (0, ((1, 1),))
+
+
+def test_what_it_was_given_all_the_same_runs_first(scene: Scene) -> None:
     scene.hello()
-    scene.backend.perform(a.StartAttempt(LOCAL, TrialId(2), 1, "{}", None, None, None, None))
+    scene.backend.perform(a.StartAttempt(LOCAL, TrialId(2), 1, "{}"))
     scene.hear(end_of(1))
     scene.backend.acknowledge()
     assert beat(scene) == []
@@ -61,7 +68,9 @@ def test_what_is_given_meanwhile_runs_first(scene: Scene) -> None:
 
 def test_one_of_this_version_stays(scene: Scene) -> None:
     scene.backend._process.outdated = False  # type: ignore[misc]
-    scene.hello()
+    (joined,) = scene.hello()
+    assert isinstance(joined, e.WorkerJoined)
+    assert joined.slots == 2
     scene.hear(end_of(1))
     scene.backend.acknowledge()
     assert beat(scene) == []
