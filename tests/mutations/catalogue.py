@@ -8,6 +8,7 @@ any more, so that the list cannot rot.
 from __future__ import annotations
 
 from tests.mutations.mutation import SIM, Mutation
+from tests.mutations.places import PLACES
 
 ALL: tuple[Mutation, ...] = (
     # -- 1: a child starts after its parent was delivered and its weights committed ---------
@@ -873,4 +874,6 @@ ALL: tuple[Mutation, ...] = (
         "self.beside = False",
         ("tests/integration/agent/test_share_away.py",),
     ),
+    # -- who goes where ------------------------------------------------------------------------
+    *PLACES,
 )
