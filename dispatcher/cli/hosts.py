@@ -25,6 +25,7 @@ HOSTS: Table = {
     "check": Entry("hosts:check", "Log in to machines and look whether trials can run there."),
     "list": Entry("hosts:list_", "The machines that were recorded."),
     "remove": Entry("hosts:remove", "Forget machines."),
+    "tidy": Entry("hosts_tidy:tidy", "Remove what old experiments have left on machines."),
 }
 
 _MOST_AT_ONCE = 8

@@ -98,18 +98,28 @@ def asked_for(word: str, python: str, weights: str, jump: str) -> list[Asked]:
     """
     if is_file(word):
         return _of_file(Path(word))
-    from dispatcher.backends.ssh.fitting import USEFUL
+    from dispatcher.cli.hosts_supply import supply
 
-    target = target_named(word, jump)
-    return [Asked(word, target, Needs(python=python, useful=USEFUL), weights_there=weights)]
+    needs = Needs(python=python, useful=_useful(), supply=supply)
+    return [Asked(word, target_named(word, jump), needs, weights_there=weights)]
+
+
+def _useful(*, cache: bool = True) -> dict[str, str]:
+    """What trials can do without; of GPUs more is said than that a module is missing."""
+    from dispatcher.wheelhouse import USEFUL
+
+    passed_over = {"pynvml"} if cache else {"pynvml", "filelock"}
+    return {name: missed for name, missed in USEFUL.items() if name not in passed_over}
 
 
 def _of_file(path: Path) -> list[Asked]:
-    from dispatcher.backends.ssh.fitting import OLDEST, USEFUL
+    from dispatcher.backends.ssh.fitting import OLDEST
+    from dispatcher.cli.hosts_supply import supply
     from dispatcher.experiment import load_experiment
     from dispatcher.known_folders import housed
     from dispatcher.remote_wiring import machine_of, places, target_of
     from dispatcher.resource_wiring import resources_told
+    from dispatcher.wheelhouse import USEFUL
 
     config = housed(load_experiment(path))
     root = config.weights_root
@@ -121,7 +131,8 @@ def _of_file(path: Path) -> list[Asked]:
         needs = Needs(
             python=machine.command(),
             oldest=OLDEST,
-            useful=USEFUL if config.weights_cache.when != "off" else {},
+            useful=_useful(cache=config.weights_cache.when != "off"),
+            supply=supply,
             work_folder=machine.work_folder,
             read_folders=machine.read_roots or tuple(map(str, config.weights_read_roots)),
             gpus=resources_told(config, place).must_have_gpus,

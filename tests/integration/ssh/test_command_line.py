@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -155,3 +157,44 @@ def test_a_machine_is_looked_at_behind_its_prolog(
 def test_what_names_no_machine(hosts: Caller) -> None:
     assert "names no machine" in hosts("check", "box:99999", code=3)
     assert "does not exist" in hosts("check", "none.yml", code=3)
+
+
+def test_what_old_experiments_left_goes_and_what_is_used_stays(
+    hosts: Caller, own: sshd.Sshd, tmp_path: Path
+) -> None:
+    """Mutations: age is not looked at; nor who uses it; nor whether an agent may come back."""
+    hosts("add", "box", "--yes")
+    place = tmp_path / "work" / "experiments"
+    for name in ("old-aaaaaa/box", "used-bbbbbb/box", "new-cccccc/box", "told-dddddd/box"):
+        (place / name / "logs").mkdir(parents=True)
+        (place / name / "logs" / "agent.log").write_bytes(bytes(5000))
+    (place / "told-dddddd/box/agent-box.config.json").write_text("{}")
+    month = time.time() - 40 * 86400
+    for name in ("old-aaaaaa", "used-bbbbbb", "told-dddddd"):
+        for path in [place / name, *(place / name).rglob("*")]:
+            os.utime(path, (month, month))
+
+    def told(*more: str) -> dict[str, Any]:
+        words = ("tidy", "box", "--work-folder", str(tmp_path / "work"), "--json", *more)
+        (one,) = json.loads(hosts(*words))["machines"]
+        return one  # type: ignore[no-any-return]
+
+    with subprocess.Popen(["sleep", "600"], cwd=place / "used-bbbbbb/box/logs") as uses:
+        looked = told("--dry-run")
+        assert looked["removed"] == []
+        assert looked["left"]["old-aaaaaa/box"]["bytes"] >= 5000
+        assert looked["stays"] == {
+            "old-aaaaaa/box": "",
+            "used-bbbbbb/box": "in use",
+            "new-cccccc/box": "not old enough",
+            "told-dddddd/box": "",
+        }
+        assert told("--yes", "--experiment", "told-dddddd")["removed"] == []
+        assert told("--yes", "--experiment", "used-bbbbbb")["removed"] == []
+        assert told("--yes")["removed"] == ["old-aaaaaa/box", "told-dddddd/box"]
+        uses.kill()
+    assert sorted(path.name for path in place.iterdir()) == ["new-cccccc", "used-bbbbbb"]
+    assert told("--yes", "--experiment", "new-cccccc")["removed"] == ["new-cccccc/box"]
+    assert told("--yes", "--older-than", "0")["removed"] == ["used-bbbbbb/box"]
+    work = str(tmp_path / "work")
+    assert "nothing is left there" in hosts("tidy", "box", "--work-folder", work)

@@ -1,0 +1,63 @@
+"""What experiments have left on a machine, and which of it may go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from dispatcher.backends.ssh.machine import Machine
+from dispatcher.errors import PassingBackendError
+from dispatcher.ssh import SshConnection
+
+_PROGRAM = Path(__file__).with_name("past_program.py")
+_LIMIT_S = 1800.0
+_DAY_S = 86400.0
+
+
+class Left(msgspec.Struct, frozen=True):
+    """The folder of one worker of an experiment. ``age_s``: since something in it has changed;
+    ``used``: a process there uses it; ``told``: its agent has not ended of itself."""
+
+    bytes: int
+    age_s: float
+    used: bool
+    told: bool
+
+
+def what_is_left(connection: SshConnection, machine: Machine) -> dict[str, Left]:
+    """By ``ID/WORKER``. Blocks for a walk through all of it. Raises ``BackendError``."""
+    return msgspec.json.decode(_run(connection, machine), type=dict[str, Left])
+
+
+def remove(connection: SshConnection, machine: Machine, names: list[str]) -> list[str]:
+    """Remove these, as :func:`what_is_left` calls them, but for what is used by now; those that
+    are gone. Raises ``BackendError``."""
+    return msgspec.json.decode(_run(connection, machine, *names), type=list[str]) if names else []
+
+
+def why_it_stays(name: str, left: Left, *, days: float, experiment: str) -> str:
+    """Why a folder is not removed, or nothing. Pure.
+
+    Args:
+        name: as ``ID/WORKER``.
+        left: what is known of it.
+        days: how long nothing may have changed there.
+        experiment: the id of the only one to remove, whatever its age; empty for all.
+    """
+    if experiment and name.partition("/")[0] != experiment:
+        return "another experiment"
+    if left.used:
+        return "in use"
+    if experiment:
+        return "its agent has not ended" if left.told else ""
+    return "" if left.age_s >= days * _DAY_S else "not old enough"
+
+
+def _run(connection: SshConnection, machine: Machine, *names: str) -> bytes:
+    argv = machine.command("-", machine.work_folder, *names)
+    ran = connection.run(argv, stdin=_PROGRAM.read_bytes(), limit_s=_LIMIT_S, most_bytes=16 << 20)
+    lines = ran.out.splitlines()
+    if not ran.ok or not lines:
+        raise PassingBackendError(f"cannot be tidied: {ran.said()[-300:]}", where=machine.name)
+    return lines[-1]

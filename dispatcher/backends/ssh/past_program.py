@@ -1,0 +1,97 @@
+"""Run by another machine's Python, of whatever version: what experiments have left there.
+
+Arguments: the work folder, then what to remove, as ``ID/WORKER``. Says as JSON what there is, or
+what was removed. What a process here uses is never removed. ``told`` says that an agent has not
+taken its configuration away: it runs, here or on a machine with the same home, or was killed.
+"""
+
+import json
+import os
+import shutil
+import sys
+import time
+
+
+def said_by_processes() -> bytes:
+    """Environments, commands and working directories of processes here, all in one."""
+    parts = []
+    for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):
+        if int(pid) == os.getpid():
+            continue
+        for name in ("environ", "cmdline"):
+            try:
+                with open("/proc/%s/%s" % (pid, name), "rb") as file:  # noqa: UP031
+                    parts.append(file.read())
+            except OSError:
+                pass
+        try:
+            parts.append(os.fsencode(os.readlink("/proc/%s/cwd" % pid)))  # noqa: UP031
+        except OSError:
+            pass
+    return b"\n".join(parts)
+
+
+def measured(folder: str) -> tuple:  # type: ignore[type-arg]
+    """Its bytes, and when something in it changed last. What vanishes meanwhile counts nothing."""
+    size, newest = 0, 0.0
+    for above, folders, files in os.walk(folder):
+        for name in [*folders, *files]:
+            try:
+                status = os.lstat(os.path.join(above, name))
+            except OSError:
+                continue
+            size += status.st_blocks * 512
+            newest = max(newest, status.st_mtime)
+    return size, newest
+
+
+def left(place: str) -> dict:  # type: ignore[type-arg]
+    """By ``ID/WORKER``, what there is."""
+    said, found = said_by_processes(), {}
+    for experiment in sorted(os.listdir(place) if os.path.isdir(place) else ()):
+        inner = os.path.join(place, experiment)
+        for worker in sorted(os.listdir(inner) if os.path.isdir(inner) else ()):
+            folder = os.path.join(inner, worker)
+            if not os.path.isdir(folder) or os.path.islink(folder):
+                continue
+            size, newest = measured(folder)
+            spellings = (folder, os.path.realpath(folder))
+            config = os.path.join(folder, "agent-%s.config.json" % worker)  # noqa: UP031
+            found["%s/%s" % (experiment, worker)] = {  # noqa: UP031
+                "bytes": size,
+                "age_s": max(0.0, time.time() - newest) if newest else 0.0,
+                "used": any(os.fsencode(each) + end in said for each in spellings for end in _ENDS),
+                "told": os.path.exists(config),
+            }
+    return found
+
+
+#: After a folder's name in what a process says of itself: nothing else has a name that begins so.
+_ENDS = (b"/", b"\0", b"\n")
+
+
+def main() -> None:
+    """Look, or remove, and say it."""
+    place = os.path.join(os.path.abspath(os.path.expanduser(sys.argv[1])), "experiments")
+    there = left(place)
+    wanted = sys.argv[2:]
+    if not wanted:
+        print(json.dumps(there))  # noqa: T201 - that is the answer
+        return
+    removed = []
+    for name in wanted:
+        if name not in there or there[name]["used"]:
+            continue
+        folder = os.path.join(place, *name.split("/"))
+        shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.exists(folder):
+            removed.append(name)
+        try:
+            os.rmdir(os.path.dirname(folder))  # of an experiment of which nothing is left
+        except OSError:
+            pass
+    print(json.dumps(removed))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""``bequeath hosts tidy``: what experiments have left on machines goes when it is old enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dispatcher.cli.arguments import Json, Yes, confirmed
+from dispatcher.cli.console import Column, note, print_json, print_table, say
+from dispatcher.cli.safe_text import safe_text
+from dispatcher.cli.words import duration, size
+from dispatcher.errors import UserError
+
+if TYPE_CHECKING:
+    from dispatcher.backends.ssh import Machine
+    from dispatcher.backends.ssh.past import Left
+
+#: What is changed by nobody for so long is looked for by nobody, as a rule.
+DAYS = 30.0
+
+
+def tidy(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TARGET",
+            help="An experiment file, for its machineList; or a machine, as [USER@]HOST[:PORT].",
+            show_default=False,
+        ),
+    ],
+    older_than: Annotated[
+        float, typer.Option(metavar="DAYS", min=0.0, help="Only where nothing changed for so long.")
+    ] = DAYS,
+    experiment: Annotated[
+        str,
+        typer.Option(metavar="ID", help="Only of this one, whatever its age.", show_default=False),
+    ] = "",
+    work_folder: Annotated[
+        str, typer.Option(metavar="DIR", help="The work folder there, for machines named here.")
+    ] = "~/.bequeath",
+    python: Annotated[
+        str, typer.Option(metavar="PROGRAM", help="The Python there, for machines named here.")
+    ] = "python3",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Remove nothing.")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Remove what experiments have left on machines: logs, working directories, spools.
+
+    What a process there uses stays, and so does what changed lately. Of an experiment that could
+    be resumed, or whose logs were not fetched, nothing is left there afterwards.
+    """
+    from dispatcher.backends.ssh.past import remove, what_is_left, why_it_stays
+    from dispatcher.ssh import connect
+
+    if as_json and not (yes or dry_run):
+        raise UserError("with --json, say --yes or --dry-run")
+    told = []
+    for word in words:
+        for machine in _machines(word, work_folder, python):
+            with connect(machine.target()) as connection:
+                left = what_is_left(connection, machine)
+                stays = {
+                    name: why_it_stays(name, one, days=older_than, experiment=experiment)
+                    for name, one in left.items()
+                }
+                goes = [name for name, why in stays.items() if not why]
+                if not as_json:
+                    _show(machine.name, left, stays)
+                gone: list[str] = []
+                if goes and not dry_run:
+                    confirmed(f"Remove {len(goes)} folders of {machine.name}?", yes)
+                    gone = remove(connection, machine, goes)
+                    freed = size(sum(left[name].bytes for name in gone))
+                    if not as_json:
+                        say(f"{safe_text(machine.name)}: {len(gone)} removed, {freed}")
+            told.append({"machine": machine.name, "left": left, "stays": stays, "removed": gone})
+    if as_json:
+        print_json({"machines": told})
+
+
+def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
+    from dispatcher.backends.ssh import Machine
+    from dispatcher.cli.hosts_asked import is_file, need_paramiko, target_named
+
+    if not is_file(word):
+        target = target_named(word)
+        return [Machine(word, lambda: target, python=python, work_folder=work_folder)]
+    from dispatcher.experiment import load_experiment
+    from dispatcher.known_folders import housed
+    from dispatcher.remote_wiring import machine_of, places
+
+    need_paramiko()
+    found = [
+        machine_of(place.worker, place.machine)
+        for place in places(housed(load_experiment(Path(word))))
+        if place.machine is not None
+    ]
+    if not found:
+        raise UserError("names no machines", hint="see trainingService.machineList", where=word)
+    return found
+
+
+def _show(machine: str, left: dict[str, Left], stays: dict[str, str]) -> None:
+    if not left:
+        note(f"{safe_text(machine)}: nothing is left there")
+        return
+    columns = [Column("machine"), Column("what"), Column("size", True), Column("age", True)]
+    rows = [
+        (machine, name, size(one.bytes), duration(one.age_s), stays[name] or "may go")
+        for name, one in left.items()
+    ]
+    print_table([*columns, Column("")], rows)
