@@ -350,7 +350,9 @@ class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy
 
     @model_validator(mode="after")
     def _search_space_fits(self) -> Self:
-        parse_search_space(self.search_space, strict=self.tuner.builtin)
+        parse_search_space(
+            self.search_space, strict=self.tuner.builtin, repeats=self.compatibility == "nni"
+        )
         return self
 
     @property

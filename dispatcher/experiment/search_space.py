@@ -100,7 +100,7 @@ class SearchSpaceError(ValueError):
         self.problems = problems
 
 
-def parse_search_space(value: object, *, strict: bool = True) -> SearchSpace:
+def parse_search_space(value: object, *, strict: bool = True, repeats: bool = False) -> SearchSpace:
     """Read a search space.
 
     Args:
@@ -108,11 +108,12 @@ def parse_search_space(value: object, *, strict: bool = True) -> SearchSpace:
         strict: whether every entry must be of NNI's types and there must be one (what
             built-in tuners need). A tuner of one's own may bring entries of its own kind;
             those of NNI's types are checked all the same.
+        repeats: whether a choice may name an option twice, as with NNI: it is drawn as often.
 
     Raises:
         SearchSpaceError: with every problem found.
     """
-    reader = _Reader(strict)
+    reader = _Reader(strict, repeats)
     space = reader.space(value, ())
     if reader.problems:
         raise SearchSpaceError(tuple(reader.problems))
@@ -131,8 +132,9 @@ def check_search_space(value: object, *, strict: bool = True) -> tuple[SpaceProb
 class _Reader:
     """Reads on after a problem, so that one run names them all."""
 
-    def __init__(self, strict: bool) -> None:
+    def __init__(self, strict: bool, repeats: bool = False) -> None:
         self.strict = strict
+        self.repeats = repeats
         self.problems: list[SpaceProblem] = []
 
     def refuse(self, path: JsonPath, text: str, hint: str = "") -> None:
@@ -200,7 +202,7 @@ class _Reader:
         for index, option in enumerate(options):
             self._refuse_unjson(option, (*path, index))
             # By their text, as JSON compares: 1, 1.0 and true are three options.
-            if repr(option) in seen:
+            if repr(option) in seen and not self.repeats:
                 self.refuse((*path, index), f"repeats the option {option!r}")
             seen.add(repr(option))
         return Choice(tuple(options))

@@ -234,7 +234,7 @@ def only_nni_has(kind: str, name: object, class_args: object) -> bool:
     found = find(kind, name)
     if found is None:
         return False
-    if canonical_builtin(name, key=kind) is None or found.native in NNI_NAMES:
+    if canonical_builtin(name, key=kind) in (None, *NNI_NAMES):
         return True
     arguments = class_args if isinstance(class_args, Mapping) else {}
     return any(arg in arguments and found.arguments[arg].native != arg for arg in found.arguments)

@@ -16,6 +16,9 @@ from dispatcher.experiment.references import key_reference
 #: NNI's own bound (bytes) of a metric; ours is smaller.
 NNI_METRIC_BYTES = 1_000_000
 
+#: No bound for code folders that are not sent anywhere: people keep their data there.
+MOST_FILES, MOST_BYTES = 1_000_000_000, "1000tb"
+
 Find = Callable[[str], Row | None]
 """Finds the row of a key as it is spelt."""
 
@@ -33,11 +36,21 @@ def habits(draft: Draft) -> None:
         draft.add(("trialRetries",), 0, "NNI never tries a failed trial again")
     if "limits" not in values:
         draft.add(("limits", "maxMetricSize"), NNI_METRIC_BYTES, "NNI's own bound")
+        if _only_here(values.get("trainingService")):
+            there = "NNI has no bound for code that stays on this machine"
+            draft.add(("limits", "maxCodeFiles"), MOST_FILES, there)
+            draft.add(("limits", "maxCodeSize"), MOST_BYTES, there)
     if "weightsRoot" not in values:
         draft.remark(
             "it names no weightsRoot, as NNI's files do: paths of weights in parameters are left "
             "to your code, with no confinement, retention or digests"
         )
+
+
+def _only_here(service: object) -> bool:
+    services = service if isinstance(service, list) else [service]
+    platforms = [each.get("platform") if isinstance(each, Mapping) else None for each in services]
+    return all(platform in (None, "local") for platform in platforms)
 
 
 def algorithm(

@@ -9,8 +9,7 @@ from typing import Any
 def as_now(space: dict[str, Any]) -> dict[str, Any]:
     """The space in the form that all releases since v0.9 read.
 
-    Up to v0.7 ``randint`` had an upper bound alone. Options that are given twice in a choice
-    are legal with NNI, where they are drawn twice as often.
+    Up to v0.7 ``randint`` had an upper bound alone.
 
     >>> as_now({"n": {"_type": "randint", "_value": [10]}})["n"]["_value"]
     [0, 10]

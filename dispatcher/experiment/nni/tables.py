@@ -164,6 +164,7 @@ V1_MACHINE: dict[str, Row] = {
 
 V2_TOP: dict[str, Row] = {
     "experimentName": _keep("experimentName"),
+    "name": _keep("experimentName", "as one of NNI's own examples has it"),
     "experimentType": _special("", "`hpo`; `nas` is refused"),
     "searchSpaceFile": _keep("searchSpaceFile"),
     "searchSpace": _keep("searchSpace"),

@@ -32,6 +32,9 @@ _CLUSTERS = {
     "amlConfig": "aml",
     "hybridConfig": "hybrid",
 }
+#: Where ``includeIntermediateResults`` waits for the assessor; no key of anybody's.
+_KEEP = "includeIntermediateResults"
+
 _SECTIONS = {"localConfig": V1_LOCAL, "remoteConfig": V1_REMOTE}
 
 
@@ -61,6 +64,7 @@ def translate_v1(values: Mapping[str, Any], origin: str) -> Draft:
             if fold_word(platform) == fold_word(_CLUSTERS[key]):
                 continue  # the platform is refused, which says enough
             draft.drop(at, f"the platform is {platform}")
+    _settle_keep_result(draft)
     _place(draft, values, platform)
     if values.get("tuner") is None and values.get("advisor") is None:
         draft.refuse(("tuner",), "is missing", "write 'tuner: {builtinTunerName: Random}'")
@@ -153,11 +157,19 @@ def _own_class(draft: Draft, kind: str, left: dict[str, tuple[Any, JsonPath]]) -
 
 
 def _keep_result(draft: Draft, value: Any, source: JsonPath) -> None:
-    draft.drop(source, "see the assessor")
-    if value is True:
-        draft.values.setdefault("assessor", {})
-        if isinstance(draft.values["assessor"], dict):
-            draft.put(("assessor", "keepResult"), True, source)
+    """Placed at the end, when it is known whether there is an assessor."""
+    draft.put((_KEEP,), value, source)
+
+
+def _settle_keep_result(draft: Draft) -> None:
+    if _KEEP not in draft.values:
+        return
+    value, source = draft.values.pop(_KEEP), draft.origins.pop((_KEEP,))
+    draft.decisions[:] = [each for each in draft.decisions if each.native != (_KEEP,)]
+    if value is True and isinstance(draft.values.get("assessor"), dict):
+        draft.put(("assessor", "keepResult"), True, source)
+    else:
+        draft.drop(source, "it is off" if value is False else "no assessor stops trials")
 
 
 def _leave(draft: Draft, left: dict[str, tuple[Any, JsonPath]]) -> None:

@@ -169,3 +169,17 @@ def test_a_weights_root_that_the_file_adds_counts(files: Files) -> None:
     config = files.load(V1 + "weightsRoot: weights\n", remarks)
     assert config.keeps_weights
     assert not any("weightsRoot" in text for text in remarks)
+
+
+def test_intermediate_results_count_where_an_assessor_stops_trials(files: Files) -> None:
+    keeps = V1.replace("Name: Random\n", "Name: Random\n  includeIntermediateResults: true\n")
+    assert files.load(keeps).assessor is None
+    assessed = files.load(keeps + "assessor: {builtinAssessorName: Medianstop}\n")
+    assert assessed.assessor is not None
+    assert assessed.assessor.keep_result is True
+
+
+def test_code_that_stays_here_has_no_bound(files: Files) -> None:
+    assert files.load(V1).limits.max_code_files > 1_000_000
+    remote = V1.replace("Platform: local", "Platform: remote") + "machineList: [{ip: h}]\n"
+    assert files.load(remote).limits.max_code_files == 2000

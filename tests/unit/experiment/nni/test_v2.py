@@ -93,3 +93,12 @@ def test_training_services_that_are_not_there_are_named(files: Files, platform: 
         f"e.yml:13:13: 'platform' names {platform!r}, a training service that is not in this "
         "version\n  there are 'local' and 'remote'"
     )
+
+
+@pytest.mark.parametrize("name", ["PBT", "Hyperband", "TPE", "Random", "GP"])
+def test_names_that_are_ours_as_well_make_no_file_nnis(files: Files, name: str) -> None:
+    (files.folder / "code" / "train.py").write_text("")
+    own = "  className: waves.Waves\n  codeDirectory: code\n  classArgs: {size: 3}\n"
+    config = files.load(V2.replace(own, f"  name: {name}\n"))
+    assert not config.for_nni
+    assert config.tuner.name == name
