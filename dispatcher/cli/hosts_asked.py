@@ -119,7 +119,6 @@ def _of_file(path: Path) -> list[Asked]:
     from dispatcher.known_folders import housed
     from dispatcher.remote_wiring import machine_of, places, target_of
     from dispatcher.resource_wiring import resources_told
-    from dispatcher.wheelhouse import USEFUL
 
     config = housed(load_experiment(path))
     root = config.weights_root
