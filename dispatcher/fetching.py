@@ -264,6 +264,8 @@ class _Draft:
             have += len(data)
             self.came += len(data)
             self._told(self._path, have, size)
+            if have >= size:
+                return True
 
 
 def _write(descriptor: int, data: bytes) -> None:

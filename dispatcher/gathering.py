@@ -152,6 +152,8 @@ class _Worker:
             todo = self._ended(reader)
             took = time.monotonic() - began
             self.missing = len(todo)
+            if closing and self._failures:
+                return  # it was away a moment ago: nobody waits for another try
             if todo:
                 self._work(todo)
                 busy_at = time.monotonic()

@@ -66,7 +66,7 @@ def hand_over(
 def _raw(descriptor: int) -> Iterator[None]:
     before = termios.tcgetattr(descriptor)
     try:
-        tty.setraw(descriptor)
+        tty.setraw(descriptor, termios.TCSADRAIN)  # what was typed before is not lost
         yield
     finally:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
