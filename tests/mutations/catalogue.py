@@ -7,6 +7,7 @@ any more, so that the list cannot rot.
 
 from __future__ import annotations
 
+from tests.mutations.devices import DEVICES
 from tests.mutations.mutation import SIM, Mutation
 from tests.mutations.places import PLACES
 
@@ -351,10 +352,10 @@ ALL: tuple[Mutation, ...] = (
         "a-stores-weights-are-announced-before-they-are-there",
         7,
         "the head commits weights that an agent which dies now never uploads",
-        "trial_runtime/agent/attempts.py",
+        "trial_runtime/agent/trial_words.py",
         "                    attempt.held = message\n",
         "                    attempt.held = message\n"
-        "                    self._relay(attempt, message)\n",
+        "                    self.relay(attempt, message)\n",
         ("tests/integration/remote_weights/test_interrupted.py",),
     ),
     Mutation(
@@ -471,8 +472,8 @@ ALL: tuple[Mutation, ...] = (
         "metrics-without-bound",
         8,
         "a trial that reports in a loop fills the disk",
-        "trial_runtime/agent/attempts.py",
-        "attempt.metrics >= self._config.trial.max_metrics",
+        "trial_runtime/agent/trial_words.py",
+        "attempt.metrics >= self._spec.max_metrics",
         "attempt.metrics < 0",
         ("tests/integration/agent/test_endings.py",),
     ),
@@ -876,4 +877,6 @@ ALL: tuple[Mutation, ...] = (
     ),
     # -- who goes where ------------------------------------------------------------------------
     *PLACES,
+    # -- what hosts lend -----------------------------------------------------------------------
+    *DEVICES,
 )

@@ -183,7 +183,7 @@ class Agent:
         self._head.tell_offer()
 
     def _hear(self) -> None:
-        hear, warm = self._attempts.hear, self._warm
+        hear, warm = self._attempts.words.hear, self._warm
         for connection, messages in self._door.receive():
             hear(connection, messages)
             if warm is not None:

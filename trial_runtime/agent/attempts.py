@@ -18,7 +18,7 @@ from trial_runtime import wire
 from trial_runtime.agent import sweep
 from trial_runtime.agent.attempt import Attempt, Exit, Phase
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.door import Connection, Door
+from trial_runtime.agent.door import Door
 from trial_runtime.agent.ending import Ending, ending_of
 from trial_runtime.agent.helper import Helper
 from trial_runtime.agent.oom import OutOfMemoryWatch
@@ -35,6 +35,7 @@ from trial_runtime.agent.readying import Readying
 from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.agent.runners import CannotStart, Runner
 from trial_runtime.agent.timers import Timers
+from trial_runtime.agent.trial_words import TrialWords
 from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Attempts:
         self._memory = memory
         self._remote = remote
         self._readying = Readying(config, helper, remote)
+        self.words = TrialWords(config.trial, door, outbox, holds_weights=remote is not None)
         self._nni_words: NniWords | None = None
         if config.trial.nni:
             from trial_runtime.agent.nni_words import NniWords
@@ -141,61 +143,6 @@ class Attempts:
         """The attempts that have not ended."""
         return list(self._live)
 
-    # -- words of trials ---------------------------------------------------------------------
-
-    def hear(self, connection: Connection, messages: list[wire.FromTrial]) -> None:
-        """Number what an attempt said and pass it on."""
-        attempt = connection.speaker.attempt
-        if attempt is None:
-            return
-        at_once = False
-        start, add = attempt.start, self._outbox.add
-        for message in messages:
-            kind = type(message)
-            if kind is wire.Metric:
-                if attempt.metrics >= self._config.trial.max_metrics:
-                    self._door.refusals.count("metric count")
-                    self._refuse_metric(connection, attempt)
-                    continue
-                attempt.metrics += 1
-                attempt.seq += 1
-                add(
-                    wire.MetricRelayed(start.trial, start.attempt, attempt.seq, message.value),  # type: ignore[union-attr]
-                    urgent=False,
-                )
-            elif isinstance(message, wire.Final):
-                attempt.seq += 1
-                at_once = True
-                add(
-                    wire.FinalRelayed(start.trial, start.attempt, attempt.seq, message.value),
-                    urgent=True,
-                )
-            elif isinstance(message, wire.Published):
-                attempt.published = at_once = True
-                if self._remote is None:
-                    self._relay(attempt, message)
-                else:
-                    attempt.held = message
-            elif isinstance(message, wire.Heeding):
-                attempt.heeding = True
-            elif isinstance(message, wire.Attach):
-                attempt.attached = True
-                if attempt.stop_reason is not None:
-                    self._door.send(connection, [wire.StopAsked(attempt.stop_reason)])
-        # Who runs one function after another does not wait for a receipt at the end of one.
-        at_once = at_once and type(messages[-1]) is not wire.Done
-        self._door.receipt(connection, now=at_once)
-
-    def _relay(self, attempt: Attempt, word: wire.Published) -> None:
-        """Its weights are where a child finds them."""
-        attempt.seq += 1
-        self._outbox.add(
-            wire.PublishedRelayed(
-                attempt.trial, attempt.number, attempt.seq, word.digest, word.kind, word.nbytes
-            ),
-            urgent=True,
-        )
-
     # -- what runners tell ---------------------------------------------------------------------
 
     def started(self, attempt: Attempt) -> None:
@@ -229,7 +176,7 @@ class Attempts:
         if not outcome.returned:
             # What it had sent is with the kernel, however it died.
             for connection, messages in self._door.last_words(attempt):
-                self.hear(connection, messages)
+                self.words.hear(connection, messages)
         if self._nni_words is not None:
             self._nni_words.last(attempt)
         self._finish(attempt)
@@ -356,7 +303,7 @@ class Attempts:
             _log.info("no weights of %r: %s", attempt, error)
             ending = Ending(ending.reason, f"{ending.text}\nno weights to commit: {error}".lstrip())
         elif attempt.held is not None:
-            self._relay(attempt, attempt.held)
+            self.words.relay(attempt, attempt.held)
             found = None  # it has been said
         self._end(attempt, ending, found)
 
@@ -409,14 +356,6 @@ class Attempts:
             wire.Ended(order.trial, order.attempt, wire.START_FAILED, text=self.mask(text)[-8192:]),
             urgent=True,
         )
-
-    def _refuse_metric(self, connection: Connection, attempt: Attempt) -> None:
-        if attempt.metrics == self._config.trial.max_metrics:
-            attempt.metrics += 1
-            limit = self._config.trial.max_metrics
-            text = f"more than {limit:,} metrics; later ones are not taken"
-            _log.warning("%r reports %s", attempt, text)
-            self._door.send(connection, [wire.Refused(text)])
 
     def _sweep(self, attempt: Attempt) -> None:
         """Kill what the attempt left behind, until nothing new turns up."""

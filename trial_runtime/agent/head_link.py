@@ -47,7 +47,8 @@ class HeadLink:
 
     Args:
         where: the head's address as of now; asked when the head is quiet.
-        offer: what this host has for trials beside slots.
+        offer: what this host has for trials beside slots, hints that change often as they were
+            told last, unless it is asked for the newest.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class HeadLink:
         outbox: Outbox,
         holds: Callable[[], list[tuple[int, int]]],
         where: Callable[[], Endpoint] | None = None,
-        offer: Callable[[], wire.OfferTold | None] = lambda: None,
+        offer: Callable[[bool], wire.OfferTold | None] = lambda newest: None,
     ) -> None:
         self._context = context
         self._config = config
@@ -191,7 +192,7 @@ class HeadLink:
             outbox.first,
             self._orders,
             trouble,
-            self._offer(),
+            self._offer(True),
             bool(self._hopeless),
             self._share,
         )
@@ -220,9 +221,10 @@ class HeadLink:
 
     def tell_offer(self) -> None:
         """What we have for trials may be another than this head knows of."""
-        offer, now = self._offer(), time.monotonic()
+        now = time.monotonic()
         again = now - self._offered_at >= OFFER_AGAIN_S
-        if not self._greeted or offer is None or (offer == self._offered and not again):
+        offer = self._offer(again) if self._greeted else None
+        if offer is None or (offer == self._offered and not again):
             return
         if self._send([wire.Offers(self.life, offer)]):
             self._offered, self._offered_at = offer, now

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Optional
 
@@ -26,6 +27,9 @@ from trial_runtime.agent.sampling import Asked, Key, Sampler
 from trial_runtime.agent.timers import Timers
 from trial_runtime.agent.watch import Watch
 from trial_runtime.resource_wire import MOST_CUSTOM, MOST_DEVICES, MOST_SAMPLES
+
+#: Weights that are remembered to be on this host's disk: what is told is journalled.
+_LOADED = 64
 
 _log = logging.getLogger("bequeath.agent")
 
@@ -59,6 +63,9 @@ class Lending:
         self._memory_bytes = usable_memory_bytes()
         self._cgroups: Optional[cgroup.Cgroups] = None
         self._looked_for_cgroups = False
+        self._copies = copies_parents(config)
+        self._loaded: OrderedDict[str, None] = OrderedDict()  # weights, by digest, newest last
+        self._cached: tuple[str, ...] = ()  # of these, what was told
         self.devices = DeviceWatch(
             config.resources,
             watch,
@@ -76,11 +83,19 @@ class Lending:
         self.devices.start()
         self._sampler.start()
 
-    def offer(self) -> wire.OfferTold:
-        """What there is for trials, free or not: the head knows who has what."""
+    def offer(self, newest: bool = True) -> wire.OfferTold:
+        """What there is for trials, free or not: the head knows who has what. Which weights lie
+        on this host is only a hint, and changes with every trial: unless ``newest``, it is what
+        was told last."""
+        if newest:
+            self._cached = tuple(self._loaded)
         custom = sorted(self._config.resources.custom.items())[:MOST_CUSTOM]
         return wire.OfferTold(
-            self.devices.offered[:MOST_DEVICES], self._cpus, self._memory_bytes, tuple(custom)
+            self.devices.offered[:MOST_DEVICES],
+            self._cpus,
+            self._memory_bytes,
+            tuple(custom),
+            self._cached,
         )
 
     # -- attempts ------------------------------------------------------------------------------
@@ -119,6 +134,7 @@ class Lending:
                 _log.info("%s stays for now: %s", attempt.share.cgroup, error.strerror)
         if attempt.start.devices:
             self.devices.look_now()
+        self._remember(attempt)
 
     def killed_for_memory(self, attempt: Attempt) -> bool:
         """Whether the kernel ended it at its own bound."""
@@ -191,6 +207,15 @@ class Lending:
 
     # -- inside --------------------------------------------------------------------------------
 
+    def _remember(self, attempt: Attempt) -> None:
+        """Its parent's files were copied to this host's disk, where there is a cache at all."""
+        digest, ended = attempt.session.restore_digest, attempt.exit
+        if self._copies and digest and ended is not None and ended.code == 0:
+            self._loaded[digest] = None
+            self._loaded.move_to_end(digest)
+            if len(self._loaded) > _LOADED:
+                self._loaded.popitem(last=False)
+
     def _held(self) -> dict[str, bool]:
         shared = self._config.resources.trials_per_gpu > 1
         return {
@@ -235,6 +260,18 @@ class Lending:
             except OSError as error:
                 _log.warning("trials' memory is watched, not held: %s", error)
         return self._cgroups
+
+
+def copies_parents(config: AgentConfig) -> bool:
+    """Whether trials here copy their parents' files to a disk of this host."""
+    from trial_runtime.weights.mounted import mount_of
+
+    if config.remote is not None:
+        return True
+    if config.cache is None:
+        return False
+    mount = mount_of(config.weights_root)
+    return config.cache.always or (mount is not None and mount.shared)
 
 
 def _mib(nbytes: int) -> str:
