@@ -13,10 +13,15 @@ from dispatcher.ssh.errors import HostDiskFull, NoPython, TransferFailed
 
 _NO_SPACE = {"ENOSPC", "EDQUOT"}
 
+#: Programs that say what kind of Python runs them.
+_WITH_FACTS = {"probe"}
+
 
 def program_text(name: str) -> str:
-    """What ``on_host/<name>.py`` says."""
-    return importlib.resources.files("dispatcher.ssh.on_host").joinpath(f"{name}.py").read_text()
+    """What ``on_host/<name>.py`` says, behind what it needs of ``python_facts.py``."""
+    folder = importlib.resources.files("dispatcher.ssh.on_host")
+    names = ["python_facts", name] if name in _WITH_FACTS else [name]
+    return "\n".join(folder.joinpath(f"{each}.py").read_text() for each in names)
 
 
 def run_program(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -45,6 +45,15 @@ class HostFinding:
 
 
 @dataclass(frozen=True)
+class Supplied:
+    """Modules that are brought to a machine, with their versions; and why others cannot be."""
+
+    modules: Mapping[str, str] = field(default_factory=dict)
+    trouble: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
 class Needs:
     """What is asked of a machine.
 
@@ -53,6 +62,7 @@ class Needs:
     it is called there. ``useful`` maps modules that trials can do without to what they miss then.
     ``read_folders``: those that trials only read from.
     ``gpus``: trials cannot do without; ``gpu_indices``: those that the file names.
+    ``supply``: which of what it lacks is brought there, from what its Python told of itself.
     """
 
     python: str | Sequence[str] = "python3"
@@ -64,6 +74,7 @@ class Needs:
     read_folders: Sequence[str] = ()
     gpus: bool = False
     gpu_indices: tuple[int, ...] = ()
+    supply: Callable[[Mapping[str, Any]], Supplied] = lambda told: Supplied()
 
 
 def inspect(target: SshTarget, needs: Needs, *, dial: Dial | None = None) -> list[HostFinding]:
@@ -134,19 +145,29 @@ def _python(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
 
 def _modules(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
     found = told["modules"]
+    supplied = needs.supply(told)
+    brought = supplied.modules
     there = [
-        f"{name} {found[name]['version']}".strip() for name in found if not _lacks(found[name])
+        f"{name} {found[name]['version']}".strip()
+        for name in found
+        if not _lacks(found[name]) and name not in brought
     ]
-    missing = [name for name in needs.modules if _lacks(found[name])]
+    missing = [name for name in needs.modules if _lacks(found[name]) and name not in brought]
     if missing:
         why = "; ".join(found[name]["trouble"] for name in missing)
         names = " ".join({"zmq": "pyzmq"}.get(name, name) for name in missing)
         hint = f"{told['executable']} -m pip install {names}"
+        if supplied.trouble:
+            why, hint = f"{why}; {supplied.trouble}", f"{supplied.hint}; or {hint}"
         yield HostFinding("modules", Verdict.PROBLEM, f"missing: {why}", hint)
     else:
-        yield HostFinding("modules", Verdict.OK, ", ".join(there))
+        texts = [", ".join(there)] if there else []
+        if brought:
+            along = ", ".join(f"{name} {version}" for name, version in brought.items())
+            texts.append(f"brought there: {along}")
+        yield HostFinding("modules", Verdict.OK, "; ".join(texts))
     for name, missed in needs.useful.items():
-        if _lacks(found[name]):
+        if _lacks(found[name]) and name not in brought:
             hint = f"{told['executable']} -m pip install {name}"
             yield HostFinding("modules", Verdict.NOTE, f"no {name}: {missed}", hint)
 

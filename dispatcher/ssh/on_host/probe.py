@@ -1,4 +1,5 @@
-"""Say as JSON what a machine has: ``probe {"modules": […], "folders": {PATH: TOKEN}}``.
+"""Say as JSON what a machine has: ``probe {"modules": […], "folders": {PATH: TOKEN}}``; behind
+``python_facts.py``.
 
 A folder is tried with a file of our own, and TOKEN names a file that must be there already,
 if it is not empty; null: the folder is only read from. Written for any Python 3, so that one that
@@ -52,6 +53,7 @@ def main() -> None:
     asked = json.loads(sys.argv[1])
     told = {
         "time": time.time(),
+        "python": python_facts(),  # type: ignore[name-defined]  # noqa: F821 - goes before this
         "version": list(sys.version_info[:3]),
         "executable": sys.executable,
         "cores": os.cpu_count(),

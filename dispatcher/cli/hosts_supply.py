@@ -1,0 +1,41 @@
+"""What ``hosts check`` says would be brought to a machine; fetches it, so that the head has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dispatcher.ssh.inspecting import Supplied
+from dispatcher.wheelhouse import HostPython, Wheelhouse, WheelsMissing, plan
+
+
+def supply(told: Mapping[str, Any]) -> Supplied:
+    """From what a machine's Python told of itself. Blocks while pip fetches what is not here."""
+    host = host_of(told)
+    modules = told["modules"]
+    troubles = {name: str(each.get("trouble", "")) for name, each in modules.items()}
+    versions = {name: each["version"] for name, each in modules.items() if "version" in each}
+    planned = plan(host, troubles, versions)
+    problem = planned.problem(told["executable"], host)
+    if not planned.wheels:
+        return Supplied(trouble=f"no wheel that we know fits {host}" if problem else "")
+    try:
+        Wheelhouse().get(planned.wheels.values(), host)
+    except WheelsMissing as error:
+        return Supplied(trouble=f"what would be brought {error.message}", hint=error.hint)
+    return Supplied({name: wheel.version for name, wheel in planned.wheels.items()})
+
+
+def host_of(told: Mapping[str, Any]) -> HostPython:
+    """Its Python, as wheels see it."""
+    facts = told["python"]
+    major, minor = told["version"][:2]
+    libc_major, libc_minor = facts["libc_version"]
+    return HostPython(
+        (major, minor),
+        facts["implementation"],
+        facts["cpu"],
+        facts["libc"],
+        (libc_major, libc_minor),
+        facts["gpus"],
+    )
