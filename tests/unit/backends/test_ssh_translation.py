@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from dispatcher.backends.ssh import Machine
+from dispatcher.backends.ssh import Machine, SshVisit
 from dispatcher.backends.ssh.bringing import Brought
 from dispatcher.backends.ssh.fitting import OLDEST, Fitted
 from dispatcher.backends.ssh.probing import Probed, PythonTold, probe_text, problem_with
@@ -193,3 +193,28 @@ def test_modules_that_were_brought_are_told_to_the_agent_and_named_for_who_tidie
     assert told.environment["BEQUEATH_MODULES_FIRST"] == f"{there}/c"
     assert told.config.modules == (f"{there}/a", f"{there}/b", f"{there}/c")
     assert not told_there(CONFIG, machine(), FITTED, address="127.0.0.1:1", token="").config.modules
+
+
+@pytest.mark.parametrize(
+    "named, found",
+    [
+        ("", "127.0.0.1:7000"),
+        ("10.1.2.3", "10.1.2.3:5000"),
+        ("gate:7070", "gate:7070"),
+        ("[fe80::1]", "[fe80::1]:5000"),
+        ("[fe80::1]:7070", "[fe80::1]:7070"),
+    ],
+)
+def test_the_way_back_is_a_tunnel_unless_an_address_is_named(named: str, found: str) -> None:
+    """Mutation: a port that is named is not the one that is told."""
+
+    class Connection:
+        def reverse_forward(self, host: str, port: int) -> int:
+            assert (host, port) == ("10.9.9.9", 5000)
+            assert not named, "no tunnel is wanted"
+            return 7000
+
+    there = machine(head_address=named)
+    visit = SshVisit(there, ("10.9.9.9", 5000), lambda: pytest.fail("no code"), lambda: "")
+    visit._connection = Connection()  # type: ignore[assignment]
+    assert visit._way_back() == found

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from dispatcher.errors import PermanentBackendError
+from dispatcher.errors import ExperimentFileError, PermanentBackendError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.ssh_service import MachineConfig
 from dispatcher.folders import ExperimentFolder
-from dispatcher.remote_wiring import LOCAL, machine_of, places, target_of
+from dispatcher.remote_wiring import LOCAL, machine_of, places, secrets_of_machines, target_of
 from dispatcher.wiring import agent_config, settings_of, worker_count
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.mounts import named_on_network, network_type
@@ -140,3 +141,49 @@ def test_weights_of_other_hosts_may_take_longer_to_be_seen(tmp_path: Any) -> Non
     assert told(config(ssh({"host": "a"}, {"host": "b"}))) == 75.0
     assert told(config(ssh({"host": "a"}))) == 1.0
     assert told(config([{"platform": "local"}, ssh({"host": "a"})])) == 75.0
+
+
+LISTENS = {"transport": "tcp", "host": "10.1.2.3", "beyondThisMachine": True}
+
+
+def test_agents_reach_the_head_by_themselves_where_the_file_says_so() -> None:
+    """Mutation: what the service says is not what its machines do."""
+    machines = ({"host": "gpu1"}, {"host": "gpu2", "headAddress": "gate:7070"})
+    service = ssh(*machines, headAddress="10.1.2.3")
+    found = [
+        machine_of(place.worker, place.machine).head_address
+        for place in places(config([{"platform": "local"}, service], channel=LISTENS))
+        if isinstance(place.machine, MachineConfig)
+    ]
+    assert found == ["10.1.2.3", "gate:7070"]
+    (usual,) = places(config(ssh({"host": "gpu1"})))
+    assert isinstance(usual.machine, MachineConfig)
+    assert machine_of(usual.worker, usual.machine).head_address == ""
+
+
+def test_a_head_that_listens_on_its_loopback_is_not_to_be_reached() -> None:
+    """Mutation: nobody looks where the head listens."""
+    with pytest.raises(ExperimentFileError, match=r"headAddress") as caught:
+        config(ssh({"host": "gpu1", "headAddress": "10.1.2.3"}))
+    assert "beyondThisMachine" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("text", ["http://gpu1", "gpu1:", "gpu1:99999", "a b", "fe80::1", ""])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(ExperimentFileError):
+        config(ssh({"host": "gpu1", "headAddress": text}), channel=LISTENS)
+
+
+def test_secrets_of_machines_are_kept_out_of_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: only those of trialEnvironment are."""
+    for name in ("TOKEN", "PASS", "PHRASE", "GATE"):
+        monkeypatch.setenv(name, f"secret of {name}")
+    machine = {
+        "host": "gpu1",
+        "password": "env:PASS",
+        "passphrase": "env:PHRASE",
+        "environment": {"A": "env:TOKEN", "B": "plain"},
+        "jump": {"host": "gate", "password": "env:GATE"},
+    }
+    found = secrets_of_machines(config([{"platform": "local"}, ssh(machine)]))
+    assert sorted(found) == [f"secret of {name}" for name in ("GATE", "PASS", "PHRASE", "TOKEN")]
