@@ -69,6 +69,14 @@ def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:
     return Proposed(TrialId(trial), encoded.decode(), save, restore, needs)
 
 
+def seen_by_trial(returned: Any, rules: ProposalRules) -> Any:
+    """What was returned, without the needs that may stand beside the parameters: the very object
+    if there are none, by which tuners recognise it in a result."""
+    if not isinstance(returned, Mapping) or rules.needs_key not in returned:
+        return returned
+    return {key: value for key, value in returned.items() if key != rules.needs_key}
+
+
 def _without_needs(value: Any, rules: ProposalRules) -> tuple[Any, Needs | None]:
     """What the trial sees, and what it needs if its tuner says so."""
     if not isinstance(value, Mapping) or rules.needs_key not in value:

@@ -12,7 +12,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.tuner_host.callbacks import Callbacks
 from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.gate import Gate, is_trial
-from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose
+from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose, seen_by_trial
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
@@ -121,7 +121,7 @@ class Requests:
         except Nonsense as error:
             text = f"st_callback({request.trial}, …) was given {error}"
             return RequestFailed(TrialId(request.trial), RequestEnd.NONSENSE, text)
-        self.generated[request.trial] = returned
+        self.generated[request.trial] = seen_by_trial(returned, self._rules)
         return proposal
 
     def _ask(self, request: Request) -> Proposed | RequestFailed:
@@ -136,7 +136,7 @@ class Requests:
             if event.kind is RequestEnd.ERROR:
                 self.calls.remember(f"generate_parameters({request.trial})", event.text)
             return event
-        self.generated[request.trial] = returned
+        self.generated[request.trial] = seen_by_trial(returned, self._rules)
         return proposal
 
     def _generate(self, trial: int) -> Any:

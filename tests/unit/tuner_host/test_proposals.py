@@ -12,7 +12,7 @@ import pytest
 
 from dispatcher.core.resources import Needs
 from dispatcher.tuner_host.plain_values import NotJson, plain
-from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose
+from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose, seen_by_trial
 from tuners import with_needs
 
 
@@ -153,6 +153,16 @@ def test_needs_are_taken_out_of_what_the_trial_sees() -> None:
     assert json.loads(proposed.parameters) == {"x": 1}
     assert proposed.needs == Needs(8.0, cpus=4.0, custom=(("tape", 2.0),), priority=2)
     assert propose(1, {"x": 1}, rules).needs is None
+
+
+def test_a_result_comes_with_what_the_trial_saw() -> None:
+    """The very object where nothing was taken out. Mutation: the needs come back with a result,
+    and the tuner is told that it changed its parameters."""
+    rules = ProposalRules("/weights")
+    plain_ones = {"x": 1}
+    assert seen_by_trial(plain_ones, rules) is plain_ones
+    assert seen_by_trial(with_needs(plain_ones, gpus=8), rules) == plain_ones
+    assert seen_by_trial([1], rules) == [1]
 
 
 def test_the_key_of_needs_has_the_name_that_the_file_gives_it() -> None:
