@@ -1,0 +1,160 @@
+"""A machine whose Python has nothing installed: what our code imports is brought there."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from dispatcher.backends.ssh.archive import Archives, pack_all
+from dispatcher.backends.ssh.fitting import Fitted, fit
+from dispatcher.backends.ssh.machine import Machine
+from dispatcher.backends.ssh.probing import HostUnfit
+from dispatcher.cli import hosts_supply
+from dispatcher.ssh import SshTarget
+from dispatcher.ssh.host_programs import program_text
+from dispatcher.wheelhouse import MODULES, HostPython, Wheel, Wheelhouse, wheels
+from dispatcher.wheelhouse.pip import PipFailed
+from tests.unit.backends.test_fitting import Bare
+from trial_runtime import carried
+
+TAG = sys.implementation.cache_tag
+
+
+class Index:
+    """Wheels of our own making, and pip that has them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.reached = True
+        self.asked: list[str] = []
+        folder.mkdir()
+        self.wheels = tuple(self._make(*item) for item in MODULES.items())
+
+    def _make(self, module: str, project: str) -> Wheel:
+        path = self.folder / f"{project}-90.0-py3-none-any.whl"
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr(f"{module}/__init__.py", f"__version__ = '90.0'\nsaid = '{module}'\n")
+        return Wheel(path.name, hashlib.sha256(path.read_bytes()).hexdigest())
+
+    def fetch(self, wanted: Sequence[Wheel], _host: HostPython, into: Path) -> None:
+        self.asked += [wheel.project for wheel in wanted]
+        if not self.reached:
+            raise PipFailed("no way out")
+        for wheel in wanted:
+            (into / wheel.file).write_bytes((self.folder / wheel.file).read_bytes())
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    one = Index(tmp_path / "index")
+    monkeypatch.setattr(wheels, "known_wheels", lambda: one.wheels)
+    return one
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Bare:
+    one = Bare(tmp_path)
+    python = one.behind_prolog / "its-python"
+    python.write_text(f'#!{one.programs / "bash"}\nexec "{sys.executable}" -S "$@"\n')
+    return one
+
+
+def house(tmp_path: Path, index: Index) -> Wheelhouse:
+    return Wheelhouse(tmp_path / "wheels", fetch=index.fetch)
+
+
+@pytest.fixture
+def archives(tmp_path: Path, index: Index) -> Archives:
+    (tmp_path / "code").mkdir()
+    packed = pack_all(
+        tmp_path / "code", tmp_path / "packed", excluded=[], most_files=9, most_bytes=999
+    )
+    return Archives(packed.runtime, packed.code, house(tmp_path, index))
+
+
+def fitted(bare: Bare, archives: Archives) -> Fitted:
+    machine = Machine("bare", lambda: SshTarget("bare"), python="its-python", prolog=bare.prolog)
+    return fit(bare, machine, archives)  # type: ignore[arg-type]
+
+
+def test_what_it_lacks_is_brought_once_and_can_be_imported(
+    bare: Bare, archives: Archives, index: Index
+) -> None:
+    found = fitted(bare, archives)
+    assert set(index.asked) == set(MODULES.values()) - {"nvidia_ml_py"}
+    assert len(found.modules.last) == 5
+    assert not found.modules.first
+    program = "import trial_runtime, msgspec, zmq, numpy; print(msgspec.said, zmq.said, numpy.said)"
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": found.runtime, **carried.variables(*found.modules)},
+    )
+    assert ran.stdout.split() == ["msgspec", "zmq", "numpy"]
+
+    times = {path: os.stat(path).st_ino for path in found.modules.last}
+    assert fitted(bare, archives) == found
+    assert {path: os.stat(path).st_ino for path in times} == times, "nothing was brought twice"
+
+
+def test_without_a_way_out_it_says_what_to_put_where(
+    bare: Bare, archives: Archives, index: Index
+) -> None:
+    index.reached = False
+    with pytest.raises(HostUnfit) as caught:
+        fitted(bare, archives)
+    assert "has no msgspec, zmq, blake3, numpy" in caught.value.message
+    assert "(no way out)" in caught.value.message
+    assert "filelock" not in caught.value.message, "it can do without"
+    assert str(archives.wheels.folder) in caught.value.hint
+    assert caught.value.hint.endswith("or install there: msgspec pyzmq blake3 numpy")
+
+
+def test_what_arrives_damaged_is_not_used(bare: Bare, archives: Archives) -> None:
+    """Mutation: the machine does not look at the digest."""
+    ran = bare.run(
+        [sys.executable, "-c", program_text("unwheel"), str(bare.home / "it"), "0" * 64],
+        stdin=next(iter((archives.wheels.folder.parent / "index").iterdir())).read_bytes(),
+        limit_s=60,
+    )
+    assert b"arrived damaged" in ran.out
+    assert os.listdir(bare.home) == []
+
+
+def told(bare: Bare) -> dict[str, object]:
+    facts = subprocess.run(
+        [sys.executable, "-S", "-c", f"{program_text('python_facts')}\nprint(python_facts())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    absent = {"trouble": "ModuleNotFoundError: No module named 'it'"}
+    return {
+        "executable": "/usr/bin/python3",
+        "version": list(sys.version_info[:3]),
+        "python": ast.literal_eval(facts.stdout),
+        "modules": {"msgspec": absent, "zmq": {"version": "27.3"}, "numpy": {"version": "2.0"}},
+    }
+
+
+def test_hosts_check_says_what_would_be_brought(
+    bare: Bare, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts_supply, "Wheelhouse", lambda: house(tmp_path, index))
+    assert hosts_supply.supply(told(bare)).modules == {"msgspec": "90.0"}
+    index.reached = False
+    (tmp_path / "wheels" / "msgspec-90.0-py3-none-any.whl").unlink()
+    supplied = hosts_supply.supply(told(bare))
+    assert not supplied.modules
+    assert "(no way out)" in supplied.trouble
+    assert str(tmp_path / "wheels") in supplied.hint
