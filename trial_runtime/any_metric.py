@@ -9,7 +9,6 @@ import msgspec
 
 from trial_runtime import session as _session
 from trial_runtime import trial_wire as wire
-from trial_runtime.failpoints import failpoint
 
 #: Nesting beyond which a value is taken for one that contains itself.
 _DEEPEST = 8
@@ -34,11 +33,7 @@ def report_any(value: Any, *, final: bool) -> None:
         if not final:
             current.link.post([wire.Metric(text)])
             return
-        if current.final_reported:
-            _session.warn("a second final result is recorded and does not count")
-        current.final_reported = True
-        current.link.post([wire.Final(text)], wait=True)
-        failpoint("trial.final.reported")
+        current.post_final(text)
         return
     report = current.report_final if final else current.report_intermediate
     report(value)
@@ -66,12 +61,10 @@ def any_metric_text(value: Any, *, limit: int) -> str | None:
 
 def _plain(value: Any, depth: int) -> tuple[Any, bool]:
     """The value in JSON's own types, and whether all its numbers are finite."""
-    if value is None or isinstance(value, (bool, str, int)):
-        return (
-            (int(value), True)
-            if type(value) not in (bool, str, int, type(None)) and isinstance(value, int)
-            else (value, True)
-        )
+    if value is None or isinstance(value, (bool, str)):
+        return value, True
+    if isinstance(value, int):
+        return int(value), True
     if isinstance(value, float):
         return float(value), value - value == 0
     if depth <= _DEEPEST and isinstance(value, dict):

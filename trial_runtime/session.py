@@ -35,7 +35,10 @@ class AgentSession:
 
     def report_final(self, value: Any) -> None:
         """Hand in the final metric; returns when this process cannot lose it any more."""
-        text = metric_text(value, limit=self.file.max_metric_bytes)
+        self.post_final(metric_text(value, limit=self.file.max_metric_bytes))
+
+    def post_final(self, text: str) -> None:
+        """The same of a metric that is JSON text already."""
         if self.final_reported:
             warn("a second final result is recorded and does not count")
         self.final_reported = True

@@ -6,8 +6,6 @@ of ours should meet an answer, not just "unknown key".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dispatcher.experiment.fields import fold_word
 
 V1_MARK = "trainingServicePlatform"
@@ -85,5 +83,3 @@ _BY_SECTION: dict[str, dict[str, str]] = {
 def nni_hint(section: str, key: str) -> str:
     """Return what to write instead of a key of NNI's; empty if it is none of theirs."""
     return _BY_SECTION.get(section, {}).get(fold_word(key), "")
-
-

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,9 @@ _V2_MARKS = frozenset(
     )
 )
 
-#: How code begins that is written for NNI: an import at the beginning of a line.
-_IMPORT = re.compile(rb"^[ \t]*(?:import[ \t]+nni\b|from[ \t]+nni\b[\w. \t]*import\b)", re.M)
+#: How code says whom it is written for: an import at the beginning of a line.
+_THEIRS = re.compile(rb"^[ \t]*(?:import[ \t]+nni\b|from[ \t]+nni\b[\w. \t]*import\b)", re.M)
+_OURS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(?:trial_runtime|tuners|dispatcher)\b", re.M)
 
 #: What is read of a file at most, and how many files; enough for code that people write.
 _MOST_BYTES = 512 << 10
@@ -63,7 +65,7 @@ def dialect_of(values: Mapping[str, Any], folder: Path | None) -> Dialect:
         return Dialect.NATIVE  # written for us, or by 'bequeath convert'
     if _V2_MARKS & folded.keys() or _names_nni(folded):
         return Dialect.V2
-    if folder is not None and any(_imports_nni(file) for file in _code(folded, folder)):
+    if folder is not None and _is_written_for_nni(folded, folder):
         return Dialect.V2
     return Dialect.NATIVE
 
@@ -80,22 +82,36 @@ def _names_nni(folded: Mapping[str, Any]) -> bool:
     return False
 
 
-def _code(folded: Mapping[str, Any], folder: Path) -> Iterator[Path]:
-    """The files in which an import of NNI says that the experiment is for it: those of the
-    tuner's class, and those directly in the trial's folder."""
+def _is_written_for_nni(folded: Mapping[str, Any], folder: Path) -> bool:
+    """Whether the code that the file names imports NNI: the tuner's, then the trial's script,
+    then what lies around that. What imports something of ours is written for us."""
     for key in ("tuner", "assessor"):
         section = folded.get(key)
         if isinstance(section, Mapping):
-            yield from _algorithm_files(section, folder)
+            said = _whose(_algorithm_files(section, folder))
+            if said is not None:
+                return said
     command = folded.get("trialcommand")
     if not isinstance(command, str):
-        return  # a function, or nothing that we know
+        return False  # a function, or nothing that we know
     place = folded.get("trialcodedirectory")
     trial_folder = _below(folder, place if isinstance(place, str) else ".")
     named = [_below(trial_folder, word) for word in command.split() if word.endswith(".py")]
-    yield from named[:_MOST_FILES]
-    if not named:
-        yield from sorted(trial_folder.glob("*.py"))[:_MOST_FILES]
+    said = _whose(named)
+    if said is None:
+        said = _whose(chain(trial_folder.glob("*.py"), trial_folder.glob("*/*.py")))
+    return bool(said)
+
+
+def _whose(files: Iterable[Path]) -> bool | None:
+    """True for NNI's, False for ours, None if no file says."""
+    theirs = False
+    for file in islice(files, _MOST_FILES):
+        text = _read(file)
+        if _OURS.search(text):
+            return False
+        theirs = theirs or _THEIRS.search(text) is not None
+    return True if theirs else None
 
 
 def _algorithm_files(section: Mapping[str, Any], folder: Path) -> Iterator[Path]:
@@ -119,11 +135,11 @@ def _below(folder: Path, name: str) -> Path:
         return folder
 
 
-def _imports_nni(file: Path) -> bool:
+def _read(file: Path) -> bytes:
     try:
         if not file.is_file():
-            return False
+            return b""
         with file.open("rb") as opened:
-            return _IMPORT.search(opened.read(_MOST_BYTES)) is not None
+            return opened.read(_MOST_BYTES)
     except (OSError, ValueError):
-        return False
+        return b""

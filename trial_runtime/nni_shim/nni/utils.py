@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 
@@ -40,12 +41,12 @@ class ClassArgsValidator:
 
     def choices(self, key: str, *args: Any) -> Any:
         """A check that a value is one of several, for the library ``schema``."""
-        schema = __import__("schema")
+        schema = import_module("schema")
         return schema.And(lambda n: n in args, error=f"{key} should be in [{args}]!")
 
     def range(self, key: str, keyType: Any, start: Any, end: Any) -> Any:  # noqa: N803
         """A check of type and bounds, for the library ``schema``."""
-        schema = __import__("schema")
+        schema = import_module("schema")
         return schema.And(
             schema.And(keyType, error=f"{key} should be {keyType}"),
             schema.And(lambda n: start <= n <= end, error=f"{key} should be in {start} to {end}"),
@@ -55,7 +56,7 @@ class ClassArgsValidator:
         """A check that a path exists, for the library ``schema``."""
         import os
 
-        schema = __import__("schema")
+        schema = import_module("schema")
         return schema.And(str, os.path.exists, error=f"{key} should be a path that exists")
 
 

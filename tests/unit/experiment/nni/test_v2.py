@@ -98,7 +98,36 @@ def test_training_services_that_are_not_there_are_named(files: Files, platform: 
 @pytest.mark.parametrize("name", ["PBT", "Hyperband", "TPE", "Random", "GP"])
 def test_names_that_are_ours_as_well_make_no_file_nnis(files: Files, name: str) -> None:
     (files.folder / "code" / "train.py").write_text("")
+    (files.folder / "code" / "waves.py").unlink()
     own = "  className: waves.Waves\n  codeDirectory: code\n  classArgs: {size: 3}\n"
     config = files.load(V2.replace(own, f"  name: {name}\n"))
     assert not config.for_nni
     assert config.tuner.name == name
+
+
+BUILT_IN = V2.replace(
+    "  className: waves.Waves\n  codeDirectory: code\n  classArgs: {size: 3}\n", "  name: Random\n"
+)
+
+
+@pytest.mark.parametrize(
+    "command,files_there,theirs",
+    [
+        ("cd src && python3 main.py", {"src/main.py": "import nni\n"}, True),
+        ("python3 main.py", {"main.py": "import train\n", "train.py": "from nni import x\n"}, True),
+        ("bash run.sh", {"run.sh": "", "train.py": "import  nni.tuner\n"}, True),
+        ("python3 main.py", {"main.py": "import trial_runtime\n", "old.py": "import nni\n"}, False),
+        ("python3 main.py", {"main.py": "import nnifty\n'''\nno import nni\n'''\n"}, False),
+    ],
+)
+def test_code_says_whom_it_is_written_for(
+    files: Files, command: str, files_there: dict[str, str], theirs: bool
+) -> None:
+    code = files.folder / "code"
+    for name in ("train.py", "waves.py"):
+        (code / name).unlink()
+    for name, text in files_there.items():
+        (code / name).parent.mkdir(exist_ok=True)
+        (code / name).write_text(text)
+    text = BUILT_IN.replace("trialCommand: python3 train.py", f"trialCommand: {command}")
+    assert files.load(text).for_nni is theirs
