@@ -15,7 +15,18 @@ from benchmarks import collector
 from benchmarks.machine import machine, markdown
 from benchmarks.rows import Row, row
 
-SECTIONS = ("startup", "dispatch", "gates", "memory", "weights", "nfs", "remote", "digits", "soak")
+SECTIONS = (
+    "startup",
+    "dispatch",
+    "gates",
+    "memory",
+    "weights",
+    "nfs",
+    "remote",
+    "tuners",
+    "digits",
+    "soak",
+)
 
 #: Minutes long, and no comparison: run when asked for by name (``make soak``).
 ON_DEMAND = frozenset({"soak"})
