@@ -35,11 +35,13 @@ class Host:
     def __init__(self) -> None:
         self.trouble: BackendError | None = None
         self.asked: list[str] = []
+        self.tries = 0
         self.gate = threading.Event()
         self.gate.set()
 
     def of(self, attempt: AttemptAt) -> AttemptFiles:
         assert self.gate.wait(60)
+        self.tries += 1
         if self.trouble is not None:
             raise self.trouble
         self.asked.append(attempt.name)
@@ -145,13 +147,18 @@ def test_a_machine_that_is_away_is_tried_again(folder: ExperimentFolder, host: H
     assert said == [], "what passes is not worth a word"
 
 
-def test_the_end_waits_for_machines_that_answer_only(folder: ExperimentFolder, host: Host) -> None:
+def test_the_end_waits_for_machines_that_answer_only(
+    folder: ExperimentFolder, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "FIRST_PAUSE_S", 3600.0)
     said: list[str] = []
     host.trouble = PermanentBackendError("lets nobody in", where="far")
     one = of(folder, said)
     one.start()
+    wait_until(lambda: said, "that is said")
     one.finish(60)
     assert not one._workers[0].thread.is_alive()
+    assert host.tries == 1
     assert said[0] == "files of far cannot be fetched: far: lets nobody in"
     assert f"{attempts(folder)} on far" in said[1]
     assert f"bequeath experiment fetch {folder.id}" in said[1]

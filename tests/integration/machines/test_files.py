@@ -1,0 +1,136 @@
+"""What trials on another machine leave: looked at while they run, and here when it is gone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Any
+
+import pytest
+
+from dispatcher.cli.exit_codes import ExitCode
+from tests.integration.machines.conftest import PATIENCE_S, POINT, Lab, environment
+from tests.support.ssh_hosts import why_not
+from tests.support.typing_at import Terminal
+
+pytestmark = [
+    pytest.mark.needs("sshd"),
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(bool(why_not()), reason=why_not()),
+]
+
+
+class Typist:
+    """Types commands about trial 0 of an experiment, on the user's machine."""
+
+    def __init__(self, lab: Lab, folder: Path) -> None:
+        self.lab = lab
+        self.folder = folder
+
+    def words(self, verb: str, *words: str) -> list[str]:
+        said = ["-P", "-m", "dispatcher.cli", "trial", verb, "0", "-e", str(self.folder)]
+        return [sys.executable, *said, *words]
+
+    def start(self, verb: str, *words: str, **settings: Any) -> Popen[bytes]:
+        settings = {"env": environment(), "stdout": PIPE, "stderr": PIPE, **settings}
+        return self.lab.hosts.inside(self.words(verb, *words), **settings)
+
+    def __call__(self, verb: str, *words: str, stdin: bytes = b"", code: int = 0) -> str:
+        process = self.start(verb, *words, stdin=PIPE)
+        out, err = process.communicate(stdin, timeout=PATIENCE_S)
+        assert process.returncode == code, (out, err)
+        return (out if code == 0 else err).decode()
+
+    def json(self, verb: str, *words: str) -> Any:
+        return json.loads(self(verb, *words, "--json"))
+
+
+def test_what_a_trial_leaves_is_seen_while_it_runs_and_here_when_its_host_is_off(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutations: a shell gets the secret; names are taken as they come; nothing is fetched when
+    an attempt ends; a fetched log is looked for on its machine."""
+    monkeypatch.setenv("OF_THE_USER", "x\"y z'$")
+    go = lab.share / lab.base.name / "go"
+    folder = lab.create(
+        {"platform": "ssh", "machineList": [lab.machine("h1", environment={"OF_MACHINE": "yes"})]},
+        trialFunction="keeping_trial:main",
+        trialEnvironment={"GO": f"{POINT}/{lab.base.name}/go", "SECRET": "env:OF_THE_USER"},
+        maxTrialNumber=1,
+        trialConcurrency=1,
+    )
+    head = lab.lead(folder)
+    lab.until(lambda: lab.counted_metrics(folder), "it has reported", folder)
+    trial = Typist(lab, folder)
+    following = trial.start("log", "--follow")
+    assert following.stdout is not None
+    assert following.stdout.readline() == b"begun\n"
+
+    listed = trial.json("files", "--links")
+    files = {each["path"]: each for each in listed["files"]}
+    assert listed["place"] == "h1"
+    assert files["artefacts/model.bin"]["size"] == 3_000_000
+    assert files["work/notes.txt"]["kind"] == "work"
+    assert files["work/way_out"]["link"]
+    assert any(path.startswith("checkpoints/") for path in files)
+    assert "red␛[31m.txt" in trial("files")
+
+    _see_through_a_shell(trial)
+    told = trial.json("fetch", "work", "checkpoints", "--to", str(tmp_path / "to"))
+    assert (tmp_path / "to/work/notes.txt").read_text() == "what it noted\n"
+    assert not (tmp_path / "to/work/way_out").exists()
+    assert len(told["fetched"]) > 2
+
+    go.touch()
+    assert following.communicate(timeout=PATIENCE_S)[0] == b"done\n"
+    lab.finish(folder, head)
+    there = folder / "trials/0/1"
+    assert (there / "artefacts/model.bin").read_bytes() == b"m" * 3_000_000
+    assert not (there / "work").exists(), "only by policy, or on demand"
+
+    assert "notes.txt" in trial("shell", "--", "ls")  # its folder is there still
+    lab.hosts.crash("h1", tells=True)
+    address = lab.hosts["h1"].address
+    try:
+        assert trial("log") == "begun\ndone\n"
+        assert "model.bin" in trial("files")
+        assert address in trial("shell", "--", "true", code=ExitCode.ENVIRONMENT)
+        assert address in trial("fetch", "work", code=ExitCode.ENVIRONMENT)
+    finally:
+        lab.hosts.start("h1")
+
+
+def _see_through_a_shell(trial: Typist) -> None:
+    shown = trial("shell", "--", "sh", "-c", "cat; env; pwd; exit 0", stdin=b"from here\n")
+    assert shown.startswith("from here\n")
+    variables = dict(line.partition("=")[::2] for line in shown.splitlines() if "=" in line)
+    assert variables["BEQUEATH_EXPERIMENT"] == trial.folder.name
+    assert (variables["OF_MACHINE"], variables["SECRET"]) == ("yes", "x\"y z'$")
+    assert "BEQUEATH_SESSION" not in variables
+    assert shown.splitlines()[-1].endswith("/trials/0/1/work")
+    assert trial("shell", "--", sys.executable, "-c", "import trial_runtime") == ""
+    trial("shell", "--", "sh", "-c", "exit 7", code=7)
+
+    words = trial.words("shell")
+    at = Terminal(words, environment() | {"TERM": "xterm"}, trial.lab.hosts.inside)
+    try:
+        at.until("0.1 on h1")
+        at.until("# ")
+        at.type("echo sum=$((40 + 2)) $(cat notes.txt) $(tty | cut -c1-8)\r")
+        at.until("sum=42 what it noted /dev/pts")
+        at.until("# ")
+        at.resize(132, 50)
+        at.type("stty size\r")
+        at.until("50 132")
+        at.until("# ")
+        at.type("echo wait$((1 + 1)); sleep 1000; echo not here\r")
+        at.until("wait2")
+        at.type("\x03")
+        assert "not here" not in at.until("# ")
+        at.type("exit $((3 + 2))\r")
+        assert at.end() == 5
+    finally:
+        at.close()
