@@ -17,7 +17,9 @@ from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.folders import ExperimentFolder
+from dispatcher.storage_domains import domains_elsewhere, unseen_weights
 from dispatcher.store.copying import Committed, committed_weights, copy_store, note_removed
+from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.wiring import weights_root
 
 
@@ -29,6 +31,7 @@ class BackedUp:
     weights: int  # how many trials' weights were copied
     linked: bool  # all of them as hard links, which take no space
     gone: int  # weights that retention removed meanwhile; the copy knows
+    unseen: str = ""  # whose weights stay behind, since this machine does not see them
 
 
 def back_up(source: Path, destination: Path, *, weights: bool = False) -> BackedUp:
@@ -63,7 +66,7 @@ def back_up(source: Path, destination: Path, *, weights: bool = False) -> Backed
         draft.weights.mkdir()
         report = BackedUp(place, 0, True, 0)
         if weights:
-            report = _copy_weights(weights_root(config, old), draft, place)
+            report = _copy_weights(config, weights_root(config, old), draft, place)
         draft.path.replace(place)
     except OSError as error:
         shutil.rmtree(draft.path, ignore_errors=True)
@@ -99,9 +102,18 @@ def _moved(
     return config.model_copy(update=changed)
 
 
-def _copy_weights(root: Path, draft: ExperimentFolder, place: Path) -> BackedUp:
+def _copy_weights(
+    config: ExperimentConfig, root: Path, draft: ExperimentFolder, place: Path
+) -> BackedUp:
     copied, gone, linked = 0, list[Committed](), True
+    ledger = SqliteWeightsLedger.open(draft.journal, domains_elsewhere(config))
+    try:
+        unseen = ledger.unseen()
+    finally:
+        ledger.close()
     for one in committed_weights(draft.journal):
+        if one.trial in unseen:
+            continue  # they are where they were, and no less there for the copy
         try:
             linked = _copy_tree(root / one.path, draft.weights / one.path) and linked
             copied += 1
@@ -109,7 +121,7 @@ def _copy_weights(root: Path, draft: ExperimentFolder, place: Path) -> BackedUp:
             shutil.rmtree(draft.weights / one.path, ignore_errors=True)
             gone.append(one)
     note_removed(draft.journal, gone)
-    return BackedUp(place, copied, linked, len(gone))
+    return BackedUp(place, copied, linked, len(gone), unseen_weights(config, unseen))
 
 
 def _copy_tree(source: Path, target: Path) -> bool:

@@ -17,6 +17,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.notices import NoticeKind
 from dispatcher.remote_roots import shelf_of
+from dispatcher.storage_domains import domains_elsewhere
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.weight_keeper import Policy, WeightKeeper
 from dispatcher.weight_keeper.checkpoints import sweep_checkpoints
@@ -84,7 +85,8 @@ class RetentionThread:
 
     def _run(self) -> None:
         try:
-            ledger = SqliteWeightsLedger.open(self._folder.journal)
+            elsewhere = domains_elsewhere(self._config)
+            ledger = SqliteWeightsLedger.open(self._folder.journal, elsewhere)
         except BequeathError as error:
             self._notify(NoticeKind.RETENTION, str(error))
             return
@@ -101,6 +103,10 @@ class RetentionThread:
             )
             if not all_is_kept:
                 self._attempt("weights", keeper.finish_removals)
+                if elsewhere:
+                    domains = ", ".join(sorted({repr(each) for each in elsewhere.values()}))
+                    text = f"weights in other storage domains ({domains}) are not seen from here"
+                    self._notify(NoticeKind.RETENTION, f"{text}: all of them stay")
 
             leftovers = LeftoverSweep(root, ledger)
 

@@ -9,7 +9,8 @@ down and says it; from then on the others of that domain must find the same one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dispatcher.experiment.config import ExperimentConfig
@@ -32,6 +33,27 @@ def domains_elsewhere(config: ExperimentConfig) -> dict[str, str]:
     ours = domain_of_head(config)
     found = {place.worker: domain_of_place(place) for place in places(config)}
     return {worker: domain for worker, domain in found.items() if domain != ours}
+
+
+def unseen_weights(config: ExperimentConfig, workers: Mapping[int, str]) -> str:
+    """Whose weights lie where this machine does not see them, in a sentence; empty for nobody's.
+
+    Args:
+        config: of the experiment.
+        workers: such trials, with the workers that saved them.
+    """
+    domains = domains_elsewhere(config)
+    places: dict[str, Counter[str]] = {}
+    for worker in workers.values():
+        places.setdefault(domains.get(worker, ""), Counter())[worker] += 1
+    told = [
+        f"the storage domain {domain!r} (workers {', '.join(sorted(count))})"
+        for domain, count in sorted(places.items())
+    ]
+    if not told:
+        return ""
+    trials = "1 trial" if len(workers) == 1 else f"{len(workers)} trials"
+    return f"weights of {trials} lie in {' and '.join(told)}, which is not seen from here"
 
 
 class Share:

@@ -54,6 +54,7 @@ def backup(
                 "weights": done.weights,
                 "linked": done.linked,
                 "gone": done.gone,
+                "unseen": done.unseen,
             }
         )
         return
@@ -61,6 +62,8 @@ def backup(
     if weights:
         how = "hard links" if done.linked else "copies"
         say(f"with weights of {words.count(done.weights, 'trial')}, as {how}")
+    if done.unseen:
+        note(f"{done.unseen}: they stay there")
     if done.gone:
         note(f"weights of {words.count(done.gone, 'trial')} went meanwhile; the copy knows")
 

@@ -65,12 +65,12 @@ SHAPES: dict[str, str] = {
     "experiment fetch": "`{experiment, workers}`; a worker holds attempts, error.",
     "experiment delete": "`{experiment, deleted}`.",
     "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences}`.",
-    "experiment backup": "`{experiment, folder, weights, linked, gone}`.",
+    "experiment backup": "`{experiment, folder, weights, linked, gone, unseen}`.",
     "experiment compact": "`{experiment, compacted, bytes_before, bytes}`.",
     "weights export": "`{experiment, trial, file, tensors, bytes}`.",
-    "weights du": "`{experiment, root, trials, total_bytes, removed_bytes}`; each trial holds "
-    "trial, path, own_bytes, inherited_bytes, files, pinned, problem.",
-    "weights gc": "`{experiment, done, weights, files, bytes, shared, kept}`.",
+    "weights du": "`{experiment, root, trials, total_bytes, removed_bytes, unseen}`; each trial "
+    "holds trial, path, own_bytes, inherited_bytes, files, pinned, problem.",
+    "weights gc": "`{experiment, done, weights, files, bytes, shared, kept, unseen}`.",
     "nfs server": _SETUP,
     "nfs client": f"{_SETUP} `shown.options` maps each option to its reason.",
     "nfs undo": _SETUP,

@@ -74,6 +74,9 @@ def export(
     with _keeper(found) as keeper:
         if trial in keeper.removed_trials():
             raise UserError(f"the weights of trial {trial} were removed", where=found.id)
+    unseen = _unseen(found, trial)
+    if unseen:
+        raise UserError(unseen, hint="export them on a machine that sees them", where=found.id)
     target = out or Path(f"trial-{trial}.safetensors")
     config = _config(found)
     try:
@@ -106,7 +109,7 @@ def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fal
     with _keeper(found) as keeper:
         use = keeper.disk_use()
     if as_json:
-        print_json({"experiment": found.id, **use.to_json()})
+        print_json({"experiment": found.id, **use.to_json(), "unseen": _unseen(found)})
         return
     columns = (
         Column("trial", right=True),
@@ -133,6 +136,8 @@ def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fal
         )
     freed = f"; {words.size(use.removed_bytes)} removed so far" if use.removed_bytes else ""
     say(f"{words.size(use.total_bytes)} below {use.root}{freed}")
+    if unseen := _unseen(found):
+        note(f"{unseen}: they are not counted")
 
 
 def gc(
@@ -174,9 +179,11 @@ def gc(
                 confirmed(f"Remove the weights of {many}, {words.size(plan.nbytes)}?", yes)
             plan = keeper.sweep(lambda trials: trials)
     if as_json:
-        print_json({"experiment": found.id, **plan.to_json()})
-    else:
-        _show(plan)
+        print_json({"experiment": found.id, **plan.to_json(), "unseen": _unseen(found)})
+        return
+    _show(plan)
+    if unseen := _unseen(found):
+        note(f"{unseen}: all of them stay")
 
 
 def _show(plan: GcPlan) -> None:
@@ -238,19 +245,39 @@ def _policy(text: str) -> Policy:
 def _keeper(found: Found, policy: Policy | None = None) -> Iterator[WeightKeeper]:
     from dispatcher.folders import ExperimentFolder
     from dispatcher.remote_roots import shelf_of
+    from dispatcher.storage_domains import domains_elsewhere
     from dispatcher.store import SqliteWeightsLedger
     from dispatcher.weight_keeper import Policy, WeightKeeper
 
     config = _config(found)
     if policy is None:
         policy = Policy.of(config.retention.keep, config.retention.count)
-    ledger = SqliteWeightsLedger.open(ExperimentFolder(found.folder).journal)
+    journal = ExperimentFolder(found.folder).journal
+    ledger = SqliteWeightsLedger.open(journal, domains_elsewhere(config))
     try:
         maximize = found.mode == "maximize"
         shelf = shelf_of(config, ExperimentFolder(found.folder))
         yield WeightKeeper(found.folder, shelf, ledger, policy, maximize=maximize)
     finally:
         ledger.close()
+
+
+def _unseen(found: Found, trial: int | None = None) -> str:
+    """Whose weights, or whether this trial's, lie where this machine does not see them."""
+    from dispatcher.folders import ExperimentFolder
+    from dispatcher.storage_domains import domains_elsewhere, unseen_weights
+    from dispatcher.store import SqliteWeightsLedger
+
+    config = _config(found)
+    elsewhere = domains_elsewhere(config)
+    if not elsewhere:
+        return ""
+    ledger = SqliteWeightsLedger.open(ExperimentFolder(found.folder).journal, elsewhere)
+    try:
+        workers = ledger.unseen()
+    finally:
+        ledger.close()
+    return unseen_weights(config, {t: w for t, w in workers.items() if trial in (None, t)})
 
 
 def _config(found: Found) -> ExperimentConfig:

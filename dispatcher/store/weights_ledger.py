@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from sqlalchemy import Connection
 
@@ -28,6 +28,9 @@ class LedgerTrial(NamedTuple):
     weights_digest: str | None
     weights_kind: str | None
     weights_nbytes: int | None
+
+
+_OF_WEIGHTS = ("save_path", "weights_digest", "weights_kind", "weights_nbytes")
 
 
 class Removal(NamedTuple):
@@ -57,14 +60,24 @@ class SqliteWeightsLedger:
     head. One thread at a time.
     """
 
-    def __init__(self, path: Path, connection: Connection) -> None:
+    def __init__(self, path: Path, connection: Connection, elsewhere: Collection[str] = ()) -> None:
         self._path = path
+        self._elsewhere = frozenset(elsewhere)
         self._connection = connection
         self._raw = raw_of(connection)
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open the ledger in an existing store. Raises ``StoreError``."""
+    def open(cls, path: Path, elsewhere: Collection[str] = ()) -> Self:
+        """Open the ledger in an existing store.
+
+        Args:
+            path: of the store.
+            elsewhere: workers whose weights this machine does not see. Trials of theirs save
+                none, as far as :meth:`trials` tells: nobody counts, judges or removes them.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
         try:
             connection = connect_writer(path)
         except UNREADABLE as error:
@@ -77,7 +90,7 @@ class SqliteWeightsLedger:
         except BaseException:
             connection.close()
             raise
-        return cls(path, connection)
+        return cls(path, connection, elsewhere)
 
     def trials(self) -> list[LedgerTrial]:
         """All trials, in the order of their ids."""
@@ -86,7 +99,24 @@ class SqliteWeightsLedger:
                 "SELECT id, state, parent, save_path, restore_path, number, weights_digest, "
                 "weights_kind, weights_nbytes FROM trials ORDER BY id"
             ).fetchall()
-        return [LedgerTrial(*row) for row in rows]
+        trials = [LedgerTrial(*row) for row in rows]
+        unseen = self.unseen()
+        if not unseen:
+            return trials
+        nothing: dict[str, Any] = dict.fromkeys(_OF_WEIGHTS)
+        return [one._replace(**nothing) if one.id in unseen else one for one in trials]
+
+    def unseen(self) -> dict[int, str]:
+        """Trials with weights that this machine does not see → the worker that saved them."""
+        if not self._elsewhere:
+            return {}
+        with self._errors():
+            rows = self._raw.execute(
+                "SELECT t.id, a.worker FROM trials t JOIN attempts a ON a.trial = t.id "
+                "WHERE t.weights_digest IS NOT NULL AND a.attempt = "
+                "(SELECT max(attempt) FROM attempts WHERE trial = t.id) ORDER BY t.id"
+            ).fetchall()
+        return {trial: worker for trial, worker in rows if worker in self._elsewhere}
 
     def over(self, trials: Collection[int]) -> list[int]:
         """Which of these trials have ended."""
