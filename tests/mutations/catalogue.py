@@ -8,6 +8,7 @@ any more, so that the list cannot rot.
 from __future__ import annotations
 
 from tests.mutations.devices import DEVICES
+from tests.mutations.files import FILES
 from tests.mutations.mutation import SIM, Mutation
 from tests.mutations.places import PLACES
 
@@ -877,6 +878,8 @@ ALL: tuple[Mutation, ...] = (
     ),
     # -- who goes where ------------------------------------------------------------------------
     *PLACES,
+    # -- what trials leave ---------------------------------------------------------------------
+    *FILES,
     # -- what hosts lend -----------------------------------------------------------------------
     *DEVICES,
 )
