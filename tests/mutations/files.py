@@ -19,8 +19,8 @@ FILES: tuple[Mutation, ...] = (
         7,
         "half of one version and half of another is fetched as one file",
         "dispatcher/fetching.py",
-        "            if piece.version != self._version and not (grown and piece.size >= (size or 0)):",
-        "            if False:",
+        "if piece.version != self._version and not (grown",
+        "if piece.size < 0 and not (grown",
         ("tests/unit/head/test_fetching.py",),
     ),
     Mutation(
@@ -73,8 +73,8 @@ FILES: tuple[Mutation, ...] = (
         9,
         "what is left of one answer is taken for the next file",
         "dispatcher/backends/files/there.py",
-        "            self.close()  # what is left of an answer must not be taken for the next one\n",
-        "            pass\n",
+        "self.close()  # what is left of an answer",
+        "pass  # what is left of an answer",
         ("tests/integration/ssh/test_attempt_files.py",),
     ),
     Mutation(
