@@ -31,7 +31,7 @@ _SHOWN = {
     NoticeKind.RETENTION: "weights",
     NoticeKind.WORKER: "worker",
     NoticeKind.DISK: "disk",
-    NoticeKind.TRIAL: "trial",
+    NoticeKind.TRIAL: "cannot run",
     NoticeKind.FILES: "files",
 }
 
