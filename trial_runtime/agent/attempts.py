@@ -260,11 +260,13 @@ class Attempts:
             attempt.stop_reason = wire.LOST
             attempt.stop_text = self.lending.lost_device(attempt)
         killed = attempt.exit.signal == 9 or attempt.exit.code == 137
+        if killed and attempt.stop_reason is None and self.lending.killed_for_memory(attempt):
+            attempt.stop_reason = wire.OUT_OF_MEMORY
+            attempt.stop_text = self.lending.killed_for_memory(attempt)
         ending = ending_of(
             attempt.exit,
             stop_reason=attempt.stop_reason,
-            out_of_memory=killed
-            and (self._memory.struck() or self.lending.killed_for_memory(attempt)),
+            out_of_memory=killed and self._memory.struck(),
             by_bash=self._config.trial.command is not None,
             spoke=attempt.attached,
             tail=attempt.stderr.tail() if failed and attempt.stderr is not None else "",

@@ -136,10 +136,13 @@ class Lending:
             self.devices.look_now()
         self._remember(attempt)
 
-    def killed_for_memory(self, attempt: Attempt) -> bool:
-        """Whether the kernel ended it at its own bound."""
+    def killed_for_memory(self, attempt: Attempt) -> str:
+        """That the kernel ended it at its own bound, in a sentence; empty if it did not."""
         group = attempt.share.cgroup
-        return bool(group) and self._cgroups is not None and self._cgroups.struck(group)
+        if not group or self._cgroups is None or not self._cgroups.struck(group):
+            return ""
+        bound = _mib(attempt.start.memory_bytes)
+        return f"took more memory than its trialMemorySize of {bound}: ended by the kernel"
 
     def when_judged(self, attempt: Attempt, call: Callable[[], None]) -> None:
         """Call once it is known whether the devices of an attempt that failed are lost; at once
