@@ -47,15 +47,24 @@ def running(told: dict) -> dict:  # type: ignore[type-arg]
     return found if not session or session.endswith(expected) else {}
 
 
+def newest_first(folder: str) -> list:  # type: ignore[type-arg]
+    """What was brought here, those used last first: their times say when that was."""
+    found = [x for x in glob.glob(os.path.join(glob.escape(folder), "*")) if os.path.isdir(x)]
+    return sorted(found, key=os.path.getmtime, reverse=True)
+
+
 def put_together(told: dict) -> dict:  # type: ignore[type-arg]
     """The variables that it would have been given."""
     made = dict(os.environ)
     made.update(told["environment"])
     paths = [made.get("PYTHONPATH", ""), *told["paths"]]
     if told["runtimes"]:
-        pattern = os.path.join(glob.escape(os.path.expanduser(told["runtimes"])), "*")
-        runtimes = [x for x in glob.glob(pattern) if os.path.isdir(x + "/trial_runtime")]
-        paths += sorted(runtimes, key=os.path.getmtime)[-1:]
+        runtimes = os.path.expanduser(told["runtimes"])
+        paths += [x for x in newest_first(runtimes) if os.path.isdir(x + "/trial_runtime")][:1]
+        tag = sys.implementation.cache_tag or ""
+        modules = newest_first(os.path.join(os.path.dirname(runtimes), "modules", tag))
+        if modules and "BEQUEATH_MODULES" not in made:
+            made["BEQUEATH_MODULES"] = os.pathsep.join(modules)
     made["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     ours = os.path.dirname(sys.executable)
     found = made.get("PATH", os.defpath)

@@ -48,7 +48,13 @@ class FileServer:
         if self._connection is not None and not self._connection.is_alive():
             self.close()
         if self._connection is None:
-            self._connection = self._open.enter_context(connect(self.machine.target()))
+            try:
+                self._connection = self._open.enter_context(connect(self.machine.target()))
+            except ModuleNotFoundError as error:
+                raise PermanentBackendError(
+                    f"machines are reached by {error.name}, which is not installed here",
+                    hint="pip install 'bequeath[ssh]'",
+                ) from error
         return self._connection
 
     def ask(self, question: dict[str, Any], most_bytes: int) -> tuple[dict[str, Any], bytes]:

@@ -202,6 +202,9 @@ def test_the_environment_is_put_together_where_no_process_runs(folder: Path) -> 
         (runtimes / name / "trial_runtime").mkdir(parents=True)
         os.utime(runtimes / name, (1000 - age, 1000 - age))
     (runtimes / "broken").mkdir()
+    tag = sys.implementation.cache_tag
+    for name in (f"{tag}/wheel", "cpython-30/other"):
+        (folder / "modules" / name).mkdir(parents=True)
     found, where = shell_program.surroundings(
         told(folder, runtimes=str(runtimes), weights_root="/w", environment={"A": "b"}, pid=1)
     )
@@ -209,6 +212,7 @@ def test_the_environment_is_put_together_where_no_process_runs(folder: Path) -> 
     assert (found["A"], found["BEQUEATH_EXPERIMENT"]) == ("b", "e")
     assert found["BEQUEATH_WEIGHTS_ROOT"] == "/w"
     assert found["PYTHONPATH"].split(os.pathsep)[-1] == str(runtimes / "new")
+    assert found["BEQUEATH_MODULES"] == str(folder / f"modules/{tag}/wheel")
     assert os.path.dirname(sys.executable) in found["PATH"].split(os.pathsep)
     assert "BEQUEATH_SESSION" not in found
 
