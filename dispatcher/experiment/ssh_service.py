@@ -141,8 +141,8 @@ class MachineConfig(OfferedResources, LoginConfig):
     python: Annotated[
         Text,
         Field(
-            description="Its Python, at least 3.11, with msgspec, pyzmq, numpy and blake3; "
-            "`python` of a trial command is this one, too."
+            description="Its Python, at least 3.9, with what trials import; `python` of a trial "
+            "command is this one, too."
         ),
     ] = "python3"
     prolog: Annotated[
