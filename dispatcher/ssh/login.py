@@ -71,6 +71,11 @@ def handshake(hop: Hop, dial: Dial, kinds: list[str]) -> Any:
     timeout_s = hop.target.connect_timeout_s
     with _unreachable(hop):
         inner = dial((hop.host, hop.port), timeout_s)
+    if isinstance(inner, socket.socket):
+        # paramiko leaves Nagle's algorithm on: on a long line each order for an agent would wait
+        # until the acknowledgement before it has arrived.
+        with contextlib.suppress(OSError):  # not TCP
+            inner.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     transport = paramiko.Transport(WatchedSocket(inner, hop.target.silent_s))
     transport.daemon = True
     transport.banner_timeout = transport.handshake_timeout = timeout_s

@@ -161,7 +161,8 @@ class AgentDriver:
     def flush(self) -> None:
         """Send what was buffered as one frame; kept for the next time if it cannot go now.
 
-        Acknowledgements alone wait for company: the next order, or the next :meth:`check`.
+        Acknowledgements alone wait for company, the next order, and go without one when nothing
+        else was said for :data:`PING_S`: with many agents a head says little else.
         """
         if self._acknowledged - self._told >= ACKNOWLEDGE_EVERY or self._outgoing:
             self._send_all()
@@ -242,8 +243,11 @@ class AgentDriver:
                 self._suspect = True
                 events.append(WorkerSuspect(self._worker, silent_s))
         if self._joined and now - self._spoke_at >= PING_S:
-            self._send([wire.Ping()])
-        self._send_all()
+            if not (self._outgoing or self._acknowledged > self._told):
+                self._send([wire.Ping()])
+            self._send_all()
+        elif self._outgoing:  # which could not go before
+            self._send_all()
         return events
 
     def _since_launch(self, silent_s: float) -> float:
