@@ -11,6 +11,9 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Line, State, Trial
 from dispatcher.core.resources import Needs
 
+#: Of trials that ask for nothing of their own.
+_USUAL = Line(None, None, None)
+
 
 def needs_of(state: State, trial: Trial) -> Needs:
     """What a trial takes: its own needs, else those of the experiment."""
@@ -70,4 +73,6 @@ def told_apart(state: State) -> dict[Line, deque[TrialId]]:
 
 def _line_of(state: State, trial: Trial) -> Line:
     """Nothing that it is made of changes while a trial is queued."""
+    if trial.needs is None and trial.parent is None and trial.failed_on is None:
+        return _USUAL
     return Line(trial.needs, home_of(state, trial), trial.failed_on)
