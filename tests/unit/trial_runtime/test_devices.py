@@ -111,12 +111,15 @@ class Driver:
         self.says: tuple[Seen, ...] | Exception = (A, B)
         self.answers = threading.Event()
         self.answers.set()
+        self.asked = threading.Event()
 
     def look(self) -> tuple[Seen, ...]:
+        said = self.says  # as it is when the look begins
+        self.asked.set()
         self.answers.wait(60)
-        if isinstance(self.says, Exception):
-            raise self.says
-        return self.says
+        if isinstance(said, Exception):
+            raise said
+        return said
 
 
 class Loop:
@@ -223,7 +226,8 @@ def test_who_asks_is_answered_by_a_look_that_began_later() -> None:
     loop.devices.start()
     loop.until(lambda: loop.devices.trouble == "")
     loop.driver.answers.clear()
-    loop.devices.look_now()
+    loop.driver.asked.clear()
+    loop.until(loop.driver.asked.is_set)
     seen: list[bool] = []
     loop.driver.says = (A.with_fault("is lost", lost=True), B)
     loop.devices.after_a_look(lambda: seen.append(loop.devices.is_lost(A.id)))
