@@ -245,6 +245,9 @@ class Engine(threading.Thread):
         self._catch_up(facts)
         for owner, event in facts:
             worker = _worker_of(state, event) if isinstance(event, _OF_ATTEMPTS) else None
+            if owner in self._foreign and not _is_its_own(state, event, owner):
+                self._watcher.peer_fault(owner, ProtocolError(f"it speaks of others: {event!r}"))
+                continue
             try:
                 step = apply(state, event, at)
             except InvalidTransition as error:
@@ -338,3 +341,11 @@ def _worker_of(state: State, event: e.AttemptStarted | e.AttemptEnded) -> str | 
     """Where the attempt runs, as long as it is the one that is believed."""
     trial = state.trials.get(event.trial)
     return trial.worker if trial is not None and trial.attempt == event.attempt else None
+
+
+def _is_its_own(state: State, event: e.Event, worker: str) -> bool:
+    """Whether an event is of no attempt that another worker runs."""
+    trial = state.trials.get(getattr(event, "trial", None))  # type: ignore[arg-type]
+    if trial is None or trial.attempt != getattr(event, "attempt", None):
+        return True  # of none that is believed
+    return trial.worker in (None, worker)
