@@ -10,12 +10,14 @@ import dataclasses
 import enum
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 PACKAGES = (
     "dispatcher",
+    "dispatcher.platforms.protocol",
     "tuners",
     "trial_runtime",
     "trial_runtime.morphism",
@@ -23,6 +25,8 @@ PACKAGES = (
     "nfs_setup",
 )
 PAGE = Path(__file__).with_name("public_names.txt")
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of a default that is a function
 
 _OURS = {name.partition(".")[0] for name in PACKAGES}
 
@@ -55,7 +59,11 @@ def _describe_class(name: str, owner: type, beside: list[Any]) -> Iterator[str]:
     if issubclass(owner, enum.Enum):
         yield f"    {', '.join(member.name for member in owner)}"
         return
-    yield f"    def __init__{_signature(owner)}"
+    keys = getattr(owner, "model_fields", None)
+    if keys is None:
+        yield f"    def __init__{_signature(owner)}"
+    else:  # a section of the experiment file: its reference says which values they take
+        yield f"    keys: {', '.join(info.alias or name for name, info in keys.items())}"
     members: dict[str, Any] = {}
     listed = [each for each in owner.__mro__[1:] if each in beside]
     for each in reversed(owner.__mro__):
@@ -107,7 +115,8 @@ def _signature(value: Any) -> str:
         for parameter in signature.parameters.values()
     ]
     returned = _plain(signature.return_annotation)
-    return str(signature.replace(parameters=parameters, return_annotation=returned))
+    text = str(signature.replace(parameters=parameters, return_annotation=returned))
+    return _ADDRESS.sub("", text)
 
 
 def _plain(annotation: Any) -> Any:
