@@ -12,7 +12,9 @@ def resources_told(config: ExperimentConfig, place: Place) -> ResourcesTold:
     """What the agent of one worker is told of devices and other things.
 
     GPUs count where the file says what trials need of them, or what machines give: ``0`` is an
-    answer, too, and hides them. Without any of that trials see what there is.
+    answer, too, and hides them. Without any of that trials see what there is. The file's own
+    ``minGpuMemory`` is what a GPU must have in all, which the core counts; that of a machine is
+    what must be free, which only its agent sees.
     """
     has = offered(place.service, place.machine)
     wanted = config.trial_needs.trial_gpu_number
@@ -22,7 +24,7 @@ def resources_told(config: ExperimentConfig, place: Place) -> ResourcesTold:
         must_have_gpus=bool(wanted),
         gpu_indices=has.gpu_indices,
         use_active_gpu=bool(has.use_active_gpu),
-        min_gpu_memory=has.min_gpu_memory or config.min_gpu_memory or 0,
+        min_gpu_memory=has.min_gpu_memory or 0,
         trials_per_gpu=has.max_trial_number_per_gpu or 0,
         custom=dict(has.resources),
     )

@@ -1,0 +1,65 @@
+"""From the file to what an agent may lend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dispatcher.experiment.loader import build_experiment
+from dispatcher.remote_wiring import places
+from dispatcher.resource_wiring import resources_told
+from trial_runtime.agent.config import ResourcesTold
+
+GIB = 1 << 30
+
+
+def told(service: dict[str, Any] | None = None, **keys: Any) -> list[ResourcesTold]:
+    config = build_experiment(
+        {
+            "searchSpace": {"x": {"_type": "choice", "_value": [1]}},
+            "tuner": {"name": "random"},
+            "trialCommand": "true",
+            "trialCodeDirectory": ".",
+            "trialConcurrency": 1,
+            "trainingService": {"platform": "local", **(service or {})},
+            **keys,
+        }
+    )
+    return [resources_told(config, place) for place in places(config)]
+
+
+def test_a_file_that_says_nothing_of_gpus_counts_none() -> None:
+    assert told() == [ResourcesTold()]
+    assert told({"resources": {"licence": 2}}) == [ResourcesTold(custom={"licence": 2.0})]
+
+
+@pytest.mark.parametrize(
+    "service",
+    [{"gpuIndices": [0]}, {"maxTrialNumberPerGpu": 2}, {"useActiveGpu": False},
+     {"minGpuMemory": "1 GiB"}],
+)  # fmt: skip
+def test_whatever_it_says_of_them_makes_them_count(service: dict[str, Any]) -> None:
+    (one,) = told(service)
+    assert (one.count_gpus, one.must_have_gpus) == (True, False)
+
+
+def test_zero_hides_them_and_more_needs_them() -> None:
+    (hidden,) = told(trialGpuNumber=0)
+    assert (hidden.count_gpus, hidden.must_have_gpus) == (True, False)
+    (needed,) = told({"gpuIndices": "1,0", "minGpuMemory": "2 GiB"}, trialGpuNumber=0.5)
+    assert (needed.count_gpus, needed.must_have_gpus) == (True, True)
+    assert (needed.gpu_indices, needed.min_gpu_memory) == ((1, 0), 2 * GIB)
+
+
+def test_memory_in_all_is_counted_by_the_core_alone() -> None:
+    (one,) = told(trialGpuNumber=1, minGpuMemory="40 GiB")
+    assert one.min_gpu_memory == 0
+
+
+def test_a_machine_may_say_another_thing_than_its_service() -> None:
+    machines = [{"host": "a"}, {"host": "b", "gpuIndices": [3], "maxTrialNumberPerGpu": 4}]
+    service = {"platform": "ssh", "machineList": machines, "gpuIndices": [0]}
+    first, second = told(service, trialGpuNumber=1)
+    assert (first.gpu_indices, first.trials_per_gpu) == ((0,), 0)
+    assert (second.gpu_indices, second.trials_per_gpu) == ((3,), 4)
