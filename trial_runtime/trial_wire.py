@@ -137,9 +137,9 @@ ToTrial = Union[Receipt, StopAsked, Refused, Run, Leave]
 
 _encoder = msgspec.msgpack.Encoder()
 
-#: What decoding bytes of a peer can raise: msgspec's own errors and that of text which is not
-#: UTF-8 are ValueErrors; deep nesting ends in a RecursionError.
-UNREADABLE = (ValueError, RecursionError)
+#: What decoding bytes of a peer can raise: msgspec's own errors, which are ValueErrors in its later
+#: versions only; text which is not UTF-8; deep nesting ends in a RecursionError.
+UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 _to_trial: msgspec.msgpack.Decoder[list[ToTrial]] = msgspec.msgpack.Decoder(list[ToTrial])
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from trial_runtime.trial_wire import UNREADABLE
+
 #: As the library of trials has it, plus one for what it calls the top.
 _DEEPEST = 9
 
@@ -25,7 +27,7 @@ def metric_fault(text: str, limit: int, *, any_value: bool = False) -> str:
         return f"a metric of {len(text):,} characters; {limit:,} bytes are allowed"
     try:
         value = _decoder.decode(text)
-    except (ValueError, RecursionError):
+    except UNREADABLE:
         return "a metric that is not JSON"
     if any_value:
         return "" if _fits(value, 0) else "a metric that nobody can hold"
