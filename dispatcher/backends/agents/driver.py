@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -14,6 +12,7 @@ from msgspec.structs import replace
 from dispatcher.backends.agents.holding import Holding
 from dispatcher.backends.agents.identity import agent_routing_id
 from dispatcher.backends.agents.process import AgentProcess, Loss
+from dispatcher.backends.agents.self_report import SelfReport, Statistics
 from dispatcher.backends.agents.translation import event_of, offer_of, start_order, stop_order
 from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
 from dispatcher.core.events import (
@@ -21,7 +20,6 @@ from dispatcher.core.events import (
     WorkerHeard,
     WorkerJoined,
     WorkerLost,
-    WorkerOffers,
     WorkerSuspect,
 )
 from dispatcher.core.ids import TrialId, WorkerId
@@ -29,7 +27,7 @@ from dispatcher.errors import ProtocolError, Superseded
 from dispatcher.ports import Link
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.refusals import MOST_REASONS, Refusals
+from trial_runtime.refusals import Refusals
 from trial_runtime.silence import Silence
 
 #: Words after which an acknowledgement does not wait for an order to go with.
@@ -57,22 +55,7 @@ _REPLACED = "its agent was of another version, and had nothing to run: it is rep
 #: Messages that an agent must not miss; the others are repeated, or made up for by the next.
 _ORDERS = (wire.Start, wire.Stop, wire.Shutdown)
 
-_NO_SAMPLES = wire.Samples()
-
 _log = logging.getLogger("bequeath.backends.agents")
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """A look at the agent, for ``top`` and ``doctor``."""
-
-    pid: int | None
-    joined: bool
-    running: int
-    silence_s: float
-    words: int
-    refused: dict[str, int]  # by the agent, from trials and strangers
-    samples: wire.Samples = _NO_SAMPLES  # what its trials and devices take, the newest
 
 
 class AgentDriver:
@@ -131,11 +114,8 @@ class AgentDriver:
         self._told = 0  # what the agent has been told of that
         self._orders = 0  # number of the newest order sent to this life
         self._welcomed_at = float("-inf")
-        self._running = 0
         self._holding = Holding()
-        self._refused: dict[str, int] = {}
-        self._samples = _NO_SAMPLES
-        self._offer: wire.OfferTold | None = None  # what the core knows
+        self._report = SelfReport()
         self._unreadable = Refusals()
         self._spoke_at = clock()
         self._outgoing: list[wire.FromHead] = []
@@ -200,10 +180,7 @@ class AgentDriver:
             if isinstance(message, wire.Words):
                 self._take(message, events)
             elif isinstance(message, wire.Heartbeat):
-                self._running = message.running
-                self._refused = dict(islice(message.refused.items(), MOST_REASONS))
-                if message.samples is not None:
-                    self._samples = message.samples
+                self._report.heartbeat(message)
                 # What was sent before this and is not here was lost with a connection.
                 strange = message.life != self._life or message.newest < self._received
                 if strange or message.sent > self._received:
@@ -212,7 +189,7 @@ class AgentDriver:
                 self._join(message, events)
             elif isinstance(message, wire.Offers):
                 if self._joined and message.life == self._life:
-                    self._offers(message.offer, events)
+                    events += self._report.offers(self._worker, message.offer)
             else:
                 raise self._later_head(message.epoch)
         return events
@@ -290,11 +267,11 @@ class AgentDriver:
         return Statistics(
             self._process.pid,
             self._joined,
-            self._running,
+            self._report.running,
             self._silence.seconds,
             self._received,
-            self._refused | self._unreadable.counts,
-            self._samples,
+            self._report.refused | self._unreadable.counts,
+            self._report.samples,
         )
 
     # -- life and death ----------------------------------------------------------------------------
@@ -333,7 +310,7 @@ class AgentDriver:
             # Said twice; the words that follow are told apart by their numbers. Those before
             # the first one were acknowledged: it does not have them any more.
             self._received = max(self._received, hello.first - 1)
-            self._offers(hello.offer, events)
+            events += self._report.offers(self._worker, hello.offer)
             return
         expected = self._process.expects(hello.pid)
         if expected is None:
@@ -372,14 +349,7 @@ class AgentDriver:
                 offer_of(hello.offer),
             )
         )
-        self._offer = hello.offer
-
-    def _offers(self, told: wire.OfferTold | None, events: list[Event]) -> None:
-        """Said again now and then, since a connection that breaks takes what is under way."""
-        offer = offer_of(told)
-        if offer is not None and told != self._offer:
-            self._offer = told
-            events.append(WorkerOffers(self._worker, offer))
+        self._report.joined(hello)
 
     def _keep_out(self, hello: wire.AgentHello, events: list[Event]) -> None:
         """It is there, and says at each heartbeat why it can take nothing yet."""
@@ -443,6 +413,6 @@ class AgentDriver:
         self._suspect = False
         self._life = ""
         self._trouble = ""
-        self._samples = _NO_SAMPLES
+        self._report.gone()
         self._orders = 0  # the next one has heard none: it would miss those of the one before
         self._outgoing = []
