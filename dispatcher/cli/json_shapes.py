@@ -43,7 +43,9 @@ SHAPES: dict[str, str] = {
     "running head says of itself (as `top --json`), or null.",
     "top": "`{experiment, snapshot}`; `snapshot` holds phase, reason, epoch, slots, lookahead, "
     "max_trials, max_duration_s, active_s, submitted, ended, counts, running, waiting, open, "
-    "workers, why, troubles.",
+    "workers, why, troubles, refused, devices; a device holds worker, id, index, name, "
+    "memory_bytes, used_bytes, utilization, watts, celsius, trouble, old_s, trials; one of running "
+    "has cpu, rss_bytes, devices, gpu_bytes once it was measured.",
     "why": "`{experiment, cause, text}`; `cause` is a word of an enumeration.",
     "best": f"`{{experiment, mode, trials}}`; a trial holds {TRIAL_KEYS}.",
     "lineage": "`{experiment, mode, nodes, roots, best, best_path}`; a node holds id, parent, "
