@@ -92,6 +92,7 @@ class Lab:
             "trialRetries": 0,
             "debug": True,
             "seed": 1,
+            "fetch": "never",  # no logins but those that a test is about
             "trainingService": service,
             **keys,
         }

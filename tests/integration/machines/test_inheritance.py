@@ -61,7 +61,6 @@ def test_this_machine_and_others_together(lab: Lab) -> None:
         trialCommand=f"GO=$([ -d {go.parent} ] && echo {go} || echo {POINT}/{lab.base.name}/go) "
         "python lineage_trial.py",
         trialFunction=None,
-        fetch="never",  # what is in the folder ran here
     )
     head = lab.lead(folder)
     lab.until(lambda: len(lab.events(folder, e.AttemptStarted)) >= 4, "four run", folder)
