@@ -28,6 +28,10 @@ from trial_runtime.checkpoints import folder_of
 from trial_runtime.endpoint import Endpoint
 
 
+class ShowsNoFiles(PermanentBackendError):
+    """Raised for a platform that does not offer it."""
+
+
 def files_of(folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool) -> AttemptFiles:
     """See :func:`dispatcher.attempt_files.files_of`."""
     config = from_json(folder.read_config(), str(folder.config))
@@ -79,7 +83,7 @@ def _plugged(
     )
     found = platform.files(given, attempt.trial, attempt.number)
     if found is None:
-        raise PermanentBackendError(
+        raise ShowsNoFiles(
             f"the platform {word_of(place.service)!r} shows no files of what runs there",
             hint="its own tools may",
             where=place.worker,

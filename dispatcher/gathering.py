@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from dispatcher import fetching
 from dispatcher.attempt_at import AttemptAt, kept_here
-from dispatcher.attempt_places import WorkerFiles
+from dispatcher.attempt_places import ShowsNoFiles, WorkerFiles
 from dispatcher.core.events import DiskLow
 from dispatcher.disk_watch import Watermark
 from dispatcher.errors import BequeathError, PassingBackendError
@@ -155,7 +155,11 @@ class _Worker:
             if closing and self._failures:
                 return  # it was away a moment ago: nobody waits for another try
             if todo:
-                self._work(todo)
+                try:
+                    self._work(todo)
+                except ShowsNoFiles:
+                    self.missing = 0
+                    return
                 busy_at = time.monotonic()
             if not self._failures:
                 self._rise(reader)
@@ -179,6 +183,8 @@ class _Worker:
                 return
             try:
                 self._fetch(attempt)
+            except ShowsNoFiles:
+                raise
             except BequeathError as error:
                 self._failures += 1
                 self._say(error)

@@ -15,6 +15,7 @@ import pytest
 from dispatcher import gathering
 from dispatcher.attempt_at import AttemptAt
 from dispatcher.attempt_files import is_fetched
+from dispatcher.attempt_places import ShowsNoFiles
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.experiment import build_experiment
 from dispatcher.folders import ExperimentFolder
@@ -162,6 +163,18 @@ def test_the_end_waits_for_machines_that_answer_only(
     assert said[0] == "files of far cannot be fetched: far: lets nobody in"
     assert f"{attempts(folder)} on far" in said[1]
     assert f"bequeath experiment fetch {folder.id}" in said[1]
+
+
+def test_a_platform_that_shows_no_files_is_left_in_peace(
+    folder: ExperimentFolder, host: Host
+) -> None:
+    said: list[str] = []
+    host.trouble = ShowsNoFiles("shows no files")
+    one = of(folder, said)
+    one.start()
+    wait_until(lambda: not one._workers[0].thread.is_alive(), "its thread ends")
+    one.finish(60)
+    assert said == []
 
 
 def test_an_end_in_the_midst_leaves_the_rest_to_the_next(
