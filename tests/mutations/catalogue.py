@@ -11,6 +11,7 @@ from tests.mutations.devices import DEVICES
 from tests.mutations.files import FILES
 from tests.mutations.mutation import SIM, Mutation
 from tests.mutations.places import PLACES
+from tests.mutations.platforms import PLATFORMS
 
 ALL: tuple[Mutation, ...] = (
     # -- 1: a child starts after its parent was delivered and its weights committed ---------
@@ -882,4 +883,6 @@ ALL: tuple[Mutation, ...] = (
     *FILES,
     # -- what hosts lend -----------------------------------------------------------------------
     *DEVICES,
+    # -- backends of others --------------------------------------------------------------------
+    *PLATFORMS,
 )

@@ -43,6 +43,7 @@ def test_this_machine(tmp_path: Path) -> None:
     passes({"platform": "local"}, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_package_under_examples(tmp_path: Path) -> None:
     """Installed beside the house, as pip does it, without a network."""
     there = tmp_path / "installed"
@@ -83,6 +84,8 @@ def host(tmp_path: Path) -> Iterator[tuple[SshHosts, Path]]:
         yield hosts, share
 
 
+@pytest.mark.needs("sshd")
+@pytest.mark.slow
 def test_hosts_and_this_machine_together(host: tuple[SshHosts, Path], tmp_path: Path) -> None:
     """Each worker is tried, so that this is the host alone and both beside each other."""
     hosts, share = host
