@@ -26,7 +26,7 @@ class Visit(Protocol):
     Entering it connects, and brings there what is lacking; leaving it closes the connection. All
     methods may block, and raise ``BackendError``: a :class:`~dispatcher.errors.PassingBackendError`
     is tried again soon, any other one after a minute or more, since somebody has to change
-    something first. Whatever else they raise is taken for a fault that passes.
+    something first. Whatever else they raise is taken for one of the latter.
 
     A visit may have an attribute ``outdated``: whether the agent that :meth:`ensure` or
     :meth:`take_up` has found runs another version of our code than one that is started now. Such

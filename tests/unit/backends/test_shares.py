@@ -18,7 +18,7 @@ GPU = WorkerId("gpu")
 class Process:
     """One that is there."""
 
-    place, trouble, pid = "gpu", "", 7
+    place, trouble, pid, outdated = "gpu", "", 7, False
 
     def __init__(self) -> None:
         self.given_up = 0
