@@ -12,7 +12,8 @@ import typer
 
 from dispatcher.cli.arguments import Folder, OfExperiment, Trial
 from dispatcher.cli.console import note
-from dispatcher.cli.safe_text import safe_lines
+from dispatcher.cli.safe_text import safe_lines, safe_text
+from dispatcher.errors import BackendError
 
 if TYPE_CHECKING:
     from dispatcher.attempt_at import AttemptAt
@@ -67,6 +68,7 @@ def log(
                     files, stream, lambda: _over(found, one.number), look_every_s=every_s
                 )
             else:
+                files = _reached(found, one, files, stream)
                 if not log_stream.parts(files, stream):
                     _say_nothing(files, stream, one.name)
                     return
@@ -84,6 +86,25 @@ def _files(found: TrialFound, attempt: AttemptAt) -> AttemptFiles:
     if attempt.is_here or fetched:
         return files_here(found.folder, attempt)
     return files_of(found.folder, attempt)
+
+
+def _reached(
+    found: TrialFound, attempt: AttemptAt, files: AttemptFiles, stream: str
+) -> AttemptFiles:
+    """The same, or what was fetched before, where its machine cannot be asked."""
+    from dispatcher import log_stream
+    from dispatcher.attempt_files import files_here
+
+    try:
+        log_stream.parts(files, stream)
+        return files
+    except BackendError as error:
+        here = files_here(found.folder, attempt)
+        if not log_stream.parts(here, stream):
+            raise
+        note(f"{safe_text(error.where or str(attempt.worker))}: {safe_text(error.message)}")
+        note("what was fetched before:")
+        return here
 
 
 def _wait_for_its_start(found: TrialFound, attempt: int | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from dispatcher import fetching
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.json_shapes import SHAPES
+from dispatcher.experiment import build_experiment
+from dispatcher.experiment.snapshot import to_json
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -112,3 +115,37 @@ def _keys(command: str) -> list[str]:
     braces = re.search(r"\{([^}]*)\}", SHAPES[command])
     assert braces is not None
     return re.split(r",\s*", braces[1])
+
+
+def test_what_was_fetched_is_shown_where_a_machine_is_not_to_be_reached(
+    experiment: Path, bequeath: Shell, tmp_path: Path
+) -> None:
+    config = build_experiment(
+        {
+            "searchSpace": {"lr": {"_type": "choice", "_value": [1]}},
+            "tuner": {"name": "Random"},
+            "trialCommand": "true",
+            "trialConcurrency": 1,
+            "trialCodeDirectory": str(tmp_path),
+            "weightsRoot": str(tmp_path),
+            "trainingService": {
+                "platform": "ssh",
+                "machineList": [{"host": "127.0.0.1", "port": 1, "user": "nobody", "name": "far"}],
+            },
+        }
+    )
+    (experiment / "experiment.json").write_text(to_json(config))
+    elsewhere(experiment, "far")
+    for words in (("log", 0), ("files", 0)):
+        said = bequeath("trial", *words)
+        assert said.code == ExitCode.OK
+        assert "refused the connection" in said.err
+        assert "what was fetched before" in said.err
+        assert said.out
+    for words in (("log", 1), ("files", 1), ("fetch", 0), ("shell", 0)):
+        said = bequeath("trial", *words)
+        assert (said.code, said.out) == (ExitCode.ENVIRONMENT, "")
+        assert "refused the connection" in said.err
+    told = bequeath("experiment", "fetch", "--json")
+    assert told.code == ExitCode.ENVIRONMENT
+    assert "refused" in json.loads(told.out)["workers"]["far"]["error"]
