@@ -25,7 +25,7 @@ MORE = {
     "control": {"trial_runtime"},
     "experiment": {"trial_runtime", "tuners"},  # how a root is spelled, what built-in ones take
     "queries": set[str](),
-    "ssh": set[str](),
+    "ssh": {"trial_runtime"},  # pauses, and where known hosts are recorded
     "store": {"trial_runtime"},
     "tuner_host": {"trial_runtime", "tuners"},
     "weight_keeper": {"trial_runtime"},

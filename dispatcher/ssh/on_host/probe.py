@@ -33,7 +33,7 @@ def look_at_folder(path, token) -> dict:  # type: ignore[type-arg,no-untyped-def
         place = os.path.dirname(place)
     found["free"] = shutil.disk_usage(place).free
     if found["there"] and token is None:
-        found["readable"] = os.access(path, os.R_OK | os.X_OK)
+        found["readable"] = os.access(path, os.R_OK) and os.access(path, os.X_OK)
     elif found["there"]:
         try:
             with tempfile.TemporaryFile(dir=path) as file:
