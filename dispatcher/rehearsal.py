@@ -192,6 +192,7 @@ class _Stage:
             on_tuner_error=TunerErrorPolicy.CONTINUE,
             trial_retries=0,
             stall_timeout_s=plan.stall_timeout_s,
+            assess=tuner.assessor is not None,
         )
         self.rehearsed: Rehearsed
 

@@ -10,6 +10,9 @@ from tuners.builtin import BUILTIN_NAMES as TUNERS
 from tuners.builtin import NNI_NAMES
 from tuners.builtin import fold as fold_builtin
 
+#: These search networks, or run what was found: a search space may add to that.
+_OF_THEIR_OWN = {"MorphingEvolution", "NetworkMorphism", "Schedule"}
+
 _NNI = "TPE_legacy Anneal Evolution Batch SMAC Metis PPO DNGO BOHB"
 _THEIRS = {fold_builtin(name): name for name in _NNI.split()}
 
@@ -21,6 +24,12 @@ def canonical_builtin(name: str, plugins: Collection[str] = (), key: str = "tune
     hidden = NNI_NAMES if key == "tuner" else ()
     known = {fold_builtin(each): each for each in (*hidden, *plugins, *own)}
     return known.get(fold_builtin(name))
+
+
+def needs_space(name: str | None) -> bool:
+    """Whether a tuner by that name has nothing to do without a search space. One that a package
+    brings is asked by the tuner host."""
+    return name in TUNERS and name not in _OF_THEIR_OWN
 
 
 def builtin_problem(key: str, name: str, plugins: Collection[str]) -> tuple[str, str] | None:

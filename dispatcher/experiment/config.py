@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dispatcher.experiment.algorithm import AlgorithmConfig, AssessorConfig, TunerConfig
+from dispatcher.experiment.builtin_names import needs_space
 from dispatcher.experiment.failure_policy import (
     FAILED_IN_A_ROW,
     FAILED_PER_SLOT,
@@ -350,8 +351,9 @@ class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy
 
     @model_validator(mode="after")
     def _search_space_fits(self) -> Self:
+        strict = self.tuner.builtin and bool(self.search_space or needs_space(self.tuner.name))
         parse_search_space(
-            self.search_space, strict=self.tuner.builtin, repeats=self.compatibility == "nni"
+            self.search_space, strict=strict, repeats=self.compatibility == "nni"
         )
         return self
 
