@@ -117,7 +117,7 @@ class SimAgent:
         self._heard_at = self._world.now
         self._soon(0.2, self._tick)
 
-    def _told(self) -> wire.OfferTold | None:
+    def _told(self, _newest: bool) -> wire.OfferTold | None:
         offer = self._host.offer
         if offer is None:
             return None
