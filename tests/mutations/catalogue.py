@@ -12,6 +12,7 @@ from tests.mutations.files import FILES
 from tests.mutations.mutation import SIM, Mutation
 from tests.mutations.places import PLACES
 from tests.mutations.platforms import PLATFORMS
+from tests.mutations.wheels import WHEELS
 
 ALL: tuple[Mutation, ...] = (
     # -- 1: a child starts after its parent was delivered and its weights committed ---------
@@ -921,4 +922,6 @@ ALL: tuple[Mutation, ...] = (
     *DEVICES,
     # -- backends of others --------------------------------------------------------------------
     *PLATFORMS,
+    # -- what is brought to machines -------------------------------------------------------------
+    *WHEELS,
 )
