@@ -221,3 +221,19 @@ def test_somebody_who_is_no_ssh_server(tmp_path: Path) -> None:
         target = made.target(connect_timeout_s=0.5, key_file=None)
         with pytest.raises(HostUnreachable, match=re.escape(f"port {made.port}")):
             connect(target)
+
+
+def test_what_is_sent_waits_for_nobody_and_is_encrypted_in_one_go(server: sshd.Sshd) -> None:
+    """Mutations: Nagle's algorithm stays on; paramiko's order of ciphers."""
+    with connect(server.target()) as connection:
+        transport = connection._first.transport
+        line = transport.sock._inner
+        assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert transport.local_cipher.endswith("-gcm@openssh.com")
+
+
+def test_a_server_without_those_ciphers(tmp_path: Path) -> None:
+    server = sshd.running(tmp_path / "old", "Ciphers aes256-ctr\n")
+    with server as old, connect(old.target()) as connection:
+        assert connection._first.transport.local_cipher == "aes256-ctr"
+        assert connection.run(["true"], limit_s=60).ok
