@@ -63,6 +63,7 @@ class Lending:
         self._memory_bytes = usable_memory_bytes()
         self._cgroups: Optional[cgroup.Cgroups] = None
         self._looked_for_cgroups = False
+        self._dying: list[str] = []  # groups that are not empty yet
         self._copies = copies_parents(config)
         self._loaded: OrderedDict[str, None] = OrderedDict()  # weights, by digest, newest last
         self._cached: tuple[str, ...] = ()  # of these, what was told
@@ -127,11 +128,9 @@ class Lending:
     def take_back(self, attempt: Attempt) -> None:
         """Its processes are gone: what it had is free for others."""
         self._cores.take_back(attempt.key)
-        if attempt.share.cgroup and self._cgroups is not None:
-            try:
-                self._cgroups.remove(attempt.share.cgroup)
-            except OSError as error:  # something is dying slowly; swept with the leftovers
-                _log.info("%s stays for now: %s", attempt.share.cgroup, error.strerror)
+        if attempt.share.cgroup:
+            self._dying.append(attempt.share.cgroup)
+            self._remove_groups()
         if attempt.start.devices:
             self.devices.look_now()
         self._remember(attempt)
@@ -209,6 +208,18 @@ class Lending:
         return sum(told) if told else None
 
     # -- inside --------------------------------------------------------------------------------
+
+    def _remove_groups(self) -> None:
+        """One in which something is still dying goes with the next, or with the leftovers."""
+        groups, self._dying = self._dying, []
+        for path in groups:
+            try:
+                if self._cgroups is not None:
+                    self._cgroups.remove(path)
+            except FileNotFoundError:
+                pass
+            except OSError:
+                self._dying.append(path)
 
     def _remember(self, attempt: Attempt) -> None:
         """Its parent's files were copied to this host's disk, where there is a cache at all."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from typing import Optional
 
 from trial_runtime.session_file import SessionFile
 
@@ -15,14 +17,21 @@ def settle(told: SessionFile) -> None:
         from trial_runtime.agent.limits.cgroup import join
 
         join(told.cgroup)
-    if told.cores:
-        pin(told.cores)
+    pin(told.cores)
 
 
-def pin(cores: tuple[int, ...]) -> None:
-    """Pin all threads of this process to these cores."""
+_all: Optional[set[int]] = None  # where this process might run before it was pinned
+
+
+def pin(cores: Collection[int]) -> None:
+    """Pin all threads of this process to these cores; to none is to all it had at first."""
+    global _all
+    if not cores and _all is None:
+        return
+    if _all is None:
+        _all = os.sched_getaffinity(0)
     for name in os.listdir("/proc/self/task"):
         try:
-            os.sched_setaffinity(int(name), cores)
+            os.sched_setaffinity(int(name), cores or _all)
         except ProcessLookupError:
             pass  # a thread that has just ended

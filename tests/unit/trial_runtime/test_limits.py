@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from trial_runtime.agent import settling
 from trial_runtime.agent.limits import cgroup, host
 from trial_runtime.agent.limits.cores import Cores
 from trial_runtime.agent.process_table import (
@@ -173,3 +174,18 @@ def test_what_attempts_take_is_measured_and_too_much_is_told(family: tuple[int, 
     assert nbytes > 60 * MIB
     assert sampler.taken[2, 1].pids == {child}
     assert sampler.taken[1, 1].pids >= {parent}
+
+
+def test_a_process_that_goes_on_is_pinned_and_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling, "_all", None)
+    everywhere = os.sched_getaffinity(0)
+    core = min(everywhere)
+    try:
+        settling.pin(())
+        assert settling._all is None  # nothing is done to who never was pinned
+        settling.pin((core,))
+        assert os.sched_getaffinity(0) == {core}
+        settling.pin(())
+        assert os.sched_getaffinity(0) == everywhere
+    finally:
+        settling.pin(everywhere)
