@@ -14,6 +14,7 @@ from dispatcher.backends.threaded import ThreadedBackend
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import EndReason
 from dispatcher.errors import PermanentBackendError, ProtocolError
 from tests.support.processes import wait_until
 
@@ -71,7 +72,10 @@ def scenes() -> Iterator[Callable[..., Scene]]:
 class Ticking(ScriptedBackend):
     """Time passes for it whenever it is looked at."""
 
+    looks = 0
+
     def check(self) -> list[e.Event]:
+        self.looks += 1
         self.tick()
         return super().check()
 
@@ -96,14 +100,17 @@ def test_nothing_more_is_asked_before_the_last_is_on_disk(scenes: Any) -> None:
     scene.launch()
     scene.until(e.WorkerJoined)
     scene.start(1)
-    wait_until(lambda: len(inner.performed) == 2, "the order arrives")
-    for _ in range(20):
+    looks = inner.looks
+    for number in range(2, 7):  # turns of the thread
+        wait_until(lambda count=number: len(inner.performed) == count, "the order arrives")
+        scene.backend.perform(a.StopAttempt(LAKE, TrialId(9), 1, EndReason.KILLED, 0.0))
         scene.turn()
     assert [type(event) for event in scene.events] == [e.WorkerJoined]
-    assert inner.acknowledged == 0
+    assert (inner.looks, inner.acknowledged) == (looks, 0)
     scene.backend.acknowledge()
     scene.acknowledging = True
     scene.until(e.AttemptEnded)
+    assert sum(isinstance(event, e.AttemptStarted) for event in scene.events) == 1
 
 
 def test_one_that_cannot_be_made_is_tried_again(scenes: Any) -> None:
@@ -161,7 +168,7 @@ def test_what_a_method_raises_sets_it_aside_and_ends_what_it_ran(scenes: Any) ->
     "lie",
     [
         e.WorkerJoined(WorkerId("local"), 5),
-        e.AttemptEnded(TrialId(99), 1, e.EndReason.FINISHED),
+        e.AttemptEnded(TrialId(99), 1, EndReason.FINISHED),
         e.StopRequested(e.StopKind.NOW, "because"),
     ],
     ids=lambda lie: type(lie).__name__,
