@@ -116,7 +116,8 @@ class Crew:
         root = str(weights_root(config, folder))
         self._archives = packer(config, folder)
         # A store has no token: who opens it is told by the store what is wrong.
-        is_store = isinstance(config.weights_root, RootUrl)
+        # Nor has a root that no weights of ours go to: nobody needs to have it mounted.
+        is_store = isinstance(config.weights_root, RootUrl) or not config.keeps_weights
         lay = cache(lambda: "" if is_store else _token_of(root))
         self._shares = Shares(config, folder.keys, lay)
         self.drivers: dict[str, Driver] = {

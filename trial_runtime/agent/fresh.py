@@ -86,7 +86,8 @@ class FreshRunner:
         environment = self._environment()
         environment[SESSION_VARIABLE] = path
         environment.update(attempt.share.variables)
-        if attempt.session.checkpoints is not None and self._spec.command is not None:
+        wants_checkpoints = self._spec.command is not None and not self._spec.nni
+        if attempt.session.checkpoints is not None and wants_checkpoints:
             # A program that does not ask us for it cannot ask us to make it either.
             if not attempt.has_room:  # else it was made beside the loop
                 os.makedirs(attempt.session.checkpoints, exist_ok=True)
