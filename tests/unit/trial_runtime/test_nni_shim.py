@@ -34,6 +34,8 @@ PATHS = [
     "import nni.runtime.log",
     "from nni.algorithms.hpo.random_tuner import RandomTuner",
     "from nni.gridsearch_tuner.gridsearch_tuner import GridSearchTuner",
+    "from nni.algorithms.hpo.medianstop_assessor import MedianstopAssessor",
+    "from nni.batch_tuner.batch_tuner import BatchTuner",
 ]
 
 SCRIPT = """
@@ -43,7 +45,8 @@ assert nni.get_experiment_id() == nni.get_trial_id() == "STANDALONE"
 assert nni.get_sequence_id() == 0
 nni.report_intermediate_result(0.5)
 nni.report_final_result({"default": 1, "note": "text"})
-for name in ("retiarii.nn.pytorch", "experiment", "multi_phase.multi_phase_tuner"):
+names = ("retiarii.nn.pytorch", "algorithms.hpo.ppo_tuner", "experiment", "multi_phase.x")
+for name in names:
     try:
         __import__("nni." + name)
     except ImportError as error:

@@ -31,6 +31,7 @@ _INSTALL = "install the real nni in the environment of this code: it will be use
 #: What is not here → what to do.
 MISSING = {
     "algorithms.compression": _INSTALL,
+    "algorithms.hpo": "name the algorithm in the experiment file, or write a tuner of your own",
     "algorithms.feature_engineering": _INSTALL,
     "algorithms.nas": _INSTALL,
     "compression": _INSTALL,
@@ -48,6 +49,9 @@ MISSING = {
 BUILTIN = {
     "random_tuner": ("RandomTuner", "Random"),
     "gridsearch_tuner": ("GridSearchTuner", "GridSearch"),
+    "batch_tuner": ("BatchTuner", "Batch"),
+    "medianstop_assessor": ("MedianstopAssessor", "Medianstop"),
+    "curvefitting_assessor": ("CurvefittingAssessor", "Curvefitting"),
 }
 
 _DRAWN = ("choice", "randint", "uniform", "quniform", "loguniform", "qloguniform", "normal")
@@ -89,7 +93,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if short in BUILTIN and "." in name:
             own, ours = BUILTIN[short]
             tuners = importlib.import_module("tuners.builtin")  # in tuner hosts only
-            setattr(module, own, tuners.builtin_tuner(ours))
+            find = tuners.builtin_assessor if own.endswith("Assessor") else tuners.builtin_tuner
+            setattr(module, own, find(ours))
 
 
 def _builtin(name: str) -> str:
