@@ -52,6 +52,8 @@ def apply(state: State, event: e.Event, at: float) -> Step:
         return _beside_the_journal(state, event)
     state.last_event_at = state.now
     state.now = max(at, state.now)
+    if not isinstance(event, table.FREES_NOTHING):
+        state.all_wait = False
     out: list[Action] = []
     counted = _effect(state, event, out)
     settle(state, out)

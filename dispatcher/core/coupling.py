@@ -56,9 +56,11 @@ def _end_backoffs(state: State) -> None:
 
 
 def _start_attempts(state: State, out: list[Action]) -> None:
-    while not state.low_disks:
+    while not (state.low_disks or state.all_wait):
         place = next_placement(state)
         if place is None:
+            # Looking again costs a look at each line on each worker; it waits for a reason.
+            state.all_wait = len(state.running) < state.settings.slots
             return
         for trial in place.passed:
             if may_go(state, trial, place.worker):

@@ -5,7 +5,7 @@ for a trial. CUDA shows a process one MIG device at most, so a trial of several 
 GPUs. What a worker does not count is not asked of it; GPUs and things by name it must have named.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dispatcher.core.lines import needs_of
 from dispatcher.core.model import State, Trial, Worker
@@ -44,6 +44,10 @@ def recount(state: State, worker: Worker) -> None:
         needs = needs_of(state, trial)
         if needs.counted:
             used.add(needs, trial.devices, rules.share_of(needs))
+    if worker.offer is not None and worker.offer.devices:
+        free = _free(worker.offer)
+        used.untouched = sum(device.id not in used.trials for device in free)
+        used.widest = max((1 - used.shares.get(device.id, 0.0) for device in free), default=0.0)
     worker.used = used
 
 
@@ -62,6 +66,11 @@ def fit(
         return None
     if not needs.gpus:
         return ()
+    share = rules.share_of(needs)
+    if share > worker.used.widest + _ROUNDING or (
+        share == 1 and worker.used.untouched < needs.devices
+    ):
+        return None  # whatever its size: most looks end here
     beside = kept.devices if kept is not None else set()
     free = [
         device
@@ -74,6 +83,16 @@ def fit(
         return None
     free.sort(key=lambda device: _fullest_first(device, worker.used))
     return tuple(device.id for device in free[: needs.devices])
+
+
+def fits_alone(state: State, trial: Trial, worker: Worker) -> bool:
+    """Whether the trial would run there now if nothing else did."""
+    needs = needs_of(state, trial)
+    if not needs.counted:
+        return True  # however few its slots are
+    alone = replace(worker, running=set())
+    recount(state, alone)
+    return fit(needs, alone, rules_of(state, worker)) is not None
 
 
 def _is_enough(needs: Needs, offer: Offer, held: list[Used]) -> bool:
@@ -118,13 +137,14 @@ def _fullest_first(device: Device, used: Used) -> tuple[bool, float, int, int, s
 
 def untouched(worker: Worker) -> set[str]:
     """Devices on which nothing runs and something may."""
-    offer = worker.offer or _NOTHING
+    free = _free(worker.offer or _NOTHING)
+    return {device.id for device in free if not worker.used.trials.get(device.id)}
+
+
+def _free(offer: Offer) -> list[Device]:
+    """Devices on which something may run, for all that their owner knows."""
     cut = {device.parent for device in offer.devices if device.parent}
-    return {
-        device.id
-        for device in offer.devices
-        if not device.trouble and device.id not in cut and not worker.used.trials.get(device.id)
-    }
+    return [device for device in offer.devices if not device.trouble and device.id not in cut]
 
 
 def never_fits(needs: Needs, worker: Worker) -> bool:

@@ -34,7 +34,8 @@ def enter(state: State, trial: Trial) -> None:
     standing = state.lines.get(line)
     if standing is None:
         state.lines[line] = deque((trial.id,))
-    else:
+        state.all_wait = False
+    else:  # if there was no place for the first of them, there is none for this one
         standing.append(trial.id)
     if trial.needs is not None:
         state.unjudged = True
@@ -45,6 +46,7 @@ def leave(state: State, trial: Trial) -> None:
     if trial.id not in state.queued:
         return
     del state.queued[trial.id]
+    state.all_wait = False  # something may have been kept for it
     line = _line_of(state, trial)
     standing = state.lines[line]
     if standing[0] == trial.id:

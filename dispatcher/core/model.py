@@ -311,6 +311,7 @@ class State:
     lines: dict[Line, deque[TrialId]] = field(default_factory=dict)  # the queue, told apart
     came: int = 0  # trials that have come into the queue
     unjudged: bool = False  # something new may show that a need can never be met
+    all_wait: bool = False  # there was no place for any line, and nothing has come free since
     running: dict[TrialId, None] = field(default_factory=dict)
     backoff: dict[TrialId, float] = field(default_factory=dict)  # → when it may start again
     delivering: dict[TrialId, None] = field(default_factory=dict)  # in commit order

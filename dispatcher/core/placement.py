@@ -10,7 +10,7 @@ emptiest worker instead. What nothing may take from a trial that waits too long 
 
 from typing import NamedTuple
 
-from dispatcher.core.fitting import domain_of, fit, rules_of, untouched
+from dispatcher.core.fitting import domain_of, fit, fits_alone, rules_of, untouched
 from dispatcher.core.lines import heads, home_of, needs_of
 from dispatcher.core.model import State, Trial, Worker
 from dispatcher.core.reservations import Reservations
@@ -71,22 +71,30 @@ def may_go(state: State, trial: Trial, worker: Worker) -> bool:
     """Whether the worker is one for this trial, whatever is free there."""
     if worker.id == trial.failed_on and avoids(state, trial, worker):
         return False
-    home = home_of(state, trial)
-    return home is None or home == domain_of(state, worker)
+    return _reaches(state, trial, worker)
 
 
 def avoids(state: State, trial: Trial, worker: Worker) -> bool:
     """Whether the trial waits for another worker, having failed on this one, as others did.
 
-    A broken worker ends all it gets at once, and is therefore always free for the retry.
+    A broken worker ends all it gets at once, and is therefore always free for the retry. There
+    must be another one on which the trial would fit, were it alone there.
     """
     if worker.id != trial.failed_on or len(worker.conduct.failing) < SUSPICIOUS:
         return False
     return any(
-        other.usable and other.conduct.trusted
+        other.usable
+        and other.conduct.trusted
+        and _reaches(state, trial, other)
+        and fits_alone(state, trial, other)
         for other in state.workers.values()
         if other is not worker
     )
+
+
+def _reaches(state: State, trial: Trial, worker: Worker) -> bool:
+    home = home_of(state, trial)
+    return home is None or home == domain_of(state, worker)
 
 
 def _best(

@@ -106,3 +106,4 @@ def end_quarantines(state: State) -> None:
         if until is not None and (until <= state.now or not _another_usable(state, worker)):
             worker.conduct.quarantined_until = None
             worker.conduct.on_probation = True
+            state.all_wait = False

@@ -97,6 +97,8 @@ class Used:
     custom: dict[str, float] = field(default_factory=dict)
     shares: dict[str, float] = field(default_factory=dict)  # by device
     trials: dict[str, int] = field(default_factory=dict)  # by device
+    untouched: int = 0  # devices on which nothing runs and something may
+    widest: float = 0.0  # the largest part of a device that is free
 
     def add(self, needs: Needs, devices: tuple[str, ...], share: float) -> None:
         """One more attempt."""

@@ -65,6 +65,24 @@ HOST_WORDS = (
     e.EndDelivered,
 )
 
+#: Events after which there is no more room on any worker than before: if nothing that waits had
+#: a place, it has none now. What comes into the queue, or leaves it, says so itself.
+FREES_NOTHING = (
+    e.AttemptStarted,
+    e.FinalReported,
+    e.WeightsPublished,
+    e.ResultDelivered,
+    e.EndDelivered,
+    e.DeliveryStandsStill,
+    e.Proposed,
+    e.RequestFailed,
+    e.TrialSubmitted,
+    e.WaitStarted,
+    e.WaitGivenUp,
+    e.ForeignWaitSeen,
+    e.ForeignWaitOver,
+)
+
 #: Events that speak for one attempt: counted for the newest attempt only.
 ATTEMPT_EVENTS = (
     e.AttemptStarted,

@@ -494,8 +494,8 @@ ALL: tuple[Mutation, ...] = (
         8,
         "trials are started until the disk has no room for their ends",
         "dispatcher/core/coupling.py",
-        "    while not state.low_disks:\n        place",
-        "    while True:\n        place",
+        "    while not (state.low_disks or state.all_wait):",
+        "    while not state.all_wait:",
     ),
     # -- 9: who misbehaves harms itself only ----------------------------------------------------
     Mutation(

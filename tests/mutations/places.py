@@ -133,4 +133,22 @@ PLACES: tuple[Mutation, ...] = (
         "read_needs(rest[rules.needs_key], rules.needs)",
         ("tests/unit/tuner_host/test_proposals.py",),
     ),
+    Mutation(
+        "what-becomes-free-is-not-noticed",
+        5,
+        "a GPU is free, and the trial that waits for it is not looked for",
+        "dispatcher/core/table.py",
+        "FREES_NOTHING = (\n    e.AttemptStarted,",
+        "FREES_NOTHING = (\n    e.AttemptStarted,\n    e.AttemptEnded,",
+        PLACEMENT,
+    ),
+    Mutation(
+        "a-retry-waits-for-a-worker-that-is-none-for-it",
+        10,
+        "a trial that failed waits for ever for a host without GPUs",
+        "dispatcher/core/placement.py",
+        "        and fits_alone(state, trial, other)\n",
+        "",
+        PLACEMENT,
+    ),
 )

@@ -105,6 +105,7 @@ def head_started(state: State, event: e.HeadStarted) -> None:
         worker.conduct = Conduct()
         worker.offer = worker.known = None  # each says anew what it has
         worker.cached = frozenset()
+        recount(state, worker)
     for trial_id in state.running:
         trial = state.trials[trial_id]
         # What was stopped with the experiment goes on with it; what was killed is not forgiven.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, LaunchWorker, ReportWorker, StopAttempt
-from dispatcher.core.fitting import most
+from dispatcher.core.fitting import most, recount
 from dispatcher.core.model import AttemptState, EndReason, Phase, State, TrialState, Worker
 from dispatcher.core.resources import Offer
 from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
@@ -60,6 +60,7 @@ def _takes_stock(state: State, worker: Worker, offer: Offer | None) -> None:
     worker.cached = frozenset() if offer is None else frozenset(offer.cached)
     worker.offer = None if offer is None else replace(offer, cached=())
     worker.known = most(worker.known, worker.offer)
+    recount(state, worker)
 
 
 def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:

@@ -297,3 +297,23 @@ def test_a_trial_killed_in_the_middle_of_its_line_leaves_the_others_in_order() -
     (start,) = lab.leave(one)
     assert start.trial == three
     lab.assert_replays()
+
+
+@pytest.mark.parametrize("why_not_there", ["its weights", "its needs", "a stranger"])
+def test_a_trial_that_failed_waits_for_no_worker_that_is_none_for_it(why_not_there: str) -> None:
+    """It goes back to the worker on which it and others failed. Mutation: any other one will do
+    to be waited for, and it waits for ever."""
+    lab = Cluster({}, workers=2, trial_retries=1, retry_backoff_s=0.0, quarantine_after=9, slots=9)
+    lab.join("a", 2, domain="x" if why_not_there == "its weights" else "")
+    parent = lab.submit()
+    lab.leave(parent)
+    (gpu,) = gpus("b", 1)
+    ailing = replace(gpu, trouble="used by others")
+    lab.join("b", Offer((ailing,) if why_not_there == "a stranger" else ()))
+    needs = {"its weights": Needs(), "its needs": Needs(gpus=2.0), "a stranger": Needs(gpus=1.0)}
+    child = lab.submit(needs[why_not_there], parent=parent)
+    lab.state.workers[WorkerId("a")].conduct.failing.update({TrialId(77): None, TrialId(78): None})
+    assert lab.where(child) == "a"
+    lab.exit(child, EndReason.FAILED)
+    lab.wait_until(lab.now + 5)
+    assert lab.where(child) == "a"
