@@ -1,8 +1,8 @@
 """Platforms: what stands behind the word ``platform`` of an experiment file.
 
 Each joins a section of the file with a way to have workers there. Ours are registered as those
-of other packages are; ``protocol.py`` is what those may import, and ``conformance`` is how
-anyone tests one.
+of other packages are; ``protocol.py`` is what those may import, and ``dispatcher.conformance``
+is how anyone tests one.
 """
 
 from dispatcher.platforms.given import Given

@@ -1,3 +1,3 @@
 """Where the fixtures of the conformance tests come from."""
 
-pytest_plugins = ["dispatcher.platforms.conformance.plugin"]
+pytest_plugins = ["dispatcher.conformance.plugin"]

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from dispatcher.platforms.conformance.test_conformance import *  # noqa: F403
+from dispatcher.conformance.test_conformance import *  # noqa: F403
 
 
 @pytest.fixture(scope="session")

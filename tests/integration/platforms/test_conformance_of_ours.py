@@ -27,7 +27,7 @@ def command(service: Any, base: Path, *words: str) -> list[str]:
     """What somebody types who tries a service."""
     file = base / "service.yml"
     file.write_text(json.dumps(service))  # JSON is YAML
-    suite = "dispatcher.platforms.conformance"
+    suite = "dispatcher.conformance"
     options = ["-q", "-x", "-p", "no:cacheprovider", "-p", f"{suite}.plugin", "--pyargs", suite]
     temporary = f"--basetemp={base / 'tmp'}"
     return [sys.executable, "-m", "pytest", *options, temporary, "--service", str(file), *words]

@@ -1,6 +1,6 @@
 """Conformance of a platform: what bequeath relies on, tried with real attempts.
 
-    pytest -p dispatcher.platforms.conformance.plugin --pyargs dispatcher.platforms.conformance \\
+    pytest -p dispatcher.conformance.plugin --pyargs dispatcher.conformance \\
         --service service.yml
 
 ``service.yml`` holds what stands below ``trainingService`` of an experiment file: one service, or

@@ -1,4 +1,4 @@
-"""Options and fixtures of the conformance suite: ``-p dispatcher.platforms.conformance.plugin``.
+"""Options and fixtures of the conformance suite: ``-p dispatcher.conformance.plugin``.
 
 Who calls the tests from a suite of their own names this module in ``pytest_plugins``, and has a
 fixture ``service`` that gives the section as a mapping.
@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from dispatcher.conformance.rig import Rig, new_experiment
 from dispatcher.experiment.source import read_source
-from dispatcher.platforms.conformance.rig import Rig, new_experiment
 
-pytest.register_assert_rewrite("dispatcher.platforms.conformance.test_conformance")
+pytest.register_assert_rewrite("dispatcher.conformance.test_conformance")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -10,12 +10,12 @@ import pytest
 
 from dispatcher.attempt_at import AttemptAt
 from dispatcher.attempt_files import files_of
+from dispatcher.conformance.rig import CALL_S, Rig
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import BackendError
 from dispatcher.platforms import BackendPlatform, platform_of
-from dispatcher.platforms.conformance.rig import CALL_S, Rig
 
 
 def test_each_worker_joins_with_its_slots(rig: Rig) -> None:
