@@ -179,7 +179,8 @@ def test_what_old_experiments_left_goes_and_what_is_used_stays(
         (one,) = json.loads(hosts(*words))["machines"]
         return one  # type: ignore[no-any-return]
 
-    with subprocess.Popen(["sleep", "600"], cwd=place / "used-bbbbbb/box/logs") as uses:
+    uses = subprocess.Popen(["sleep", "600"], cwd=place / "used-bbbbbb/box/logs")
+    try:
         looked = told("--dry-run")
         assert looked["removed"] == []
         assert looked["left"]["old-aaaaaa/box"]["bytes"] >= 5000
@@ -192,7 +193,9 @@ def test_what_old_experiments_left_goes_and_what_is_used_stays(
         assert told("--yes", "--experiment", "told-dddddd")["removed"] == []
         assert told("--yes", "--experiment", "used-bbbbbb")["removed"] == []
         assert told("--yes")["removed"] == ["old-aaaaaa/box", "told-dddddd/box"]
+    finally:
         uses.kill()
+        uses.wait()
     assert sorted(path.name for path in place.iterdir()) == ["new-cccccc", "used-bbbbbb"]
     assert told("--yes", "--experiment", "new-cccccc")["removed"] == ["new-cccccc/box"]
     assert told("--yes", "--older-than", "0")["removed"] == ["used-bbbbbb/box"]
