@@ -53,11 +53,11 @@ class Tuner(Recoverable):
         """Take the search space: at the start, and when a user changes it."""
 
     def load_checkpoint(self) -> None:
-        """Called after a resume; what a tuner needs comes back by replay as well."""
+        """Of NNI; bequeath does not call it: a tuner is rebuilt from the journal."""
         _log.info("load_checkpoint is not overridden: nothing to load")
 
     def save_checkpoint(self) -> None:
-        """Called before the experiment stops."""
+        """Of NNI; nobody calls it, there or here, but the tuner itself."""
         _log.info("save_checkpoint is not overridden: nothing to save")
 
     def get_checkpoint_path(self) -> str | None:

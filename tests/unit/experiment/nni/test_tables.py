@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher.cli.convert import convert
+from dispatcher.errors import UserError
 from dispatcher.experiment import load_experiment
 from dispatcher.experiment.builtin_names import canonical_builtin
 from dispatcher.experiment.config import ExperimentConfig
@@ -71,3 +73,14 @@ def test_the_page_has_a_row_for_each_key(request: pytest.FixtureRequest) -> None
         assert section in page
         for key in rows:
             assert f"`{key}`" in page, key
+
+
+def test_the_command_writes_a_file_once(
+    files: Files, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    original, target = files.write(V1), tmp_path / "native.yml"
+    convert(original, output=target)
+    convert(original)
+    assert capsys.readouterr().out == target.read_text()
+    with pytest.raises(UserError, match="exists already"):
+        convert(original, output=target)
