@@ -12,6 +12,7 @@ from tests.mutations.files import FILES
 from tests.mutations.mutation import SIM, Mutation
 from tests.mutations.places import PLACES
 from tests.mutations.platforms import PLATFORMS
+from tests.mutations.tuning import TUNING
 from tests.mutations.wheels import WHEELS
 
 ALL: tuple[Mutation, ...] = (
@@ -924,4 +925,6 @@ ALL: tuple[Mutation, ...] = (
     *PLATFORMS,
     # -- what is brought to machines -------------------------------------------------------------
     *WHEELS,
+    # -- what proposes and judges ----------------------------------------------------------------
+    *TUNING,
 )
