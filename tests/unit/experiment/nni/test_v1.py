@@ -183,3 +183,9 @@ def test_code_that_stays_here_has_no_bound(files: Files) -> None:
     assert files.load(V1).limits.max_code_files > 1_000_000
     remote = V1.replace("Platform: local", "Platform: remote") + "machineList: [{ip: h}]\n"
     assert files.load(remote).limits.max_code_files == 2000
+
+
+def test_what_is_wrong_inside_a_value_is_named_at_its_own_place(files: Files) -> None:
+    text = V1.replace("  gpuNum: 0\n", "") + "weightKeys: {save: 3}\n"
+    (error,) = files.errors(text)
+    assert error.startswith("e.yml:14:20: 'weightKeys.save' must be text")
