@@ -352,9 +352,7 @@ class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy
     @model_validator(mode="after")
     def _search_space_fits(self) -> Self:
         strict = self.tuner.builtin and bool(self.search_space or needs_space(self.tuner.name))
-        parse_search_space(
-            self.search_space, strict=strict, repeats=self.compatibility == "nni"
-        )
+        parse_search_space(self.search_space, strict=strict, repeats=self.compatibility == "nni")
         return self
 
     @property

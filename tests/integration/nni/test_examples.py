@@ -111,7 +111,7 @@ def test_by_hand_it_is_nnis_standalone_mode(example: Path) -> None:
     assert '[nni] final result: {"default": ' in done.stdout
 
 
-REAL = '''
+REAL = """
 import json, os
 folder = os.environ["NNI_SYS_DIR"]
 assert os.environ["NNI_PLATFORM"] == "local" and os.environ["NNI_TRIAL_JOB_ID"]
@@ -131,7 +131,7 @@ def report_intermediate_result(value):
 
 def report_final_result(value):
     _send("FINAL", value)
-'''
+"""
 
 
 def test_a_real_nni_in_the_trials_environment_is_used_and_heard(run: Run, example: Path) -> None:
