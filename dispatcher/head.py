@@ -16,6 +16,7 @@ from pathlib import Path
 
 import zmq
 
+from dispatcher.attempt_files.gathering import Gathering
 from dispatcher.channel import Router
 from dispatcher.clock import SteadyClock
 from dispatcher.control.client import RunFile
@@ -37,7 +38,6 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import secret_values
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
-from dispatcher.gathering import Gathering
 from dispatcher.history import Past
 from dispatcher.leading import open_journal, take_the_lead
 from dispatcher.logs import head_log

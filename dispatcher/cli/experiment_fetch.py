@@ -16,10 +16,10 @@ def fetch(experiment: Experiment = None, folder: Folder = None, as_json: Json = 
     A running experiment does so by itself; this is for one that ended while a machine was not to
     be reached. What is here already is not fetched again.
     """
+    from dispatcher.attempt_files.gathering import Gathering
     from dispatcher.cli.find import find_one
     from dispatcher.experiment.snapshot import from_json
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.gathering import Gathering
 
     found = find_one(experiment, folder)
     place = ExperimentFolder(found.folder)

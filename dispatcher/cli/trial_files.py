@@ -17,9 +17,9 @@ from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import BackendError, PassingBackendError, UserError
 
 if TYPE_CHECKING:
-    from dispatcher.attempt_at import AttemptAt
+    from dispatcher.attempt_files.attempt_at import AttemptAt
+    from dispatcher.attempt_files.fetching import Outcome
     from dispatcher.cli.trial_found import TrialFound
-    from dispatcher.fetching import Outcome
     from dispatcher.ports import AttemptFiles, FileEntry, FileList
 
 #: Files shown without ``--number``.
@@ -56,7 +56,7 @@ def files(
     directory if it has one of its own (`work/`), and what it would go on from (`checkpoints/`).
     Of a machine that is not to be reached, those that were fetched are shown.
     """
-    from dispatcher import fetching
+    from dispatcher.attempt_files import fetching
     from dispatcher.cli.trial_found import TrialFound
 
     with TrialFound(trial, experiment, folder) as found:
@@ -98,8 +98,8 @@ def files(
 @contextmanager
 def _opened(found: TrialFound, attempt: AttemptAt) -> Iterator[tuple[str, FileList]]:
     """The list, from where the attempt ran, or else of what was fetched."""
-    from dispatcher import fetching
-    from dispatcher.attempt_files import files_here, files_of
+    from dispatcher.attempt_files import fetching
+    from dispatcher.attempt_files.ways import files_here, files_of
 
     try:
         there = files_of(found.folder, attempt)
@@ -156,9 +156,9 @@ def fetch(
     Files are whole or not there. What is here already is not fetched again, and what was cut
     short goes on where it ended. Links are left.
     """
-    from dispatcher import fetching
-    from dispatcher.attempt_at import kept_here
-    from dispatcher.attempt_files import files_of
+    from dispatcher.attempt_files import fetching
+    from dispatcher.attempt_files.attempt_at import kept_here
+    from dispatcher.attempt_files.ways import files_of
     from dispatcher.cli.trial_found import TrialFound
     from dispatcher.experiment.sizes import parse_size
 

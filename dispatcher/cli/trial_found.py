@@ -13,7 +13,7 @@ from dispatcher.folders import ExperimentFolder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dispatcher.attempt_at import AttemptAt
+    from dispatcher.attempt_files.attempt_at import AttemptAt
     from dispatcher.queries import TrialDetail
 
 _OVER = ("delivering", "ended", "backoff")
@@ -68,7 +68,7 @@ class TrialFound:
         Raises:
             UserError: it has not begun.
         """
-        from dispatcher.attempt_at import AttemptAt
+        from dispatcher.attempt_files.attempt_at import AttemptAt
 
         wanted = number or self.newest
         for each in self.detail.attempts:

@@ -16,7 +16,7 @@ from dispatcher.cli.safe_text import safe_lines, safe_text
 from dispatcher.errors import BackendError
 
 if TYPE_CHECKING:
-    from dispatcher.attempt_at import AttemptAt
+    from dispatcher.attempt_files.attempt_at import AttemptAt
     from dispatcher.cli.trial_found import TrialFound
     from dispatcher.ports import AttemptFiles
 
@@ -49,7 +49,7 @@ def log(
     over (progress bars) its last state is shown. Of a trial on another machine it is read
     there, unless it was fetched already.
     """
-    from dispatcher import log_stream
+    from dispatcher.attempt_files import log_stream
     from dispatcher.cli.trial_found import TrialFound
 
     stream = "stderr" if stderr else "stdout"
@@ -80,7 +80,7 @@ def log(
 
 def _files(found: TrialFound, attempt: AttemptAt) -> AttemptFiles:
     """What was fetched after its end, or where it runs or ran."""
-    from dispatcher.attempt_files import files_here, files_of, is_fetched
+    from dispatcher.attempt_files.ways import files_here, files_of, is_fetched
 
     fetched = found.over(attempt.number) and is_fetched(found.folder, attempt, "logs")
     if attempt.is_here or fetched:
@@ -92,8 +92,8 @@ def _reached(
     found: TrialFound, attempt: AttemptAt, files: AttemptFiles, stream: str
 ) -> AttemptFiles:
     """The same, or what was fetched before, where its machine cannot be asked."""
-    from dispatcher import log_stream
-    from dispatcher.attempt_files import files_here
+    from dispatcher.attempt_files import log_stream
+    from dispatcher.attempt_files.ways import files_here
 
     try:
         log_stream.parts(files, stream)
@@ -124,7 +124,7 @@ def _over(found: TrialFound, number: int) -> bool:
 
 
 def _say_nothing(files: AttemptFiles, stream: str, attempt: str) -> None:
-    from dispatcher import log_stream
+    from dispatcher.attempt_files import log_stream
 
     other = "stdout" if stream == "stderr" else "stderr"
     where = ""

@@ -34,7 +34,7 @@ def shell(
     It has the trial's environment, its GPUs and its Python included, but not the secret by which
     the trial reports. With a COMMAND that is run, with stdin passed on; its exit code is ours.
     """
-    from dispatcher.attempt_files import files_of
+    from dispatcher.attempt_files.ways import files_of
     from dispatcher.cli.trial_found import TrialFound
 
     with TrialFound(trial, experiment, folder) as found:

@@ -13,7 +13,7 @@ from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import Entry, Table
 
 if TYPE_CHECKING:
-    from dispatcher.tuner_check import Verdict
+    from dispatcher.tuner_tools.check import Verdict
 
 TUNER: Table = {
     "list": Entry("tuner:list_tuners", "Tuners and assessors that files may name."),
@@ -83,7 +83,7 @@ def new(
     The tuner is a small evolution in which children inherit weights; every part of it is there to
     be replaced. Its test passes, and so does `bequeath tuner check`.
     """
-    from dispatcher.tuner_skeleton import write_skeleton
+    from dispatcher.tuner_tools.skeleton import write_skeleton
 
     for path in write_skeleton(folder):
         say(str(path))
@@ -132,9 +132,9 @@ def check(
 
     Exit code 0 if nothing was found, 1 if something was, 3 if there is no such tuner.
     """
-    from dispatcher.rehearsal import Plan
-    from dispatcher.tuner_check import check_tuner
-    from dispatcher.tuner_named import named_tuner
+    from dispatcher.tuner_tools.check import check_tuner
+    from dispatcher.tuner_tools.named import named_tuner
+    from dispatcher.tuner_tools.rehearsal import Plan
 
     config = named_tuner(tuner, class_args, search_space)
     plan = Plan(trials=trials, slots=16, lookahead=64, seed=seed, deadline_s=deadline, provoke=True)

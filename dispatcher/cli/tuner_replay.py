@@ -11,7 +11,7 @@ from dispatcher.cli.console import Column, note, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from dispatcher.tuner_replay import Replayed
+    from dispatcher.tuner_tools.replay import Replayed
 
 
 def replay(
@@ -40,7 +40,7 @@ def replay(
     `breakpoint()` in the tuner works. Exit code 1 if answers differ.
     """
     from dispatcher.cli.find import find_one
-    from dispatcher.tuner_replay import replay_tuner
+    from dispatcher.tuner_tools.replay import replay_tuner
 
     found = find_one(experiment, folder)
 

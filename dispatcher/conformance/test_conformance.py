@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dispatcher.attempt_at import AttemptAt
-from dispatcher.attempt_files import files_of
+from dispatcher.attempt_files.attempt_at import AttemptAt
+from dispatcher.attempt_files.ways import files_of
 from dispatcher.conformance.rig import CALL_S, Rig
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId

@@ -35,7 +35,7 @@ MORE = {
 #: The only modules that join rooms, which are all others' only way to one another.
 JOINERS = {
     "api",
-    "attempt_places",
+    "attempt_files",
     "background",
     "backup",
     "cli",
@@ -43,19 +43,15 @@ JOINERS = {
     "creating",
     "crew",
     "engine",
-    "gathering",
     "head",
     "history",
     "leading",
     "platforms",
-    "rehearsal",
     "remote_wiring",
     "remote_roots",
     "restoring",
     "retention",
-    "tuner_check",
-    "tuner_named",
-    "tuner_replay",
+    "tuner_tools",
     "wiring",
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher import fetching
+from dispatcher.attempt_files import fetching
 from dispatcher.backends.files.there import FileServer, SshFiles
 from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.backends.ssh import Machine

@@ -10,9 +10,9 @@ from dispatcher.backends.testing import Script
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
-from dispatcher.rehearsal import Plan, rehearse
 from dispatcher.tuner_host import TunerHostConfig
 from dispatcher.tuner_host.config import AssessorSpec
+from dispatcher.tuner_tools.rehearsal import Plan, rehearse
 from trial_runtime.endpoint import Endpoint
 
 CASES = {

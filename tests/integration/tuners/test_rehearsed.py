@@ -12,8 +12,8 @@ import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
-from dispatcher.rehearsal import Plan, rehearse
 from dispatcher.tuner_host import TunerHostConfig
+from dispatcher.tuner_tools.rehearsal import Plan, rehearse
 from tests.support.checker import check_journal
 from trial_runtime.endpoint import Endpoint
 from tuners.builtin import BUILTIN_NAMES, fold
@@ -25,10 +25,14 @@ SPACE = {
     "depth": {"_type": "quniform", "_value": [1, 9, 1]},
 }
 
+#: For those that cannot search any space.
+SPACES = {"SPOS": {f"block {n}": {"_type": "randint", "_value": [0, 4]} for n in range(6)}}
+
 ARGUMENTS = {
     "PBT": {"population_size": 12},
     "Hyperband": {"max_budget": 27},
     "RegularizedEvolution": {"population_size": 12, "sample_size": 4},
+    "SPOS": {"population_size": 16, "top": 4},
     "TPE": {"n_ei_candidates": 4},
     "Schedule": {"schedule": [{"lr": 0.1}] * 200},
 }
@@ -46,7 +50,7 @@ def test_two_hundred_trials_and_two_deaths(name: str) -> None:
         weights_root="",
         builtin=name,
         class_args=arguments,
-        search_space=json.dumps(SPACE),
+        search_space=json.dumps(SPACES.get(name, SPACE)),
         seed=3,
         snapshot_every=10,
     )

@@ -13,7 +13,7 @@ from dispatcher.cli.main import PROGRAM, app
 from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.folders import ExperimentFolder
-from dispatcher.rehearsal import Plan, rehearse
+from dispatcher.tuner_tools.rehearsal import Plan, rehearse
 from dispatcher.wiring import tuner_host_config
 from trial_runtime.endpoint import Endpoint
 

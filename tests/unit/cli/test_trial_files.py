@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher import fetching
+from dispatcher.attempt_files import fetching
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.json_shapes import SHAPES
 from dispatcher.experiment import build_experiment

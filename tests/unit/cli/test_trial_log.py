@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher import log_stream
+from dispatcher.attempt_files import log_stream
 from dispatcher.backends.files.here import LocalFiles
 from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.cli import trial_log

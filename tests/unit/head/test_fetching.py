@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher import fetching
+from dispatcher.attempt_files import fetching
+from dispatcher.attempt_files.fetched import Fetched
+from dispatcher.attempt_files.fetching import Outcome
 from dispatcher.errors import PassingBackendError
-from dispatcher.fetched import Fetched
-from dispatcher.fetching import Outcome
 from dispatcher.ports import FileEntry, FileList, FilePiece
 
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from dispatcher import gathering
-from dispatcher.attempt_at import AttemptAt
-from dispatcher.attempt_files import is_fetched
-from dispatcher.attempt_places import ShowsNoFiles
+from dispatcher.attempt_files import gathering
+from dispatcher.attempt_files.attempt_at import AttemptAt
+from dispatcher.attempt_files.gathered import Gathered
+from dispatcher.attempt_files.gathering import Gathering
+from dispatcher.attempt_files.places import ShowsNoFiles
+from dispatcher.attempt_files.ways import is_fetched
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.experiment import build_experiment
 from dispatcher.folders import ExperimentFolder
-from dispatcher.gathered import Gathered
-from dispatcher.gathering import Gathering
 from dispatcher.ports import AttemptFiles
 from tests.support.processes import wait_until
 from tests.unit.head.test_fetching import Elsewhere

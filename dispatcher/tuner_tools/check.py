@@ -15,8 +15,8 @@ import msgspec
 
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
-from dispatcher.rehearsal import Plan, Rehearsed, rehearse
 from dispatcher.tuner_host import TunerHostConfig
+from dispatcher.tuner_tools.rehearsal import Plan, Rehearsed, rehearse
 
 #: Faults of one kind that are shown; the rest is counted.
 SHOWN = 3

@@ -14,15 +14,15 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from dispatcher import fetching
-from dispatcher.attempt_at import AttemptAt, kept_here
-from dispatcher.attempt_places import ShowsNoFiles, WorkerFiles
+from dispatcher.attempt_files import fetching
+from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
+from dispatcher.attempt_files.gathered import Gathered
+from dispatcher.attempt_files.places import ShowsNoFiles, WorkerFiles
 from dispatcher.core.events import DiskLow
 from dispatcher.disk_watch import Watermark
 from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
-from dispatcher.gathered import Gathered
 from dispatcher.queries import ExperimentReader
 from dispatcher.remote_wiring import LOCAL, Place, places
 

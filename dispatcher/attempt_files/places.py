@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from dispatcher.attempt_at import AttemptAt, kept_here
+from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
 from dispatcher.backends.files.here import LocalFiles
 from dispatcher.backends.files.there import FileServer, SshFiles
 from dispatcher.backends.files.whereabouts import Whereabouts

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dispatcher.attempt_at import AttemptAt, kept_here
+from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
+from dispatcher.attempt_files.fetched import Fetched
+from dispatcher.attempt_files.fetching import kind_of
+from dispatcher.attempt_files.gathered import Gathered
 from dispatcher.backends.files.here import LocalFiles
 from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.errors import BequeathError
-from dispatcher.fetched import Fetched
-from dispatcher.fetching import kind_of
 from dispatcher.folders import ExperimentFolder
-from dispatcher.gathered import Gathered
 from dispatcher.ports import AttemptFiles
 
 
@@ -53,10 +53,10 @@ def files_of(
             platform that shows no files.
         UserError: the experiment's file cannot be read, or a reference in it leads nowhere.
     """
-    from dispatcher import attempt_places
+    from dispatcher.attempt_files import places
 
     try:
-        return attempt_places.files_of(folder, attempt, for_shell=for_shell)
+        return places.files_of(folder, attempt, for_shell=for_shell)
     except BequeathError:
         if not attempt.is_here or for_shell:
             raise

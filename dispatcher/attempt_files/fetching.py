@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from dispatcher.attempt_files.fetched import Fetched
 from dispatcher.errors import PassingBackendError, PermanentBackendError
-from dispatcher.fetched import Fetched
 from dispatcher.ports import AttemptFiles, FileEntry
 from trial_runtime.errors import PathError
 from trial_runtime.weights import confined

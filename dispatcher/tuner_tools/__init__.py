@@ -1,0 +1,1 @@
+"""Anyone's tuner, tried and told apart without training anything: on the real engine and host."""
