@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tuners.random import RandomTuner
     from tuners.schedules import ScheduleTuner
     from tuners.space import SpaceError
+    from tuners.spos import SPOSTuner
 
 _LAZY = {
     "RandomTuner": "tuners.random",
@@ -48,6 +49,7 @@ _LAZY = {
     "PBTTuner": "tuners.pbt",
     "ScheduleTuner": "tuners.schedules",
     "RegularizedEvolutionTuner": "tuners.evolution",
+    "SPOSTuner": "tuners.spos",
     "SpaceError": "tuners.space",
     "builtin_tuner": "tuners.builtin",
     "make_builtin": "tuners.builtin",
@@ -67,6 +69,7 @@ __all__ = [
     "ParentFailed",
     "RandomTuner",
     "RegularizedEvolutionTuner",
+    "SPOSTuner",
     "ScheduleTuner",
     "SelfWait",
     "SpaceError",

@@ -23,6 +23,7 @@ _TUNERS = {
     "NetworkMorphism": ("tuners.morphing", "NetworkMorphismTuner"),
     "PBT": ("tuners.pbt", "PBTTuner"),
     "RegularizedEvolution": ("tuners.evolution", "RegularizedEvolutionTuner"),
+    "SPOS": ("tuners.spos", "SPOSTuner"),
     "Schedule": ("tuners.schedules", "ScheduleTuner"),
     "Optuna": ("tuners.optuna", "OptunaTuner"),
     "TPE": ("tuners.optuna", "TPETuner"),

@@ -37,6 +37,13 @@ _TYPES: Mapping[str, Any] = {
     "qlognormal": {"_type": "qlognormal", "_value": [0, 1, 0.5]},
 }
 
+#: What annotations are called for people.
+_WORDS = (
+    ("Mapping[str, Any]", "object"),
+    ("Mapping[str, str]", "object of texts"),
+    ("Mapping[str, Sequence[float]]", "object of lists of numbers"),
+)
+
 _ITEM = re.compile(r"^    (\*{0,2}\w+): (.*(?:\n        .*)*)", re.MULTILINE)
 _REFERENCE = re.compile(r"^[^\n]*:[^:]+(?:\b(?:19|20)\d\d\b|arXiv)", re.DOTALL)
 
@@ -174,7 +181,7 @@ def _type(parameter: inspect.Parameter) -> str:
     if annotation is parameter.empty:
         return ""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    for ours, word in (("Mapping[str, Any]", "object"), ("Mapping[str, str]", "object of texts")):
+    for ours, word in _WORDS:
         text = text.replace(ours, word)
     words = {"str": "text", "bool": "true or false", "float": "number", "int": "whole number"}
     parts = [part.strip() for part in text.split("|")]

@@ -137,7 +137,7 @@ def test_an_unknown_name_gets_the_nearest_or_all():
         builtin_tuner("RegularisedEvolution")
     with pytest.raises(
         TunerArgumentError,
-        match=r"Random, GridSearch, .*, PBT, RegularizedEvolution, Schedule, Optuna, TPE, .*NSGA",
+        match=r"Random, GridSearch, .*, RegularizedEvolution, SPOS, Schedule, Optuna, TPE, .*NSGA",
     ):
         builtin_tuner("Alchemy")
 

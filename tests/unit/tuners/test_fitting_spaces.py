@@ -38,6 +38,7 @@ def one(name: str) -> dict[str, object]:
         ("NetworkMorphism", {"blocks": BLOCKS}, one("steps"), "'steps' is one that"),
         ("MorphingEvolution", {"blocks": BLOCKS}, one("blocks"), "'blocks' is one that"),
         ("TPE", {}, {}, "the search space is empty"),
+        ("SPOS", {}, one("x"), "'x' is no choice between a few"),
     ],
 )
 def test_what_cannot_be_searched(name, arguments, space, words, tmp_path: Path) -> None:
@@ -64,7 +65,7 @@ def test_networks_need_no_search_space_and_all_say_what_they_take() -> None:
     assert make_builtin("MorphingEvolution", {"blocks": BLOCKS}).handles({}) == ""
     for name in BUILTIN_NAMES:
         page = describe(name)
-        assert page.spaces == "all types" or name == "CMA-ES"
+        assert page.spaces == "all types" or name in {"CMA-ES", "SPOS"}
         assert page.arguments or name == "GridSearch"
         assert all(argument.text for argument in page.arguments), name
         make_builtin(name, EXAMPLE_ARGUMENTS.get(fold(name), {}))

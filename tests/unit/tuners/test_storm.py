@@ -18,6 +18,9 @@ SPACE = {
 }
 BLOCKS = [{"width": 4, "kernel": 3}, {"width": 4, "kernel": 3}]
 
+#: For those that cannot search any space.
+SPACES = {"SPOS": {f"block {n}": {"_type": "randint", "_value": [0, 4]} for n in range(6)}}
+
 CASES = {
     "Random": ("Random", {}),
     "GridSearch": ("GridSearch", {}),
@@ -37,6 +40,7 @@ CASES = {
     "Hyperband": ("Hyperband", {"max_budget": 27}),
     "successive halving": ("Hyperband", {"max_budget": 27, "bracket": 2}),
     "ASHA": ("ASHA", {"max_budget": 64}),
+    "SPOS": ("SPOS", {"population_size": 16, "top": 4}),
     "Optuna": ("Optuna", {"sampler": "RandomSampler"}),
     "TPE": ("TPE", {"n_ei_candidates": 4}),
     "CMA-ES": ("CMA-ES", {}),
@@ -52,7 +56,7 @@ RACING = {"RegularizedEvolution"}
 def make(case):
     name, arguments = CASES[case]
     tuner = make_builtin(name, {**arguments} if name == "GridSearch" else {**arguments, "seed": 5})
-    tuner.update_search_space(SPACE)
+    tuner.update_search_space(SPACES.get(name, SPACE))
     return tuner
 
 
