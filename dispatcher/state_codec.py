@@ -109,5 +109,8 @@ def decode_state(parts: Iterable[bytes]) -> State:
     said = {name: getattr(read, name) for name in _StateRead.__struct_fields__}
     said[_QUEUED] = dict.fromkeys(said[_QUEUED])
     state = State(**said, trials={trial.id: trial for trial in trials})
+    if not state.came:  # nobody counted then: the queue alone says who came before whom
+        for place, number in enumerate(state.queued, 1):
+            state.trials[number].place = state.came = place
     state.lines = told_apart(state)
     return state

@@ -8,10 +8,12 @@ import msgspec
 import pytest
 
 from dispatcher import state_codec
-from dispatcher.core import check
+from dispatcher.core import apply, check
 from dispatcher.core import events as e
-from dispatcher.core.ids import TrialId
-from dispatcher.core.model import EndReason, State
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.lines import heads
+from dispatcher.core.model import EndReason, State, TrialState
+from dispatcher.core.moves import move
 from dispatcher.core.settings import Settings
 from dispatcher.errors import ProtocolError
 from dispatcher.state_codec import decode_state, encode_state
@@ -73,6 +75,26 @@ def test_a_queue_that_was_written_as_a_list_is_read(state: State) -> None:
     again = decode_state(map(msgspec.msgpack.encode, (written, trials)))
     assert again.queued == state.queued
     check(again)
+
+
+def test_a_queue_whose_places_were_not_counted_goes_on_in_its_order(state: State) -> None:
+    """Mutation: all have the same place, so the lowest number goes first."""
+    apply(state, e.TrialSubmitted("{}"), state.now)
+    lowest, *_ = state.queued
+    move(state, state.trials[lowest], TrialState.OPEN)
+    state.trials[lowest].failed_on = WorkerId("local")  # in a line of its own
+    move(state, state.trials[lowest], TrialState.QUEUED)
+    expected = [trial.id for trial in heads(state)]
+    assert expected[-1] == lowest < expected[0], "it is behind those that came before it"
+    written, trials = map(msgspec.msgpack.decode, encode_state(state))
+    written.pop("came")
+    for trial in trials:
+        trial.pop("place", None)
+    again = decode_state(map(msgspec.msgpack.encode, (written, trials)))
+    assert [trial.id for trial in heads(again)] == expected
+    move(again, again.trials[lowest], TrialState.OPEN)
+    move(again, again.trials[lowest], TrialState.QUEUED)
+    assert list(heads(again))[-1].id == lowest
 
 
 def test_many_trials_are_written_in_parts(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
