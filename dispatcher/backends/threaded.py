@@ -68,6 +68,7 @@ class _Life:
         self.tasks: queue.SimpleQueue[Callable[[ServiceBackend], None]] = queue.SimpleQueue()
         self.told: list[Event] = []  # replaced, never changed
         self.over = threading.Event()  # nobody wants it any more
+        self._closing = threading.Event()  # nobody waits for one that is not made yet
         self.known: set[tuple[int, int]] = set()  # attempts that it may speak of
         self.thread = threading.Thread(target=self._run, name=f"backend {worker}", daemon=True)
         self._make = make
@@ -77,13 +78,17 @@ class _Life:
 
     def _run(self) -> None:
         backend: ServiceBackend | None = None
-        self.over.wait(self._pause_s)
+        closing = self._closing.wait(self._pause_s)
         try:
-            if not self.over.is_set():
+            if not closing:
                 self.busy_since = self._clock()
                 backend = self._make()
             while backend is not None and not self.over.is_set():
                 self._turn(backend)
+            if backend is not None and not self._closing.is_set():
+                # Given up while a call hung, or lost by its own word: what it ran may be
+                # another one's by now, which has looked for it.
+                self._end(backend, leave_running=True, deadline_s=0.0)
         except Exception as error:  # noqa: BLE001 - the top of a thread
             self.failure = error
             _log.warning("backend %s is set aside: %s", self.worker, said(error), exc_info=error)
@@ -152,6 +157,7 @@ class _Life:
             self._end(backend, leave_running=leave_running, deadline_s=deadline_s)
 
         self.tasks.put(end)
+        self._closing.set()
         self.thread.join(deadline_s + CLOSE_S)
         self.over.set()
         if self.thread.is_alive():

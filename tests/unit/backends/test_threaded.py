@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dispatcher.backends import threaded
-from dispatcher.backends.testing import ScriptedBackend
+from dispatcher.backends.testing import FOR_EVER, ScriptedBackend
 from dispatcher.backends.threaded import ThreadedBackend
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
@@ -194,7 +194,8 @@ def test_one_that_hangs_is_suspect_then_lost_and_keeps_nobody_waiting(scenes: An
                 let_go.wait(60.0)
             super().perform(action)
 
-    scene = scenes(lambda: Hanging(worker=LAKE), suspect_s=30.0, lost_s=120.0, clock=lambda: now[0])
+    inner = Hanging(worker=LAKE, script=lambda order: FOR_EVER)
+    scene = scenes(lambda: inner, suspect_s=30.0, lost_s=120.0, clock=lambda: now[0])
     try:
         scene.launch()
         scene.until(e.WorkerJoined)
@@ -209,6 +210,38 @@ def test_one_that_hangs_is_suspect_then_lost_and_keeps_nobody_waiting(scenes: An
         assert scene.events[-1].reason == "a call has not come back for 131 s"
     finally:
         let_go.set()
+    wait_until(lambda: inner.closed, "it lets go of what it holds when it comes back")
+    assert inner.running == [(1, 1)], "which may be another one's by now"
+
+
+def test_one_that_loses_its_worker_is_closed(scenes: Any) -> None:
+    """Mutation: nobody closes one that has let go by its own word; its connections stay."""
+    inner = Ticking(worker=LAKE)
+    scene = scenes(lambda: inner)
+    scene.launch()
+    scene.until(e.WorkerJoined)
+    inner.lose()
+    scene.until(e.WorkerLost)
+    wait_until(lambda: inner.closed, "it is closed")
+
+
+def test_nobody_waits_at_the_end_for_one_that_is_not_made_yet(
+    scenes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threaded, "FIRST_PAUSE_S", 3600.0)
+    monkeypatch.setattr(threaded, "LONGEST_PAUSE_S", 3600.0)
+
+    def make() -> Any:
+        raise OSError("not now")
+
+    scene = scenes(make)
+    scene.launch()
+    scene.until(e.WorkerLost)
+    scene.launch()
+    life = scene.backend._life
+    assert life is not None
+    scene.backend.close(leave_running=False, deadline_s=60.0)
+    assert not life.thread.is_alive()
 
 
 def test_it_has_no_wire(scenes: Any) -> None:
