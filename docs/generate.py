@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from dispatcher.cli.nni.page import verbs_markdown
 from dispatcher.cli.reference import reference_markdown as commands
 from dispatcher.experiment.nni.page import page as from_nni
 from dispatcher.experiment.schema import reference_markdown as configuration
@@ -11,7 +12,11 @@ DOCS = Path(__file__).parent
 
 def pages() -> dict[str, str]:
     """Name → text of each generated page."""
-    return {"configuration.md": configuration(), "cli.md": commands(), "from-nni.md": from_nni()}
+    return {
+        "configuration.md": configuration(),
+        "cli.md": commands(),
+        "from-nni.md": from_nni(verbs_markdown()),
+    }
 
 
 if __name__ == "__main__":

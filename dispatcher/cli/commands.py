@@ -23,6 +23,7 @@ ROOT: Table = {
         "experiment:EXPERIMENT", "List, show, export, change and delete experiments.", _PARTS
     ),
     "weights": Entry("weights:WEIGHTS", "Export, measure, pin and clean up weights.", _PARTS),
+    "nni": Entry("nni.verbs:NNI", "The words of nnictl, for fingers that know them.", _PARTS),
     "tuner": Entry("tuner:TUNER", "List, explain, begin, check and replay tuners.", _PARTS),
     "validate": Entry("validate:validate", "Check an experiment file; start nothing.", _SETUP),
     "convert": Entry("convert:convert", "Print a file written for NNI under our keys.", _SETUP),

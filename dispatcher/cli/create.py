@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dispatcher.cli.arguments import ExperimentFile, Json
 from dispatcher.cli.console import note, print_json, say
 from dispatcher.cli.run import Changes, Name, configured, laid_down
+
+if TYPE_CHECKING:
+    from dispatcher.experiment import ExperimentConfig
 
 
 def create(
@@ -15,9 +20,14 @@ def create(
     It goes on when the terminal is closed. Watch it with `bequeath top`, end it with
     `bequeath stop`.
     """
+    begin_in_background(configured(file, changes or [], name), as_json=as_json)
+
+
+def begin_in_background(config: ExperimentConfig, *, as_json: bool = False) -> None:
+    """Lay an experiment down, have it led in the background, and print its id."""
     from dispatcher.background import start_in_background
 
-    folder = laid_down(configured(file, changes or [], name))
+    folder = laid_down(config)
     pid = start_in_background(folder)
     if as_json:
         print_json({"experiment": folder.name, "folder": str(folder), "pid": pid})

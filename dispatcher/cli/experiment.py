@@ -56,7 +56,13 @@ def list_all(folder: Folder = None, as_json: Json = False) -> None:
     found = all_experiments(folder)
     if as_json:
         print_json({"experiments": [one.to_json() for one in found]})
-    elif found:
+    else:
+        print_experiments(found)
+
+
+def print_experiments(found: list[ExperimentListing]) -> None:
+    """A table of them, or a note that there are none yet."""
+    if found:
         print_table(_COLUMNS, [_row(one) for one in found])
     else:
         note("there are no experiments yet; start one with: bequeath run FILE")

@@ -48,6 +48,7 @@ def load(name: str, entry: Entry) -> TyperCommand | TyperGroup:
     app.command(name, cls=_Command, short_help=entry.help)(target)
     command = typer.main.get_command(app)
     command.context_settings["max_content_width"] = HELP_WIDTH
+    command.context_settings.update(getattr(target, "context_settings", {}))
     assert isinstance(command, TyperCommand)
     return command
 

@@ -62,7 +62,16 @@ def run(
     Either way `bequeath resume` goes on from there. Progress goes to stderr, the result to
     stdout.
     """
-    config = configured(file, changes or [], name)
+    begin_here(configured(file, changes or [], name), as_json, chaos, chaos_every)
+
+
+def begin_here(
+    config: ExperimentConfig,
+    as_json: bool = False,
+    chaos: int | None = None,
+    chaos_every: float = 1.0,
+) -> None:
+    """Lay an experiment down and lead it in this terminal, to its end."""
     folder = laid_down(config)
     note(f"experiment {folder.name} in {folder}")
     if chaos is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,6 +22,18 @@ def top(
 
     Ctrl-C ends the view, not the experiment. `--json` prints one snapshot.
     """
+    watch(experiment, folder, once=once, as_json=as_json)
+
+
+def watch(
+    experiment: str | None,
+    folder: Path | None,
+    *,
+    once: bool = False,
+    as_json: bool = False,
+    every_s: float | None = None,
+) -> None:
+    """Show an experiment until somebody has seen enough. ``every_s``: seconds between looks."""
     from dispatcher.cli.console import console, is_terminal, note, print_json
     from dispatcher.cli.find import find_running
     from dispatcher.cli.scene import Observer
@@ -42,7 +55,7 @@ def top(
         screen.print(picture(scene, screen.width, max(screen.height, 40)))
         return
     try:
-        Watching(observer, until=lambda scene: scene.snapshot is None).show()
+        Watching(observer, lambda scene: scene.snapshot is None, every_s=every_s).show()
     except KeyboardInterrupt:
         return  # how one leaves a view
     note(f"no head of {found.id} answers any more; see: bequeath status {found.id}")

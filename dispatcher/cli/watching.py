@@ -29,9 +29,17 @@ class Watching:
     Args:
         observer: looks at the experiment; closed at the end.
         until: asked after each scene; true ends :meth:`show`.
+        every_s: seconds between two looks; by what it is shown on if not given.
     """
 
-    def __init__(self, observer: Observer, until: Callable[[Scene], bool] | None = None) -> None:
+    def __init__(
+        self,
+        observer: Observer,
+        until: Callable[[Scene], bool] | None = None,
+        *,
+        every_s: float | None = None,
+    ) -> None:
+        self._every_s = every_s
         self._observer = observer
         self._until = until or (lambda _: False)
         self._messages: deque[str] = deque()
@@ -81,7 +89,7 @@ class Watching:
                 live.update(picture(scene, *screen.size), refresh=True)
                 if self._until(scene):
                     return
-                self._over.wait(LIVE_EVERY_S)
+                self._over.wait(self._every_s or LIVE_EVERY_S)
 
     def _show_lines(self) -> None:
         progress = PlainProgress()
@@ -98,4 +106,4 @@ class Watching:
                 typer.echo(line, err=True)
             if self._until(scene):
                 return
-            self._over.wait(PLAIN_EVERY_S)
+            self._over.wait(self._every_s or PLAIN_EVERY_S)

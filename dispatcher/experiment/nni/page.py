@@ -26,8 +26,9 @@ _HEAD = """\
 Experiment files, tuners, assessors and trials written for NNI run here as they are:
 
 ```
-bequeath run config.yml          # v1, v2 or v3: nothing to change
-bequeath convert config.yml      # the same under our keys, with the reason for each
+bequeath run config.yml             # v1, v2 or v3: nothing to change
+bequeath nni create -c config.yml   # in the words of nnictl
+bequeath convert config.yml         # the same under our keys, with the reason for each
 ```
 
 A file is taken for one of NNI's if it has `trainingServicePlatform` (v1), a key or an algorithm that
@@ -102,27 +103,12 @@ Import paths of v0.5, v1, v2 and v3 all work: `nni.tuner`, `nni.assessor`, `nni.
 | `_on_exit()` | same, also when the experiment is stopped |
 | `assess_trial(trial_job_id, trial_history)` | same; an exception counts as "go on" and is shown |
 | advisors of one's own (`MsgDispatcherBase`) | not: the class is refused by name; write a tuner |
-
-## Command line
-
-| NNI | here |
-|---|---|
-| `nnictl create --config FILE` | `bequeath create FILE`, or `bequeath run FILE` in the foreground |
-| `nnictl resume ID`, `stop [ID]` | `bequeath resume ID`, `bequeath stop ID` |
-| `nnictl view ID` | `bequeath status ID`; a stopped experiment can always be read |
-| `nnictl update searchspace, concurrency, duration, trialnum` | `bequeath experiment update ID KEY VALUE` |
-| `nnictl trial ls, kill` | `bequeath trial ls, kill` |
-| `nnictl experiment list, status, show, delete` | `bequeath experiment list`, `status`, `experiment show`, `experiment delete` |
-| `nnictl experiment export` | `bequeath experiment export` |
-| `nnictl log stdout, stderr, trial` | `bequeath trial log` |
-| `nnictl top` | `bequeath top` |
-| `nnictl webui`, `tensorboard` | not in this version |
 """
 
 
-def page() -> str:
-    """The text of ``docs/from-nni.md``."""
-    parts = [_HEAD, _keys(), _algorithms(), _TUNER, _TRIAL]
+def page(commands: str) -> str:
+    """The text of ``docs/from-nni.md``. ``commands``: its section about the command line."""
+    parts = [_HEAD, _keys(), _algorithms(), _TUNER, commands, _TRIAL]
     return "\n".join(parts)
 
 

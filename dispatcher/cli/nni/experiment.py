@@ -1,0 +1,127 @@
+"""``bequeath nni experiment`` and ``config``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dispatcher.cli.arguments import Experiment, Yes
+from dispatcher.cli.console import note
+from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.nni.arguments import Needed
+from dispatcher.errors import UserError
+
+EXPERIMENT: Table = {
+    "show": Entry("nni.experiment:show", "Print an experiment's settings as JSON."),
+    "status": Entry("nni.experiment:status", "One word on how an experiment stands, as JSON."),
+    "list": Entry("nni.experiment:list_running", "List experiments that run, or all."),
+    "export": Entry("nni.export:export", "Write parameters and results as JSON or CSV."),
+    "import": Entry("nni.refused:experiment_import", "Refused: trials are submitted instead."),
+    "delete": Entry("nni.experiment:delete", "Delete an experiment with logs and weights."),
+    "save": Entry("nni.experiment:save", "Copy an experiment into a folder."),
+    "load": Entry("nni.refused:experiment_load", "Refused: a copy needs no loading."),
+}
+CONFIG: Table = {"show": Entry("nni.experiment:show", "Print an experiment's settings as JSON.")}
+
+
+def show(experiment: Experiment = None) -> None:
+    """Print an experiment's settings as they are now, as `bequeath experiment show` does."""
+    from dispatcher.cli.experiment import show as ours
+
+    ours(experiment)
+
+
+def status(experiment: Experiment = None) -> None:
+    """Print `{"errors": [], "status": WORD}`, as NNI does; `bequeath status` says more.
+
+    WORD is one of INITIALIZED, RUNNING, STOPPING, STOPPED, DONE and ERROR.
+    """
+    from dispatcher import queries
+    from dispatcher.cli.console import print_json
+    from dispatcher.cli.find import find_one
+    from dispatcher.cli.status import asked
+
+    found = find_one(experiment, None)
+    with queries.ExperimentReader.open(found.folder) as reader:
+        summary = queries.experiment_summary(reader)
+    word = _WORDS[summary.status.value]
+    if word == "RUNNING":
+        snapshot = asked(found.folder)
+        if snapshot is not None and snapshot["phase"] in ("draining", "stopping"):
+            word = "STOPPING"
+    errors = [summary.phase_reason] if word == "ERROR" and summary.phase_reason else []
+    print_json({"errors": errors, "status": word})
+
+
+_WORDS = {
+    "created": "INITIALIZED",
+    "running": "RUNNING",
+    "stopped": "STOPPED",
+    "interrupted": "STOPPED",
+    "completed": "DONE",
+    "failed": "ERROR",
+}
+
+
+def list_running(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Those that do not run as well.")
+    ] = False,
+) -> None:
+    """List the experiments that run; with --all as `bequeath experiment list` does."""
+    from dispatcher.cli.experiment import print_experiments
+    from dispatcher.cli.find import all_experiments
+
+    kept = all_experiments(None)
+    running = [one for one in kept if everything or one.status.value == "running"]
+    if not running and kept:
+        note("no experiment is running; --all lists those that are kept")
+        return
+    print_experiments(running)
+
+
+def delete(
+    experiment: Experiment = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All experiments; each is asked for.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Delete an experiment, as `bequeath experiment delete` does."""
+    from dispatcher.cli.experiment import delete as ours
+    from dispatcher.cli.find import all_experiments
+
+    if (experiment is None) != everything:
+        raise typer.BadParameter("name one experiment, or say --all", param_hint="'EXPERIMENT'")
+    named = [one.folder for one in all_experiments(None)] if everything else [experiment or ""]
+    for one in named:
+        ours(str(one), yes=yes)
+
+
+def save(
+    experiment: Needed,
+    path: Annotated[
+        Path, typer.Option("--path", "-p", metavar="DIR", help="Folder to put the copy in.")
+    ] = Path(),
+    code: Annotated[
+        bool,
+        typer.Option(
+            "--saveCodeDir", "-s", help="Refused: a copy of the code is kept by `codeSnapshot`."
+        ),
+    ] = False,
+) -> None:
+    """Copy an experiment into a folder, under its id, as `bequeath experiment backup` does.
+
+    Weights come along. The copy is taken up by `bequeath nni resume ID --experiment_dir DIR`.
+    """
+    from dispatcher.cli.experiment_store import backup
+
+    if code:
+        raise UserError(
+            "the code stays where it is",
+            hint="leave it out, and copy the code folder yourself",
+            where="--saveCodeDir",
+        )
+    backup(experiment, path, weights=True)

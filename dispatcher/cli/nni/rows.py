@@ -1,0 +1,96 @@
+"""Trials and results in the layouts that scripts written for NNI read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from dispatcher.cli import words
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dispatcher.queries import MetricPoint, TrialSummary
+
+_ENDS = {
+    "succeeded": "SUCCEEDED",
+    "failed": "FAILED",
+    "timed out": "FAILED",
+    "lost": "FAILED",
+    "killed": "USER_CANCELED",
+    "stopped early": "EARLY_STOPPED",
+}
+
+
+def status_word(trial: TrialSummary) -> str:
+    """NNI's word for how a trial stands. It knows no trial that its tuner still thinks about."""
+    if trial.outcome is not None:
+        return _ENDS.get(trial.outcome, "UNKNOWN")
+    return "RUNNING" if trial.state in ("running", "delivering") else "WAITING"
+
+
+def is_job(trial: TrialSummary) -> bool:
+    """Whether NNI would list it: it has parameters."""
+    return trial.proposed_at is not None or trial.by_hand
+
+
+def job(trial: TrialSummary, folder: Path) -> dict[str, Any]:
+    """A trial as ``nnictl trial ls`` prints it: parameters and values are JSON within JSON."""
+    ident = str(trial.id)
+    document: dict[str, Any] = {
+        "trialJobId": ident,
+        "sequenceId": trial.id,
+        "status": status_word(trial),
+        "hyperParameters": [
+            json.dumps(
+                {
+                    "parameter_id": trial.id,
+                    "parameter_source": "customized" if trial.by_hand else "algorithm",
+                    "parameters": trial.parameters,
+                    "parameter_index": 0,
+                }
+            )
+        ],
+        "logPath": str(folder / "trials" / ident),
+    }
+    if trial.started_at is not None:
+        document["startTime"] = words.moment(trial.started_at)
+    if trial.ended_at is not None:
+        document["endTime"] = words.moment(trial.ended_at)
+    if trial.result is not None:
+        document["finalMetricData"] = [
+            {
+                "timestamp": int(1000 * (trial.ended_at or trial.since)),
+                "trialJobId": ident,
+                "parameterId": ident,
+                "type": "FINAL",
+                "sequence": 0,
+                "data": json.dumps(json.dumps(trial.result)),
+            }
+        ]
+    return document
+
+
+def result(trial: TrialSummary) -> dict[str, Any]:
+    """A trial as ``nnictl experiment export`` writes it since v1.5: the value is a JSON text."""
+    return {
+        "parameter": trial.parameters,
+        "value": json.dumps(trial.result),
+        "trialJobId": str(trial.id),
+    }
+
+
+def intermediates(points: Iterable[MetricPoint]) -> list[str]:
+    """What a trial reported on its way, as JSON texts in their order."""
+    return [json.dumps(one.value) for one in points if one.counted and not one.final]
+
+
+def table_row(trial: TrialSummary, reported: list[str] | None) -> dict[str, Any]:
+    """The same as a row of a table: a value that is an object becomes columns."""
+    row: dict[str, Any] = {}
+    if reported is not None:
+        row["intermediate"] = f"[{','.join(reported)}]"
+    value = trial.result
+    values = value if isinstance(value, dict) else {"reward": value}
+    return row | trial.parameters | values | {"trialJobId": str(trial.id)}
