@@ -55,7 +55,9 @@ class Wheelhouse:
         self.folder = (folder or usual).expanduser().absolute()
         self._fetch = fetch
         self._clock = clock
-        self._failed: dict[Wheel, tuple[float, str]] = {}  # when, and why
+        # What was asked for together and did not come: when, and why. One may be had without
+        # the others: pip gets all or nothing.
+        self._failed: dict[frozenset[Wheel], tuple[float, str]] = {}
 
     def get(self, wheels: Iterable[Wheel], host: HostPython) -> list[Path]:
         """The files, in the same order, each with the content that is on the list. Blocks while
@@ -92,20 +94,12 @@ class Wheelhouse:
             yield
 
     def _fill(self, missing: list[Wheel], host: HostPython) -> None:
-        with tempfile.TemporaryDirectory(prefix=".part-", dir=self.folder) as folder:
-            why = self._failed_lately(missing)
-            if not why:
-                try:
-                    self._fetch(missing, host, Path(folder))
-                except PipFailed as error:
-                    why = str(error)
-            for wheel in list(missing):
-                came = Path(folder) / wheel.file
-                if came.is_file() and digest_of(came) == wheel.digest:
-                    shutil.move(came, self.folder / wheel.file)
-                    missing.remove(wheel)
+        why = self._failed_lately(missing)
+        if why is None:
+            why = self._try(missing, host)
+            if missing:
+                self._failed[frozenset(missing)] = (self._clock(), why)
         if missing:
-            self._failed.update(dict.fromkeys(missing, (self._clock(), why)))
             files = "; ".join(f"{wheel.file} (sha256 {wheel.digest})" for wheel in missing)
             raise WheelsMissing(
                 f"cannot be fetched for {host}: {', '.join(w.project for w in missing)}"
@@ -113,13 +107,29 @@ class Wheelhouse:
                 hint=f"put into {self.folder}: {files}",
             )
 
-    def _failed_lately(self, wheels: Iterable[Wheel]) -> str:
-        """Machines are visited often: where there is no way out, not each visit waits for that."""
-        for wheel in wheels:
-            failed_at, why = self._failed.get(wheel, (float("-inf"), ""))
-            if self._clock() - failed_at < REST_S:
+    def _try(self, missing: list[Wheel], host: HostPython) -> str:
+        """Take what comes out of the list; why the rest does not come."""
+        why = ""
+        with tempfile.TemporaryDirectory(prefix=".part-", dir=self.folder) as folder:
+            try:
+                self._fetch(missing, host, Path(folder))
+            except PipFailed as error:
+                why = str(error)
+            for wheel in list(missing):
+                came = Path(folder) / wheel.file
+                if came.is_file() and digest_of(came) == wheel.digest:
+                    shutil.move(came, self.folder / wheel.file)
+                    missing.remove(wheel)
+        return why
+
+    def _failed_lately(self, wheels: Iterable[Wheel]) -> str | None:
+        """Why, if these or some of them were tried lately. Machines are visited often: where
+        there is no way out, not each visit waits for that."""
+        asked = frozenset(wheels)
+        for failed, (at, why) in self._failed.items():
+            if failed <= asked and self._clock() - at < REST_S:
                 return why
-        return ""
+        return None
 
 
 def digest_of(path: Path) -> str:

@@ -100,6 +100,38 @@ def test_it_is_asked_for_again_later(tmp_path: Path, index: Index) -> None:
     assert one.get([WHEEL], HOST)
 
 
+def test_what_one_can_do_without_keeps_nobody_from_what_is_needed(
+    tmp_path: Path, index: Index
+) -> None:
+    """pip gets all or nothing. Mutation: all that was asked for with it is held for missing."""
+    other = Wheel("far-1.0-py3-none-any.whl", "0" * 64)
+
+    def fetch(wheels: Sequence[Wheel], host: HostPython, folder: Path) -> None:
+        if other in wheels:
+            raise PipFailed("no such wheel")
+        index(wheels, host, folder)
+
+    clock = Clock()
+    one = Wheelhouse(tmp_path, fetch=fetch, clock=clock)
+    with pytest.raises(WheelsMissing):
+        one.get([WHEEL, other], HOST)
+    assert one.get([WHEEL], HOST)
+
+
+def test_a_machine_that_asks_often_does_not_put_the_next_try_off(
+    tmp_path: Path, index: Index
+) -> None:
+    """Mutation: a refusal without a try counts as one."""
+    index.content, clock = None, Clock()
+    one = house(tmp_path, index, clock)
+    for clock.now in (0.0, 200.0):
+        with pytest.raises(WheelsMissing, match="no way out"):
+            one.get([WHEEL], HOST)
+    assert len(index.asked) == 1
+    index.content, clock.now = CONTENT, 301.0
+    assert one.get([WHEEL], HOST)
+
+
 def test_a_folder_that_cannot_be_used_is_said(tmp_path: Path, index: Index) -> None:
     (tmp_path / "deep").write_text("a file")
     with pytest.raises(WheelsMissing, match="cannot be used") as caught:
@@ -121,6 +153,8 @@ def test_pip_is_asked_for_these_very_files(tmp_path: Path, monkeypatch: pytest.M
         fetch(wheels, HOST, tmp_path)
     (words,) = ran
     assert words[:4] == [sys.executable, "-m", "pip", "download"]
+        "not what lies in the folder"
+    )
     assert {"--require-hashes", "--only-binary=:all:", "--no-deps"} <= set(words)
     assert words[words.index("--python-version") + 1] == "3.9"
     asked = (tmp_path / "requirements.txt").read_text().splitlines()
