@@ -62,25 +62,27 @@ class Callbacks:
             self._given[trial] = ref(callback)
         return callback
 
-    def end(self, trial: int) -> tuple[bool, Any]:
-        """The call is over: whether a callback has answered meanwhile, and what."""
+    def end(self, request: Request, *, refused: bool) -> tuple[bool, Any] | None:
+        """The call is over: whether a callback has answered meanwhile, and what. None: it was
+        ``refused``, a callback is kept, and from now on the request waits for it."""
+        trial = request.trial
         with self._lock:
-            given = self._given.pop(trial, None)
-            said = self._asking.pop(trial, _NOTHING)
-            callback = given() if given is not None else None
-            if callback is not None:
-                self._kept.add(callback)
-        return said is not _NOTHING, said
-
-    def wait(self, request: Request) -> bool:
-        """Let a refused request wait for its callback; false if none is kept."""
-        if len(self._kept):
+            self._keep(trial)
+            look = refused and len(self._kept) > 0
+        if look:
             gc.collect()  # the exception of the refusal may still know it, in a ring
         with self._lock:
-            if not len(self._kept):
-                return False
-            self._waiting[request.trial] = request
-            return True
+            said = self._asking.pop(trial, _NOTHING)  # until now a callback has said it there
+            if said is _NOTHING and refused and len(self._kept):
+                self._waiting[trial] = request
+                return None
+        return said is not _NOTHING, said
+
+    def _keep(self, trial: int) -> None:
+        given = self._given.pop(trial, None)
+        callback = given() if given is not None else None
+        if callback is not None:
+            self._kept.add(callback)
 
     def is_refused(self, trial: int) -> bool:
         """Whether asking again is not allowed: it was refused for good, and the callback that

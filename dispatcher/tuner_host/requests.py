@@ -95,11 +95,12 @@ class Requests:
         if callbacks.is_refused(trial):
             return RequestFailed(TrialId(trial), RequestEnd.NOT_NOW, "its callback is still held")
         event = self._ask(request)
-        answered, parameters = callbacks.end(trial)
-        if answered:
-            return self._read(request, parameters)
         refused = isinstance(event, RequestFailed) and event.kind is RequestEnd.NOT_NOW
-        return None if refused and callbacks.wait(request) else event
+        meanwhile = callbacks.end(request, refused=refused)
+        if meanwhile is None:
+            return None
+        answered, parameters = meanwhile
+        return self._read(request, parameters) if answered else event
 
     def _put_off(self, request: Request) -> None:
         """It holds no thread, and no slot either: the head takes it for one that stands in a wait

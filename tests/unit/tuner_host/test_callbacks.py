@@ -1,0 +1,42 @@
+"""Who holds a callback, and which request waits for one."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+
+from dispatcher.tuner_host import callbacks as callbacks_module
+from dispatcher.tuner_host.callbacks import Callbacks
+from dispatcher.tuner_host.request import Request
+
+
+def request(trial: int) -> Request:
+    return Request(trial, lambda event: None)
+
+
+def test_a_refusal_waits_only_while_a_callback_is_kept() -> None:
+    callbacks = Callbacks(lambda text: None)
+    kept = callbacks.begin(1)
+    assert callbacks.end(request(1), refused=True) is None
+    assert callbacks.waiting() == [1]
+    del kept
+    callbacks.begin(2)  # which nobody keeps
+    assert callbacks.end(request(2), refused=True) == (False, callbacks_module._NOTHING)
+    assert callbacks.waiting() == [1]
+
+
+def test_an_answer_is_not_lost_while_callbacks_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A trial may end in the midst of it, and another thread of the tuner answers. Mutation: the
+    call is over, and no longer answered, before the request waits."""
+    notes: list[str] = []
+    callbacks = Callbacks(notes.append)
+    brought: list[tuple[Request, Any]] = []
+    callbacks.on_answer(lambda one, parameters: brought.append((one, parameters)))
+    kept = callbacks.begin(3)
+    monkeypatch.setattr(gc, "collect", lambda: kept(3, {"x": 1}))
+    assert callbacks.end(request(3), refused=True) == (True, {"x": 1})
+    assert (callbacks.waiting(), brought, notes) == ([], [], [])
