@@ -7,6 +7,7 @@ from typing import Any
 
 from dispatcher.core import events as e
 from dispatcher.core.own_needs import BadNeeds, read_needs
+from dispatcher.core.stores import PINS_KEY, BadPins, read_pins
 from dispatcher.errors import UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import to_json
@@ -35,7 +36,10 @@ class UserRequests:
             needs = (
                 read_needs(parameters[key], needs_of(self._config)) if key in parameters else None
             )
-            return e.TrialSubmitted(json.dumps(rest, allow_nan=False), save, restore, needs)
+            text = json.dumps(rest, allow_nan=False)
+            return e.TrialSubmitted(text, save, restore, needs, read_pins(rest))
+        except BadPins as error:
+            raise UserError(f"cannot submit these parameters: {PINS_KEY!r} {error}") from error
         except BadNeeds as error:
             raise UserError(f"cannot submit these parameters: {key!r} {error}") from error
         except (ValueError, TypeError) as error:

@@ -186,6 +186,7 @@ def agent_config(
         if worker_count(config) == 1 or remote is not None
         else OTHER_HOSTS_STALE_S,
         remote=remote,
+        shared_stores=config.keeps_weights,
         cache=cache_of(config)
         if config.keeps_weights and _may_copy(config, weights_root(config, folder))
         else None,

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         save_checkpoint,
         save_weights,
         seed,
+        shared_store,
         should_stop,
         trial_id,
     )
@@ -63,6 +64,7 @@ __all__ = [
     "save_checkpoint",
     "save_weights",
     "seed",
+    "shared_store",
     "should_stop",
     "trial_id",
 ]

@@ -12,6 +12,7 @@ from trial_runtime import session as _session
 
 if TYPE_CHECKING:
     from trial_runtime.checkpoints import Checkpoints
+    from trial_runtime.stores import SharedStore
 from trial_runtime.failpoints import failpoint
 
 #: Where weights go when a script is run by hand and names no path.
@@ -151,6 +152,26 @@ def load_weights(
     if told.read_roots:
         options.setdefault("read_roots", told.read_roots)
     return weights.load(source, into, **options)
+
+
+def shared_store(name: str) -> SharedStore:
+    """A shared store of weights: versions that trials publish while they run, and others pin.
+
+    Stands at the version that the tuner has pinned for this trial, if any. Does not wait. By
+    hand: a store of this process's own.
+
+    Args:
+        name: letters, digits, ``-._``; up to 64. The first version makes the store.
+
+    Returns:
+        See :class:`trial_runtime.stores.SharedStore`: ``load``, ``publish``.
+
+    Raises:
+        NoSharedStore: this experiment can have none: its weights root is no folder.
+    """
+    from trial_runtime.stores import SharedStore
+
+    return SharedStore(name)
 
 
 def should_stop() -> bool:

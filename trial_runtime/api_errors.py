@@ -31,3 +31,12 @@ class BrokenSession(TrialRuntimeError):
 
 class AttemptSuperseded(TrialRuntimeError):
     """Raised when an attempt saves a checkpoint after a later attempt of its trial has begun."""
+
+
+class NoSharedStore(TrialRuntimeError):
+    """Raised when there are no shared stores here, or none can have this name."""
+
+
+class StoreConflict(TrialRuntimeError):
+    """Raised when another version of a shared store came first, and nothing was declared that
+    brings the two together."""

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from trial_runtime.metric import metric_text
-from trial_runtime.session_file import SESSION_VERSION, SessionFile
+from trial_runtime.session_file import SESSION_VERSION, PinnedVersion, SessionFile
+from trial_runtime.trial_wire import OfferAnswered, Offered
 
 
 class ByHandSession:
@@ -42,6 +43,13 @@ class ByHandSession:
 
     def published(self, digest: str, kind: str, nbytes: int) -> None:
         _say(f"weights saved: {nbytes:,} bytes, digest {digest}")
+
+    def offer(self, offer: Offered) -> OfferAnswered:
+        """There is nobody who could be quicker."""
+        number = offer.base + 1
+        _say(f"version {number} of {offer.store}: {offer.nbytes:,} bytes, digest {offer.digest}")
+        newest = PinnedVersion(offer.store, number, offer.path, offer.digest)
+        return OfferAnswered(offer.digest, accepted=True, newest=newest)
 
     def stop_reason(self) -> str | None:
         return None

@@ -29,6 +29,13 @@ RECEIPT_EVERY = 256
 #: only a silence well beyond that means that it is gone.
 PATIENCE_S = 600.0
 
+#: A head that was killed may have lost what it was asked: it is asked again after this pause,
+#: which grows.
+ASK_AGAIN_S, LONGEST_ASK_AGAIN_S = 5.0, 60.0
+
+#: How long a waiting thread keeps others from reporting.
+_TURN_S = 0.05
+
 
 class AgentLink:
     """One process's connection to its agent, opened by the first message.
@@ -49,6 +56,7 @@ class AgentLink:
         self.attempt: tuple[int, int] | None = None  # that a warm worker runs now
         self._refusal: str | None = None
         self._orders: deque[wire.Run | wire.Leave] = deque()
+        self._asked: dict[str, wire.OfferAnswered | None] = {}  # by digest
 
     def post(self, messages: Sequence[wire.FromTrial], *, wait: bool = False) -> None:
         """Send messages as one frame; with ``wait``, block until the agent holds them.
@@ -74,6 +82,38 @@ class AgentLink:
 
                 text, self._refusal = self._refusal, None
                 raise ReportRefused(text)
+
+    def ask(self, offer: wire.Offered) -> wire.OfferAnswered:
+        """Offer a version to a shared store, and wait for the head's answer; other threads may
+        report meanwhile.
+
+        Raises:
+            ReportRefused: the agent does not take it.
+            AgentGone: the agent has left, or no head has answered for a long time.
+        """
+        give_up = time.monotonic() + PATIENCE_S
+        ask_at, pause_s = 0.0, ASK_AGAIN_S
+        self._asked[offer.digest] = None
+        try:
+            while True:
+                now = time.monotonic()
+                if now >= give_up:
+                    raise _gone(f"no head has answered an offer within {PATIENCE_S:.0f} s")
+                if now >= ask_at:
+                    self.post([offer], wait=True)
+                    ask_at = now + pause_s
+                    pause_s = min(2 * pause_s, LONGEST_ASK_AGAIN_S)
+                with self._lock, _reaching_the_agent():
+                    payload = None
+                    if self._asked[offer.digest] is None:
+                        payload = self._opened().receive(_TURN_S)
+                    if payload is not None:
+                        self._take(payload)
+                answer = self._asked[offer.digest]
+                if answer is not None:
+                    return answer
+        finally:
+            self._asked.pop(offer.digest, None)
 
     def connect(self) -> None:
         """Say that we are there (warm workers), and take nothing yet.
@@ -160,6 +200,9 @@ class AgentLink:
                 self._receipted = max(self._receipted, message.count)
             elif type(message) is wire.StopAsked:
                 self.stop_reason = message.reason
+            elif type(message) is wire.OfferAnswered:
+                if message.digest in self._asked:
+                    self._asked[message.digest] = message
             elif type(message) is wire.Refused:
                 self._refusal = message.text
             elif isinstance(message, (wire.Run, wire.Leave)):

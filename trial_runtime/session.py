@@ -49,6 +49,10 @@ class AgentSession:
         """Tell that complete weights are at the save path."""
         self.link.post([wire.Published(digest, kind, nbytes)], wait=True)
 
+    def offer(self, offer: wire.Offered) -> wire.OfferAnswered:
+        """Offer a version to a shared store; blocks until the head has answered."""
+        return self.link.ask(offer)
+
     def stop_reason(self) -> str | None:
         """Why this attempt should stop, or None."""
         if not self._heeding:

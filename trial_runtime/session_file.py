@@ -24,6 +24,16 @@ CHECKPOINTS_VARIABLE = "BEQUEATH_CHECKPOINT_DIR"
 MARKER_VARIABLE = "BEQUEATH_ATTEMPT"
 
 
+class PinnedVersion(msgspec.Struct, frozen=True, array_like=True):
+    """A version of a shared store that the trial reads. ``path`` is relative to the folder of the
+    experiment's stores."""
+
+    store: str
+    number: int
+    path: str
+    digest: str
+
+
 class SessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """One attempt, as its processes see it. Paths are absolute; sizes are bytes.
 
@@ -56,6 +66,8 @@ class SessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     variables: dict[str, str] = {}  # of its environment, beyond what all trials share
     cores: tuple[int, ...] = ()  # that it is pinned to; all, if empty
     cgroup: str = ""  # the control group (a folder) that its process joins
+    stores: str = ""  # the folder of the experiment's shared stores; empty: there are none here
+    versions: tuple[PinnedVersion, ...] = ()  # of them, that it reads
 
     def __repr__(self) -> str:
         return f"SessionFile({self.trial}.{self.attempt})"  # its secret is nobody's business

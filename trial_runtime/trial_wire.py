@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Optional, TypeVar, Union
 import msgspec
 from msgspec import Meta
 
-from trial_runtime.session_file import SessionFile
+from trial_runtime.session_file import PinnedVersion, SessionFile
 
 VERSION = 1
 _VERSION_BYTE = bytes([VERSION])
@@ -84,6 +84,17 @@ class Published(Message, frozen=True, tag="w"):
     nbytes: Count
 
 
+class Offered(Message, frozen=True, tag="o"):
+    """What would be version ``base + 1`` of a shared store lies at ``path``, relative to the
+    folder of the experiment's stores: is it? Said again until :class:`OfferAnswered`."""
+
+    store: Name
+    base: Count
+    path: Name
+    digest: Name
+    nbytes: Count
+
+
 class Done(Message, frozen=True, tag="d"):
     """A warm worker's function returned or raised. ``code`` is what the exit status would be;
     ``spent``: the worker should be replaced."""
@@ -96,7 +107,7 @@ class Done(Message, frozen=True, tag="d"):
     spent: bool = False
 
 
-FromTrial = Union[Attach, Heeding, Metric, Final, Published, Done]
+FromTrial = Union[Attach, Heeding, Metric, Final, Published, Done, Offered]
 
 
 # -- agent → trial -------------------------------------------------------------------------
@@ -128,11 +139,21 @@ class Run(Message, frozen=True, tag="n"):
     marker: str
 
 
+class OfferAnswered(Message, frozen=True, tag="v"):
+    """Whether what was offered to a shared store (``digest``) is a version now. ``newest`` is its
+    newest: this one, if ``accepted``. ``refusal``: why none such can be accepted, ever."""
+
+    digest: Name
+    accepted: bool
+    newest: Optional[PinnedVersion] = None
+    refusal: Text = ""
+
+
 class Leave(Message, frozen=True, tag="l"):
     """End this warm worker."""
 
 
-ToTrial = Union[Receipt, StopAsked, Refused, Run, Leave]
+ToTrial = Union[Receipt, StopAsked, Refused, Run, Leave, OfferAnswered]
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -19,6 +19,7 @@ from trial_runtime.resource_wire import (
     OfferTold,
     Samples,
 )
+from trial_runtime.session_file import PinnedVersion
 from trial_runtime.trial_wire import (
     MAX_TRIAL_FRAME_BYTES,
     MAX_TRIAL_MESSAGES,
@@ -35,6 +36,8 @@ from trial_runtime.trial_wire import (
     Message,
     Metric,
     Name,
+    OfferAnswered,
+    Offered,
     Published,
     Receipt,
     Refused,
@@ -85,9 +88,12 @@ __all__ = [
     "Leave",
     "Metric",
     "MetricRelayed",
+    "OfferAnswered",
     "OfferTold",
+    "Offered",
     "Offers",
     "Ping",
+    "PinnedVersion",
     "Published",
     "PublishedRelayed",
     "Receipt",
@@ -100,6 +106,8 @@ __all__ = [
     "Stop",
     "StopAsked",
     "ToTrial",
+    "VersionAnswered",
+    "VersionOffered",
     "Welcome",
     "WireError",
     "Word",
@@ -158,6 +166,19 @@ class PublishedRelayed(Message, frozen=True, tag="w"):
     nbytes: Count
 
 
+class VersionOffered(Message, frozen=True, tag="v"):
+    """A trial offers a version to a shared store, see :class:`Offered`."""
+
+    trial: Count
+    attempt: Count
+    seq: Count
+    store: Name
+    base: Count
+    path: Name
+    digest: Name
+    nbytes: Count
+
+
 class Ended(Message, frozen=True, tag="e"):
     """The attempt's processes are gone. ``reason`` is one of :data:`END_REASONS`; the last
     three fields are plain files found at the save path, synced and digested."""
@@ -175,7 +196,7 @@ class Ended(Message, frozen=True, tag="e"):
     nbytes: Count = 0
 
 
-Word = Union[Started, MetricRelayed, FinalRelayed, PublishedRelayed, Ended]
+Word = Union[Started, MetricRelayed, FinalRelayed, PublishedRelayed, Ended, VersionOffered]
 
 
 class Words(Message, frozen=True, tag="W"):
@@ -266,6 +287,15 @@ class Start(Message, frozen=True, tag="s"):
     cpus: Amount = 0.0
     memory_bytes: Count = 0
     device_share: Amount = 0.0
+    versions: tuple[PinnedVersion, ...] = ()
+
+
+class VersionAnswered(Message, frozen=True, tag="v"):
+    """The answer to what an attempt offered. It may get lost: the trial asks again."""
+
+    trial: Count
+    attempt: Count
+    answer: OfferAnswered
 
 
 class Stop(Message, frozen=True, tag="t"):
@@ -287,7 +317,7 @@ class Shutdown(Message, frozen=True, tag="q"):
     grace_s: float
 
 
-FromHead = Union[Welcome, Ack, Start, Stop, Ping, Shutdown]
+FromHead = Union[Welcome, Ack, Start, Stop, Ping, Shutdown, VersionAnswered]
 
 #: How an attempt may end; the words are those of ``dispatcher.core.model.EndReason``.
 FINISHED = "finished"

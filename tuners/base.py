@@ -9,10 +9,11 @@ from __future__ import annotations
 import operator
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsIndex, TypeVar, overload
 
 from tuners.errors import ParentFailed, WaitNotAllowed, WaitWithLock
+from tuners.stores import StoreView
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,6 +90,7 @@ class Tuner:
     """
 
     _bequeath_gate: Gate | None = None
+    _bequeath_stores: Mapping[str, int] | None = None  # newest versions, as the host hears of them
     seed: int | None = 0
     lock = _LazyLock()
 
@@ -268,6 +270,21 @@ class Tuner:
 
         words = [zlib.crc32(word.encode()) if isinstance(word, str) else word for word in salt]
         return np.random.default_rng([self.seed or 0, parameter_id, *words])
+
+    def shared_store(self, name: str) -> StoreView:
+        """Returns a shared store of weights, to pin one of its versions for a trial.
+
+        Trials publish versions while they run (:func:`trial_runtime.shared_store`); each stays as
+        it is. A request that waits should look for the newest one after its waits.
+
+        Args:
+            name: letters, digits, ``-._``; the first trial that publishes under it makes it.
+
+        >>> Tuner().shared_store("omega").latest()
+        0
+        """
+        heard = self._bequeath_stores
+        return StoreView(name, {} if heard is None else heard)
 
     def save_path(self, parameter_id: int) -> str:
         """Returns where trial ``parameter_id`` keeps its weights, relative to the weights root.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import EndReason, FailReason, Phase, Verdict
+from dispatcher.core.model import EndReason, FailReason, Phase, Pinned, Verdict
 
 # -- to the tuner host ---------------------------------------------------------------------
 
@@ -76,6 +76,14 @@ class TellSearchSpace:
 
 
 @dataclass(frozen=True, slots=True)
+class TellVersion:
+    """A shared store has this newest version now."""
+
+    store: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Assess:
     """Show the assessor an intermediate metric (``value``: JSON text) of a running trial."""
 
@@ -121,6 +129,24 @@ class StartAttempt:
     cpus: float = 0.0
     memory_bytes: int = 0
     device_share: float = 0.0
+    versions: tuple[Pinned, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOffer:
+    """Tell an attempt whether what it offered (``digest``) is a version of the store now.
+
+    ``newest`` is the store's newest version: its own if it was ``accepted``. ``refusal`` says why
+    no such offer can ever be accepted; empty where another version came first.
+    """
+
+    worker: WorkerId
+    trial: TrialId
+    attempt: int
+    digest: str
+    accepted: bool
+    newest: Pinned | None = None
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +235,11 @@ TunerAction: TypeAlias = (
     | Deliver
     | OpenGate
     | TellSearchSpace
+    | TellVersion
     | Assess
     | AskStacks
 )
-WorkerAction: TypeAlias = LaunchWorker | StartAttempt | StopAttempt
+WorkerAction: TypeAlias = LaunchWorker | StartAttempt | StopAttempt | AnswerOffer
 HeadAction: TypeAlias = (
     ReportTunerError
     | ReportStall
@@ -233,7 +260,8 @@ TUNER_ACTIONS = (
     Deliver,
     OpenGate,
     TellSearchSpace,
+    TellVersion,
     Assess,
     AskStacks,
 )
-WORKER_ACTIONS = (LaunchWorker, StartAttempt, StopAttempt)
+WORKER_ACTIONS = (LaunchWorker, StartAttempt, StopAttempt, AnswerOffer)

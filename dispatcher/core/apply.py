@@ -11,13 +11,14 @@ from dispatcher.core.actions import (
     LaunchWorker,
     OpenRequest,
     TellSearchSpace,
+    TellVersion,
 )
 from dispatcher.core.coupling import settle
 from dispatcher.core.gates import delivery_of
 from dispatcher.core.model import OVER, AttemptState, Phase, State
 from dispatcher.core.moves import asks
 from dispatcher.core.settings import HOST_RESTARTS_IN_A_ROW, Settings
-from dispatcher.core.transitions import attempt, disk, request, user, weights, worker
+from dispatcher.core.transitions import attempt, disk, request, store, user, weights, worker
 from dispatcher.core.transitions.attempt import start_of, stop_of
 from dispatcher.errors import InvalidTransition
 
@@ -105,6 +106,8 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
             counted = attempt.final_reported(state, event)
         case e.WeightsPublished():
             counted = attempt.weights_published(state, event)
+        case e.VersionOffered():
+            counted = store.version_offered(state, event, out)
         case e.AttemptStarted():
             attempt.attempt_started(state, event)
         case e.AttemptEnded():
@@ -219,6 +222,7 @@ def _outstanding_tuner(state: State) -> list[Action]:
     out: list[Action] = []
     if state.search_space is not None:
         out.append(TellSearchSpace(state.search_space))
+    out.extend(TellVersion(name, len(versions)) for name, versions in state.stores.items())
     out.extend(delivery_of(state.trials[t]) for t in state.delivering)
     if state.phase is Phase.RUNNING:
         out.extend(OpenRequest(trial_id) for trial_id in state.open)

@@ -137,13 +137,14 @@ class ForeignWaitOver:
 class Proposed:
     """``generate_parameters`` returned. Paths are canonical and relative to the weights root;
     a restore path outside it (a declared read root) is absolute. ``needs`` are this trial's own;
-    None: those of the experiment."""
+    None: those of the experiment. ``reads``: versions of shared stores, by name and number."""
 
     trial: TrialId
     parameters: str
     save_path: str | None = None
     restore_path: str | None = None
     needs: Needs | None = None
+    reads: tuple[tuple[str, int], ...] = ()
 
 
 class RequestEnd(StrEnum):
@@ -298,6 +299,21 @@ class WeightsPublished:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionOffered:
+    """The trial wrote what would be version ``base + 1`` of a shared store, and asks whether it
+    is. ``path`` is relative to the folder of the experiment's stores. Said again until answered."""
+
+    trial: TrialId
+    attempt: int
+    seq: int
+    store: str
+    base: int
+    path: str
+    digest: str
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptEnded:
     """The attempt's process is gone. ``weights`` are plain files its agent found at the save
     path, synced and digested."""
@@ -331,6 +347,7 @@ class TrialSubmitted:
     save_path: str | None = None
     restore_path: str | None = None
     needs: Needs | None = None
+    reads: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +389,7 @@ Event: TypeAlias = (
     | MetricReported
     | FinalReported
     | WeightsPublished
+    | VersionOffered
     | AttemptEnded
     | RemovalAnnounced
     | TrialSubmitted

@@ -20,6 +20,7 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
     trial.asked_after = 0
     trial.final = trial.told = trial.last_intermediate = trial.restore_path = None
     trial.retried = trial.needs = None
+    trial.reads = ()
     for waiter_id, wait, answer in waits.released_by(state, trial.id):
         waiter = state.trials[waiter_id]
         if wait.mode == "held":

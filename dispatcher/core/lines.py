@@ -21,8 +21,14 @@ def needs_of(state: State, trial: Trial) -> Needs:
 
 
 def home_of(state: State, trial: Trial) -> str | None:
-    """The storage domain that holds what the trial restores; None if it may run anywhere."""
-    return None if trial.parent is None else state.trials[trial.parent].domain
+    """The storage domain that holds what the trial restores, or the first version that it reads;
+    None if it may run anywhere."""
+    if trial.parent is not None:
+        return state.trials[trial.parent].domain
+    if trial.reads:
+        store, number = trial.reads[0]
+        return state.stores[store][number - 1].domain
+    return None
 
 
 def enter(state: State, trial: Trial) -> None:
@@ -75,6 +81,7 @@ def told_apart(state: State) -> dict[Line, deque[TrialId]]:
 
 def _line_of(state: State, trial: Trial) -> Line:
     """Nothing that it is made of changes while a trial is queued."""
-    if trial.needs is None and trial.parent is None and trial.failed_on is None:
+    usual = trial.needs is None and trial.parent is None and trial.failed_on is None
+    if usual and not trial.reads:
         return _USUAL
     return Line(trial.needs, home_of(state, trial), trial.failed_on)

@@ -117,6 +117,29 @@ class Weights:
     nbytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One of a shared store; its number is its place there, from 1. ``path`` is relative to the
+    folder of the experiment's stores. It stays whatever becomes of the trial that wrote it."""
+
+    path: str
+    digest: str
+    nbytes: int
+    trial: TrialId
+    attempt: int
+    domain: str = ""  # the storage domain in which it was written
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A version that a trial reads, and where it finds it."""
+
+    store: str
+    number: int
+    path: str
+    digest: str
+
+
 @dataclass(slots=True)
 class Trial:
     """One trial and the request it came from."""
@@ -159,6 +182,7 @@ class Trial:
     refusal: str = ""  # why it was never started
     place: int = 0  # in the queue: whoever came first has the lowest
     passed_over: int = 0  # later trials that began while there was no place for it
+    reads: tuple[tuple[str, int], ...] = ()  # versions of shared stores, while it has not ended
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -321,6 +345,7 @@ class State:
     claims: dict[str, TrialId] = field(default_factory=dict)  # save_path → owner
     claim_folders: dict[str, TrialId] = field(default_factory=dict)  # folders above claims
     removed_weights: set[TrialId] = field(default_factory=set)  # deleted by retention
+    stores: dict[str, list[Version]] = field(default_factory=dict)  # shared, by name
 
     dirty: dict[TrialId, None] = field(default_factory=dict)  # touched since the last commit
 

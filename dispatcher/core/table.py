@@ -28,6 +28,7 @@ LEGAL: dict[type, frozenset[S]] = {
     e.MetricReported: frozenset({S.RUNNING}),
     e.FinalReported: frozenset({S.RUNNING}),
     e.WeightsPublished: frozenset({S.RUNNING}),
+    e.VersionOffered: frozenset({S.RUNNING}),
     e.AttemptEnded: frozenset({S.RUNNING}),
     e.TrialStopRequested: frozenset(
         {S.OPEN, S.BLOCKED, S.PARKED, S.HELD, S.QUEUED, S.RUNNING, S.BACKOFF}
@@ -48,6 +49,7 @@ LATE: dict[type, frozenset[S]] = {
     e.MetricReported: ANY - {S.RUNNING},
     e.FinalReported: ANY - {S.RUNNING},
     e.WeightsPublished: ANY - {S.RUNNING},
+    e.VersionOffered: ANY - {S.RUNNING},
     e.AttemptEnded: ANY - {S.RUNNING},
     e.TrialStopRequested: frozenset({S.DELIVERING, S.ENDED}),
 }
@@ -71,6 +73,7 @@ FREES_NOTHING = (
     e.AttemptStarted,
     e.FinalReported,
     e.WeightsPublished,
+    e.VersionOffered,
     e.ResultDelivered,
     e.EndDelivered,
     e.DeliveryStandsStill,
@@ -89,6 +92,7 @@ ATTEMPT_EVENTS = (
     e.MetricReported,
     e.FinalReported,
     e.WeightsPublished,
+    e.VersionOffered,
     e.AttemptEnded,
 )
 

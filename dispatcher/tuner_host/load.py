@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -195,10 +195,13 @@ def check_search_space(tuner: Any, search_space: Any) -> None:
         raise TunerCodeError(f"{type(tuner).__name__} cannot search this space: {refusal}")
 
 
-def install_gate(tuner: Any, gate: object, seed: int | None) -> None:
+def install_gate(
+    tuner: Any, gate: object, seed: int | None, stores: Mapping[str, int] | None = None
+) -> None:
     """Open the door that ``wait_for`` goes through; tuners without a base class need none."""
     if not isinstance(tuner, Tuner):
         return
     tuner._bequeath_gate = gate  # type: ignore[assignment]
+    tuner._bequeath_stores = stores
     if seed is not None and "seed" not in vars(tuner):
         tuner.seed = seed

@@ -17,6 +17,7 @@ from dispatcher.core.events import Proposed
 from dispatcher.core.ids import TrialId
 from dispatcher.core.own_needs import BadNeeds, read_needs
 from dispatcher.core.resources import A_SLOT, Needs
+from dispatcher.core.stores import PINS_KEY, BadPins, read_pins
 from dispatcher.tuner_host.plain_values import NotJson, plain
 from trial_runtime.errors import PathError
 
@@ -63,10 +64,15 @@ def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:
             "keep large things in files and pass their paths"
         )
     save = restore = None
+    reads: tuple[tuple[str, int], ...] = ()
     if isinstance(value, Mapping):
         save = _canonical(value, rules.save_key, rules, ())
         restore = _canonical(value, rules.restore_key, rules, rules.read_roots)
-    return Proposed(TrialId(trial), encoded.decode(), save, restore, needs)
+        try:
+            reads = read_pins(value)
+        except BadPins as error:
+            raise Nonsense(f"parameters.{PINS_KEY}: {error}") from None
+    return Proposed(TrialId(trial), encoded.decode(), save, restore, needs, reads)
 
 
 def seen_by_trial(returned: Any, rules: ProposalRules) -> Any:

@@ -173,6 +173,8 @@ class Agent:
                     self._attempts.start(self._elsewhere.order(order))
             elif isinstance(order, wire.Stop):
                 self._attempts.stop(order)
+            elif isinstance(order, wire.VersionAnswered):
+                self._attempts.answer(order)
             elif isinstance(order, wire.Shutdown):
                 self._shut_down("the head", order.grace_s)
 

@@ -119,6 +119,12 @@ class Attempts:
         if attempt is not None:
             self._stop(attempt, order.reason, order.grace_s)
 
+    def answer(self, order: wire.VersionAnswered) -> None:
+        """Tell an attempt what became of what it offered to a shared store."""
+        attempt = self._live.get((order.trial, order.attempt))
+        if attempt is not None:
+            self.words.answer(attempt, order.answer)
+
     def stop_all(self, reason: str, grace_s: float) -> None:
         """End all attempts."""
         for attempt in list(self._live.values()):

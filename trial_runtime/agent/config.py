@@ -80,7 +80,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     ``remote``: where weights go, if not to a folder; ``weights_root`` is then one of this host,
     for views of it. ``runtime``: the folder of our package, where it was brought for this, and
     ``modules`` those of what it imports that this host's Python has not.
-    ``resources``: what it may lend beside slots."""
+    ``resources``: what it may lend beside slots. ``shared_stores``: the head answers what trials
+    offer to shared stores."""
 
     worker: str
     slots: int
@@ -107,6 +108,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     resources: ResourcesTold = ResourcesTold()
     modules: tuple[str, ...] = ()
     domain: str = ""
+    shared_stores: bool = False
 
     @property
     def trials_folder(self) -> str:

@@ -162,6 +162,11 @@ class Door:
                 for peer, frame in self._listener.drain(connection.peer):
                     yield from self._take(peer, frame)
 
+    def connections_of(self, attempt: Attempt) -> list[Connection]:
+        """The processes of an attempt that can be spoken to."""
+        speakers = [one for one in self._speakers.values() if one.attempt is attempt]
+        return [one for speaker in speakers for one in speaker.connections if not one.stale]
+
     def _take(
         self, peer: Peer, frame: bytes | FrameTooLong | None
     ) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:

@@ -16,6 +16,7 @@ from trial_runtime.checkpoints import folder_of
 from trial_runtime.errors import PathError
 from trial_runtime.failpoints import failpoint
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
+from trial_runtime.weights.paths import STORES_NAME
 from trial_runtime.weights.patience import bound_for, revalidate_shared
 
 _parameters: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
@@ -53,7 +54,17 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         bound_for(config.stale_timeout_s, config.weights_root),
         folder_of(config.weights_root, config.experiment, start.trial),
         f"{folder}/work" if spec.own_folders else "",
+        stores=_stores_folder(config),
+        versions=start.versions,
     )
+
+
+def _stores_folder(config: AgentConfig) -> str:
+    """Where the experiment's shared stores lie; empty where there can be none: for a head that
+    knows of none, and on a weights root that is no folder, whose views end with their attempts."""
+    if not config.shared_stores or config.remote is not None:
+        return ""
+    return os.path.join(config.weights_root, STORES_NAME, config.experiment)
 
 
 def located(config: AgentConfig, start: wire.Start, session: SessionFile) -> SessionFile:

@@ -60,6 +60,9 @@ class TrialWords:
                     attempt.held = message
                 else:
                     self.relay(attempt, message)
+            elif isinstance(message, wire.Offered):
+                at_once = True
+                self._offer(connection, attempt, message)
             elif isinstance(message, wire.Heeding):
                 attempt.heeding = True
             elif isinstance(message, wire.Attach):
@@ -79,6 +82,31 @@ class TrialWords:
             ),
             urgent=True,
         )
+
+    def _offer(self, connection: Connection, attempt: Attempt, word: wire.Offered) -> None:
+        if self._spec.max_metrics <= attempt.metrics:  # each is a row of the journal, too
+            self._refuse(connection, attempt)
+            return
+        attempt.metrics += 1
+        attempt.seq += 1
+        self._outbox.add(
+            wire.VersionOffered(
+                attempt.trial,
+                attempt.number,
+                attempt.seq,
+                word.store,
+                word.base,
+                word.path,
+                word.digest,
+                word.nbytes,
+            ),
+            urgent=True,
+        )
+
+    def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
+        """Tell an attempt what became of its offer: whichever of its processes asked."""
+        for connection in self._door.connections_of(attempt):
+            self._door.send(connection, [answer])
 
     def _refuse(self, connection: Connection, attempt: Attempt) -> None:
         if attempt.metrics == self._spec.max_metrics:

@@ -23,7 +23,11 @@ CHECKPOINTS_NAME = ".checkpoints"
 #: The folder below the weights root by which hosts know that they have the same share.
 SHARE_NAME = ".bequeath"
 
+#: The folder below the weights root where versions of shared stores lie.
+STORES_NAME = ".stores"
+
 _RESERVED = {
+    STORES_NAME: "is where shared stores keep their versions",
     CHECKPOINTS_NAME: "is where attempts of trials keep their checkpoints",
     SHARE_NAME: "is where hosts look whether they have the same share",
 }

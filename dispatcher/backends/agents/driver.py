@@ -13,8 +13,20 @@ from dispatcher.backends.agents.holding import Holding
 from dispatcher.backends.agents.identity import agent_routing_id
 from dispatcher.backends.agents.process import AgentProcess, Loss
 from dispatcher.backends.agents.self_report import SelfReport, Statistics
-from dispatcher.backends.agents.translation import event_of, offer_of, start_order, stop_order
-from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
+from dispatcher.backends.agents.translation import (
+    answer_order,
+    event_of,
+    offer_of,
+    start_order,
+    stop_order,
+)
+from dispatcher.core.actions import (
+    AnswerOffer,
+    LaunchWorker,
+    StartAttempt,
+    StopAttempt,
+    WorkerAction,
+)
 from dispatcher.core.events import (
     Event,
     WorkerHeard,
@@ -131,6 +143,8 @@ class AgentDriver:
             self._holding.given(action)
         elif isinstance(action, StopAttempt):
             self._outgoing.append(stop_order(action))
+        elif isinstance(action, AnswerOffer):
+            self._outgoing.append(answer_order(action))
         elif isinstance(action, LaunchWorker):
             self._launch()
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dispatcher.core.actions import StartAttempt, StopAttempt
+from dispatcher.core.actions import AnswerOffer, StartAttempt, StopAttempt
 from dispatcher.core.events import (
     AttemptEnded,
     AttemptStarted,
     Event,
     FinalReported,
     MetricReported,
+    VersionOffered,
     WeightsPublished,
 )
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import EndReason, Weights
+from dispatcher.core.model import EndReason, Pinned, Weights
 from dispatcher.core.resources import Device, Offer
 from dispatcher.errors import ProtocolError
 from trial_runtime import wire
@@ -34,7 +35,19 @@ def start_order(action: StartAttempt) -> wire.Start:
         action.cpus,
         action.memory_bytes,
         action.device_share,
+        tuple(_pinned(each) for each in action.versions),
     )
+
+
+def answer_order(action: AnswerOffer) -> wire.VersionAnswered:
+    """The answer to what an attempt offered to a shared store."""
+    newest = None if action.newest is None else _pinned(action.newest)
+    answer = wire.OfferAnswered(action.digest, action.accepted, newest, action.refusal)
+    return wire.VersionAnswered(action.trial, action.attempt, answer)
+
+
+def _pinned(version: Pinned) -> wire.PinnedVersion:
+    return wire.PinnedVersion(version.store, version.number, version.path, version.digest)
 
 
 def offer_of(told: wire.OfferTold | None) -> Offer | None:
@@ -82,6 +95,17 @@ def event_of(word: wire.Word) -> Event:
     if isinstance(word, wire.PublishedRelayed):
         weights = Weights(word.digest, word.kind, word.nbytes)
         return WeightsPublished(trial, word.attempt, word.seq, weights)
+    if isinstance(word, wire.VersionOffered):
+        return VersionOffered(
+            trial,
+            word.attempt,
+            word.seq,
+            word.store,
+            word.base,
+            word.path,
+            word.digest,
+            word.nbytes,
+        )
     assert isinstance(word, wire.Ended)
     reason = _REASONS.get(word.reason)
     if reason is None:

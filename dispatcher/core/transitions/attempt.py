@@ -11,6 +11,7 @@ from dispatcher.core.model import AttemptState, EndReason, State, Trial, TrialSt
 from dispatcher.core.moves import move
 from dispatcher.core.quarantine import judge
 from dispatcher.core.resources import NO_RULES
+from dispatcher.core.stores import pinned
 
 
 def start_attempt(
@@ -52,6 +53,7 @@ def start_of(state: State, trial: Trial) -> StartAttempt:
         cpus=needs.cpus,
         memory_bytes=needs.memory_bytes,
         device_share=share if share < 1 else 0.0,
+        versions=tuple(pinned(state, store, number) for store, number in trial.reads),
     )
 
 

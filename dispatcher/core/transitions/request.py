@@ -1,7 +1,7 @@
 """What the tuner host says: waits, proposals, failures, deliveries."""
 
 from dispatcher.core import events as e
-from dispatcher.core import waits
+from dispatcher.core import stores, waits
 from dispatcher.core.actions import Action, AnswerWait, ReportTunerError
 from dispatcher.core.claims import claim, owner_of
 from dispatcher.core.gates import end_without_trial, fail_unstarted, open_gate
@@ -106,6 +106,9 @@ def admit(
                 f"restore path {restore_path!r} is no trial's save path; "
                 "pretrained weights belong under a folder named in weightsReadRoots"
             )
+    unknown = stores.unknown(state, event.reads)
+    if unknown is not None:
+        return unknown
     if save_path is not None:
         refusal = claim(state, trial.id, save_path)
         if refusal is not None:
@@ -115,6 +118,7 @@ def admit(
     trial.restore_path = restore_path
     trial.parent = parent
     trial.needs = event.needs
+    trial.reads = event.reads
     _enqueue(state, trial, out)
     return None
 

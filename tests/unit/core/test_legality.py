@@ -31,6 +31,7 @@ EVENTS: dict[type, e.Event] = {
     e.MetricReported: e.MetricReported(T1, 1, 99, "1"),
     e.FinalReported: e.FinalReported(T1, 1, 99, "1"),
     e.WeightsPublished: e.WeightsPublished(T1, 1, 99, weights(1)),
+    e.VersionOffered: e.VersionOffered(T1, 1, 99, "omega", 0, "omega/1.1-0a", "d", 7),
     e.AttemptEnded: e.AttemptEnded(T1, 1, EndReason.FINISHED),
     e.TrialStopRequested: e.TrialStopRequested(T1, EndReason.KILLED),
 }
