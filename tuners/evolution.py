@@ -51,6 +51,9 @@ class RegularizedEvolutionTuner(InheritingTuner):
     by how lonely it is. ``archive`` then keeps the non-dominated ones of all that finished, however
     old: ``{"parameter_id", "parameters"}`` each, population_size at most.
 
+    ``crossover``, which the paper has not, makes some children of two parents: the best of two
+    samples, of which the fitter one bequeaths its weights. Override ``cross`` to say how.
+
     Args:
         optimize_mode: ``maximize`` or ``minimize``; of no meaning with ``objectives``.
         population_size: P of the paper, which used 100.
@@ -63,6 +66,7 @@ class RegularizedEvolutionTuner(InheritingTuner):
             it, so that one seed gives one search, whatever the timing.
         objectives: numbers of the final result and their modes, such as ``{"default": "maximize",
             "latency_ms": "minimize"}``; None: ``default`` alone.
+        crossover: how likely a child has two parents.
     """
 
     _not_ended = "too few trials have finished to breed from"
@@ -76,6 +80,7 @@ class RegularizedEvolutionTuner(InheritingTuner):
         inherit: bool = True,
         asynchronous: bool = True,
         objectives: Mapping[str, str] | None = None,
+        crossover: float = 0.0,
     ) -> None:
         self.objectives = None if objectives is None else Objectives.of(objectives)
         self.optimize_mode = values.optimize_mode(optimize_mode)
@@ -89,6 +94,7 @@ class RegularizedEvolutionTuner(InheritingTuner):
         self.seed = values.seed(seed)
         self.inherit = inherit
         self.asynchronous = asynchronous
+        self.crossover = values.share("crossover", crossover, zero=True)
         self.archive: Archive[dict[str, Any]] = Archive(population_size)
         self._population: deque[Individual] = deque(maxlen=population_size)
         # Asked for or running: parameter_id -> whether it is a founder without a result yet.
@@ -111,6 +117,19 @@ class RegularizedEvolutionTuner(InheritingTuner):
     def mutate(self, parameters: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
         """Returns a changed copy of a parent's parameters. Called with ``self.lock`` held."""
         return spaces.mutate(self._space, parameters, rng)
+
+    def cross(
+        self, fitter: Mapping[str, Any], other: Mapping[str, Any], rng: np.random.Generator
+    ) -> dict[str, Any] | None:
+        """Returns a child of two, which gets the weights of the fitter one.
+
+        None: these two have none but what the fitter one is already; it is mutated then. Here:
+        each parameter from either, with even odds. Called with ``self.lock`` held.
+        """
+        own = spaces.conform(self._space, fitter, rng)
+        theirs = spaces.conform(self._space, other, rng)
+        child = {name: (theirs if rng.random() < 0.5 else own)[name] for name in own}
+        return None if child == own else child
 
     # ---- the tuner ---------------------------------------------------------------------------
 
@@ -235,9 +254,7 @@ class RegularizedEvolutionTuner(InheritingTuner):
             parameters = self.founder(rng)
             self._pending[parameter_id] = True
         else:
-            drawn = rng.integers(len(self._population), size=self.sample_size)
-            fittest = self._fittest([int(place) for place in drawn])
-            parameters = self.mutate(fittest.parameters, rng)
+            fittest, parameters = self._breed(rng)
             self._pending[parameter_id] = False
             if self.inherit and fittest.save_path and fittest.parameter_id is not None:
                 parent = fittest
@@ -252,13 +269,30 @@ class RegularizedEvolutionTuner(InheritingTuner):
         point = self.objectives.point(value)
         return (None if point is None else point[0]), point
 
-    def _fittest(self, drawn: Sequence[int]) -> Individual:
-        """The best of a sample of places in the population; the first drawn if even."""
+    def _breed(self, rng: np.random.Generator) -> tuple[Individual, dict[str, Any]]:
+        """A parent whose weights are inherited, and the parameters of its child."""
+        place = self._sampled(rng)
+        child = None
+        if self.crossover and rng.random() < self.crossover:
+            first, second = place, self._sampled(rng)
+            place = self._fittest([first, second])
+            other = self._population[second if place == first else first]
+            child = self.cross(self._population[place].parameters, other.parameters, rng)
+        fittest = self._population[place]
+        return fittest, self.mutate(fittest.parameters, rng) if child is None else child
+
+    def _sampled(self, rng: np.random.Generator) -> int:
+        """The place of the best of a sample, drawn with replacement."""
+        drawn = rng.integers(len(self._population), size=self.sample_size)
+        return self._fittest([int(place) for place in drawn])
+
+    def _fittest(self, places: Sequence[int]) -> int:
+        """The best of some places in the population; the first one if even."""
         if self.objectives is None:
-            return max((self._population[place] for place in drawn), key=lambda one: one.score)
+            return max(places, key=lambda place: self._population[place].score)
         points = [one.point or () for one in self._population]
         rank = {place: number for number, place in enumerate(best_first(points))}
-        return self._population[min(drawn, key=lambda place: rank[place])]
+        return min(places, key=lambda place: rank[place])
 
     def _admit(self, individual: Individual) -> None:
         if individual.parameter_id in self._pending:

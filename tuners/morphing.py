@@ -17,9 +17,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from trial_runtime.errors import WeightsMismatch
 from trial_runtime.morphism import chain
 from tuners import space as spaces
 from tuners import values
+from tuners.crossing import crossed
 from tuners.evolution import RegularizedEvolutionTuner
 from tuners.growth import Growth, applied
 from tuners.inheriting import InheritingTuner
@@ -193,6 +195,10 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
     parameters are those of :class:`NetworkMorphismTuner`. Founders are the network to begin with,
     each with initial weights of its own; networks only grow.
 
+    A child of two parents (``crossover``) starts from the fitter one, computes what that one
+    computes, and has grown at some places to what the other one is there. Pairs for which no
+    morphisms lead there (``tuners.crossing`` says which) have none: the fitter one is mutated.
+
     Args:
         blocks: the network to begin with, see :class:`tuners.growth.Growth`.
         operations: some of ``wider``, ``kernel``, ``deeper``, ``skip``.
@@ -206,6 +212,7 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         seed: as there.
         asynchronous: as there.
         objectives: as there, such as accuracy and number of parameters.
+        crossover: how likely a child has two parents.
     """
 
     _own_keys: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", *_OURS)
@@ -224,6 +231,7 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         seed: int | None = 0,
         asynchronous: bool = True,
         objectives: Mapping[str, str] | None = None,
+        crossover: float = 0.0,
     ) -> None:
         self.growth = Growth(blocks, operations, steps, max_blocks, max_width, max_kernel)
         super().__init__(
@@ -233,6 +241,7 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
             seed,
             asynchronous=asynchronous,
             objectives=objectives,
+            crossover=crossover,
         )
 
     def founder(self, rng: np.random.Generator) -> dict[str, Any]:
@@ -241,10 +250,27 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
 
     def mutate(self, parameters: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
         """Morphisms of the parent; what the search space names is drawn anew."""
-        steps = self.growth.child(parameters["blocks"], rng)
+        return self._morphed(parameters, self.growth.child(parameters["blocks"], rng), rng)
+
+    def cross(
+        self, fitter: Mapping[str, Any], other: Mapping[str, Any], rng: np.random.Generator
+    ) -> dict[str, Any] | None:
+        """The fitter one, grown towards the other one; what the search space names is drawn anew.
+
+        None: morphisms do not lead there, or there is nothing to grow.
+        """
+        try:
+            steps = crossed(fitter["blocks"], other["blocks"], rng, self.growth.max_blocks)
+        except WeightsMismatch:
+            return None
+        return self._morphed(fitter, steps, rng) if steps else None
+
+    def _morphed(
+        self, parent: Mapping[str, Any], steps: list[dict[str, Any]], rng: np.random.Generator
+    ) -> dict[str, Any]:
         return {
             **super().founder(rng),
-            "blocks": applied(parameters["blocks"], steps),
-            "inherited": applied(parameters["blocks"], []),
+            "blocks": applied(parent["blocks"], steps),
+            "inherited": applied(parent["blocks"], []),
             "steps": steps,
         }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from trial_runtime.morphism import chain, deeper, hear, larger_kernel, mix, wider
+from tuners.crossing import toward
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -216,3 +217,21 @@ def test_half_precision_and_other_types_are_kept():
     parent = {name: tensor.bfloat16() for name, tensor in Chain(PLAN, False).state_dict().items()}
     for tensor in chain.inherit(parent, PLAN, STEPS).values():
         assert tensor.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("norms", [False, True])
+def test_a_child_of_two_parents_computes_what_the_fitter_one_does(norms):
+    fitter_blocks = chain.grown(PLAN, {"op": "wider", "block": 1, "width": 8})
+    other = PLAN
+    for step in STEPS:
+        other = chain.grown(other, step)
+    fitter = settle(Chain(fitter_blocks, norms))
+    steps = toward(fitter_blocks, other, lambda: True, 16)
+    assert {step["op"] for step in steps} == set(chain.OPERATIONS)
+    blocks = fitter_blocks
+    for step in steps:
+        blocks = chain.grown(blocks, step)
+    weights = chain.inherit(
+        fitter.state_dict(), fitter_blocks, steps, norm_name="norms.{}" if norms else None
+    )
+    same_function(fitter, Chain(blocks, norms), weights)

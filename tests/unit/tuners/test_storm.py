@@ -33,6 +33,10 @@ CASES = {
         "MorphingEvolution",
         {"blocks": BLOCKS, "population_size": 12, "asynchronous": False},
     ),
+    "crossover": (
+        "MorphingEvolution",
+        {"blocks": BLOCKS, "population_size": 12, "asynchronous": False, "crossover": 0.5},
+    ),
     "NetworkMorphism": ("NetworkMorphism", {"blocks": BLOCKS, "neighbours": 6}),
     "PBT": ("PBT", {"population_size": 9}),
     "PBT by tournament": ("PBT", {"population_size": 9, "exploit": "tournament"}),
