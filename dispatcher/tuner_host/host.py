@@ -300,6 +300,7 @@ class Host:
             self._outbox.say(RequestFailed(TrialId(trial), RequestEnd.CANCELLED))
         else:
             self._gate.cancel(request)
+            self._requests.give_up(trial)  # if it waits for a callback since a moment ago
 
     def _report_stacks(self, trials: tuple[TrialId, ...]) -> None:
         threads = {}

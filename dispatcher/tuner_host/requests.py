@@ -109,6 +109,8 @@ class Requests:
         self._gate.leave(request)
         request.thread = request.native_thread = 0
         self._floor.leave(request)
+        if request.cancelled:  # before it waited, so that nobody found it
+            self.give_up(request.trial)
 
     def _answered_later(self, request: Request, parameters: Any) -> None:
         """A callback brings the answer, in whatever thread of the author's."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from dispatcher.core.events import RequestEnd, RequestFailed
 from dispatcher.tuner_host import callbacks as callbacks_module
 from dispatcher.tuner_host.callbacks import Callbacks
 from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.requests import Requests
 
 
 def request(trial: int) -> Request:
@@ -40,3 +43,30 @@ def test_an_answer_is_not_lost_while_callbacks_are_looked_for(
     monkeypatch.setattr(gc, "collect", lambda: kept(3, {"x": 1}))
     assert callbacks.end(request(3), refused=True) == (True, {"x": 1})
     assert (callbacks.waiting(), brought, notes) == ([], [], [])
+
+
+class NoMoreTrialError(Exception):
+    """As an author defines it."""
+
+
+def test_a_request_that_is_cancelled_while_it_is_asked_waits_for_no_callback() -> None:
+    """Whoever cancels finds nobody waiting yet. Mutation: it is not looked at again."""
+    said: list[Any] = []
+    one = Request(4, said.append)
+    kept: list[Any] = []
+
+    def generate(trial: int) -> Any:
+        kept.append(calls.callback_for(trial))
+        assert not requests.give_up(trial)
+        one.cancelled = True
+        raise NoMoreTrialError
+
+    calls: Any = SimpleNamespace(takes_callback=True, callback_for=None, generate=generate)
+    door: Any = SimpleNamespace(enter=lambda request: None, leave=lambda request: None)
+    rules: Any = None
+    requests = Requests(calls, door, door, rules, lambda request: None)
+    requests.let_answer_later(Callbacks(lambda text: None))
+    requests.run(one)
+    assert isinstance(said[-1], RequestFailed)
+    assert (said[-1].kind, said[-1].trial) == (RequestEnd.CANCELLED, 4)
+    assert not requests.give_up(4), "it is over"
