@@ -1,4 +1,8 @@
-"""The head's log: structured lines in a bounded, rotated file."""
+"""The head's log: structured lines in a bounded, rotated file.
+
+What rooms below the head warn of (``logging``, below ``bequeath``) comes into it as well, and so
+does not appear, unmasked and over the picture, on the terminal.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,9 @@ LOGS_KEPT = 3
 
 #: Characters of one text in a line; what a tuner has to say may be longer.
 LINE_CHARACTERS = 16_384
+
+#: Above the loggers of all rooms.
+ROOMS = "bequeath"
 
 
 @contextmanager
@@ -49,10 +56,27 @@ def head_log(
         ],
         wrapper_class=structlog.make_filtering_bound_logger(numeric),
     )
+    warnings = _Warnings(wrapped)
+    logging.getLogger(ROOMS).addHandler(warnings)
     try:
         yield wrapped
     finally:
+        logging.getLogger(ROOMS).removeHandler(warnings)
         handler.close()
+
+
+class _Warnings(logging.Handler):
+    """Passes on what is said by ``logging``; from any thread. Of two heads in one process both
+    have it: rooms do not know whose they are."""
+
+    def __init__(self, log: structlog.typing.FilteringBoundLogger) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        tell = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        room = record.name.rpartition(".")[2]
+        tell(room, text=record.getMessage(), exc_info=record.exc_info or None)
 
 
 def _masked(

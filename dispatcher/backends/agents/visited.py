@@ -270,7 +270,8 @@ class VisitedProcess:
         hopeless = not isinstance(error, PassingBackendError)
         text = error.message if not error.hint else f"{error.message}; {error.hint}"
         where = f"{error.where}: " if error.where else ""
-        _log.warning("%s: %s%s", self.place, where, text)
+        if f"{where}{text}" != self.trouble:  # not again at each of many tries
+            _log.warning("%s: %s%s", self.place, where, text)
         self._failures += 1
         if self._failing_since is None:
             self._failing_since = now

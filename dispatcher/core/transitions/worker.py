@@ -93,8 +93,7 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
             f"worker {each.id} cannot be kept alive: {each.trouble}" for each in given_up
         )
         return
-    if state.settings.workers > 1:
-        out.append(ReportWorker(worker.id, f"worker {worker.id} is lost: {event.reason}"))
+    out.append(ReportWorker(worker.id, f"worker {worker.id} is lost: {event.reason}"))
     out.append(LaunchWorker(event.worker))
 
 

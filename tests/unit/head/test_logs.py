@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,28 @@ def test_one_line_cannot_exceed_the_bound_either(
     assert len(line["text"]) < 1_100
     assert line["text"].endswith("99000 characters more")
     assert line["trial"] == 3
+
+
+def test_what_rooms_warn_of_is_in_it_masked_and_not_on_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutations: no handler; it stays when the log is closed; the mask is passed by."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as in a program of its own
+    room = logging.getLogger("bequeath.backends.visited")
+
+    def mask(text: str) -> str:
+        return text.replace("hunter2", "***")
+
+    with head_log(tmp_path / "head.log", "info", mask):
+        room.warning("%s: does not let %s in", "gpu1", "hunter2")
+        try:
+            raise KeyError("boat")
+        except KeyError as error:
+            room.error("set aside", exc_info=error)
+    assert logging.getLogger("bequeath").handlers == []
+    first, second = map(json.loads, (tmp_path / "head.log").read_text().splitlines())
+    assert (first["event"], first["level"]) == ("visited", "warning")
+    assert first["text"] == "gpu1: does not let *** in"
+    assert second["level"] == "error"
+    assert "KeyError: 'boat'" in second["exception"]
+    assert capsys.readouterr().err == ""
