@@ -24,6 +24,7 @@ SECTIONS = (
     "nfs",
     "remote",
     "tuners",
+    "tuner_peers",
     "digits",
     "soak",
 )

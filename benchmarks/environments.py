@@ -17,7 +17,7 @@ from pathlib import Path
 ENVIRONMENTS = Path(os.environ.get("BEQUEATH_BENCH_ENVS", Path(__file__).parent / "envs"))
 # The same torch as in constraints.txt: newer ones bring gigabytes of CUDA packages.
 REQUIREMENTS = {
-    "optuna": ("optuna==5.0.0",),
+    "optuna": ("optuna==5.0.0", "cmaes==0.13.1", "scipy==1.17.1"),
     "ray": ("ray[tune]==2.60.0",),
     "synetune": ("syne-tune==0.16.0",),
     "neps": ("torch==2.13.0", "neural-pipeline-search==0.17.0"),
@@ -39,6 +39,8 @@ def python_of(name: str) -> Path:
     """
     folder = ENVIRONMENTS / name
     python = folder / "bin" / "python"
+    made_of = folder / "requirements.txt"
+    wanted = "".join(f"{one}\n" for one in REQUIREMENTS[name])
     if not python.exists():
         print(f"making {folder} with {', '.join(REQUIREMENTS[name])}", file=sys.stderr)
         try:
@@ -47,6 +49,10 @@ def python_of(name: str) -> Path:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+        made_of.write_text(wanted)
+    elif not made_of.exists() or made_of.read_text() != wanted:
+        _install(python, REQUIREMENTS[name])  # made when other pins were wanted
+        made_of.write_text(wanted)
     return python
 
 

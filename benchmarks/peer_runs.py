@@ -15,8 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -76,6 +78,10 @@ class PeerResult:
         return f"{told} over {self.trials} trials ({self.detail})"
 
 
+class PeerFailed(Exception):
+    """Raised when a script gave no answer; says why in one line."""
+
+
 _measured: dict[tuple[str, int], PeerResult] = {}
 
 
@@ -98,15 +104,33 @@ def measure(name: str, *, trials: int | None = None, quick: bool = False) -> Pee
 
 
 def _run(name: str, peer: Peer, trials: int) -> PeerResult:
+    arguments = [*peer.before, str(trials), *peer.after]
     try:
-        python = python_of(peer.environment)
+        last = answer(peer.environment, peer.script, arguments, peer.limit_s)
+        return PeerResult(**last)
+    except PeerFailed as failed:
+        return PeerResult(name, reason=str(failed))
+    except TypeError:
+        return PeerResult(name, reason=f"said something else: {str(last)[:REASON_CHARS]}")
+
+
+def answer(environment: str, script: str, arguments: Sequence[str], limit_s: float) -> Any:
+    """Run a script below ``peers`` in an environment; return the JSON of the last line it prints.
+
+    Blocks for up to ``limit_s`` seconds, and for minutes more when the environment has to be made.
+
+    Raises:
+        PeerFailed: no environment, not done in time, an exit code, or no JSON.
+    """
+    try:
+        python = python_of(environment)
     except (EnvironmentFailed, OSError, subprocess.CalledProcessError) as error:
-        return PeerResult(name, reason=f"its environment could not be made: {error}")
-    command = [str(python), str(SCRIPTS / peer.script), *peer.before, str(trials), *peer.after]
+        raise PeerFailed(f"its environment could not be made: {error}") from None
+    command = [str(python), str(SCRIPTS / script), *arguments]
     # Below /tmp itself: Ray makes Unix sockets in it, whose paths may have 107 bytes.
     folder = Path(tempfile.mkdtemp(prefix="bq-peer-", dir="/tmp"))
     try:
-        return _result(name, *_output(command, folder, peer.limit_s), peer.limit_s)
+        return _last_line(*_output(command, folder, limit_s), limit_s)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -169,17 +193,17 @@ def _marked(scratch: str) -> list[psutil.Process]:
     return found
 
 
-def _result(name: str, code: int | None, out: str, err: str, limit_s: float) -> PeerResult:
+def _last_line(code: int | None, out: str, err: str, limit_s: float) -> Any:
     if code is None:
-        return PeerResult(name, reason=f"not done within {limit_s:.0f} s")
+        raise PeerFailed(f"not done within {limit_s:.0f} s")
     last = (out.strip().splitlines() or [""])[-1]
     if code == 0:
         try:
-            return PeerResult(**json.loads(last))
-        except (ValueError, TypeError):
-            return PeerResult(name, reason=f"said something else: {last[:REASON_CHARS]}")
+            return json.loads(last)
+        except ValueError:
+            raise PeerFailed(f"said something else: {last[:REASON_CHARS]}") from None
     said = (err.strip().splitlines() or [last])[-1]
-    return PeerResult(name, reason=f"exit code {code}: {said[:REASON_CHARS]}")
+    raise PeerFailed(f"exit code {code}: {said[:REASON_CHARS]}")
 
 
 def main() -> None:
