@@ -197,7 +197,7 @@ ALL: tuple[Mutation, ...] = (
         "dispatcher/backends/agents/driver.py",
         "        self._received += len(new)",
         "        self._received += len(new)\n        self._acknowledged = self._received\n"
-        "        self._send([wire.Ack(self._acknowledged)])",
+        "        self._speech.send([wire.Ack(self._acknowledged)])",
     ),
     Mutation(
         "an-agent-forgets-a-word-too-many",
@@ -530,7 +530,7 @@ ALL: tuple[Mutation, ...] = (
         "an-agents-welcome-storm",
         9,
         "a line that reorders frames is filled by requests to say them again",
-        "dispatcher/backends/agents/driver.py",
+        "dispatcher/backends/agents/speech.py",
         "        if now - self._welcomed_at >= WELCOME_EVERY_S:",
         "        if now - self._welcomed_at >= -1.0:",
         ("tests/unit/backends/test_local_gaps.py",),

@@ -13,6 +13,7 @@ from dispatcher.backends.agents.holding import Holding
 from dispatcher.backends.agents.identity import agent_routing_id
 from dispatcher.backends.agents.process import AgentProcess, Loss
 from dispatcher.backends.agents.self_report import SelfReport, Statistics
+from dispatcher.backends.agents.speech import ACKNOWLEDGE_EVERY, Speech
 from dispatcher.backends.agents.translation import (
     answer_order,
     event_of,
@@ -42,9 +43,6 @@ from trial_runtime.agent.config import AgentConfig
 from trial_runtime.refusals import Refusals
 from trial_runtime.silence import Silence
 
-#: Words after which an acknowledgement does not wait for an order to go with.
-ACKNOWLEDGE_EVERY = 256
-
 #: What counts as silence of the agent between two calls of ``check`` at most (seconds): less
 #: than any lease, so that none ends by a pause of our own.
 STEP_S = 1.0
@@ -56,16 +54,10 @@ START_S = 60.0
 #: The head speaks at least this often, so that an agent can tell a quiet head from a dead one.
 PING_S = 1.0
 
-#: Time given to an agent to answer a welcome before it is welcomed again.
-WELCOME_EVERY_S = 0.5
-
 #: What an agent that is replaced may take to leave by itself (seconds).
 LEAVE_S = 10.0
 
 _REPLACED = "its agent was of another version, and had nothing to run: it is replaced"
-
-#: Messages that an agent must not miss; the others are repeated, or made up for by the next.
-_ORDERS = (wire.Start, wire.Stop, wire.Shutdown)
 
 _log = logging.getLogger("bequeath.backends.agents")
 
@@ -123,14 +115,10 @@ class AgentDriver:
         self._joined = False
         self._received = 0  # number of the newest word taken from this life
         self._acknowledged = 0
-        self._told = 0  # what the agent has been told of that
-        self._orders = 0  # number of the newest order sent to this life
-        self._welcomed_at = float("-inf")
         self._holding = Holding()
         self._report = SelfReport()
         self._unreadable = Refusals()
-        self._spoke_at = clock()
-        self._outgoing: list[wire.FromHead] = []
+        self._speech = Speech(link, config.epoch, clock)
         self._closing = False
         self._parted = False
 
@@ -139,12 +127,12 @@ class AgentDriver:
     def perform(self, action: WorkerAction) -> None:
         """Carry out an action at the next :meth:`flush`; never blocks."""
         if isinstance(action, StartAttempt):
-            self._outgoing.append(start_order(action))
+            self._speech.add(start_order(action))
             self._holding.given(action)
         elif isinstance(action, StopAttempt):
-            self._outgoing.append(stop_order(action))
+            self._speech.add(stop_order(action))
         elif isinstance(action, AnswerOffer):
-            self._outgoing.append(answer_order(action))
+            self._speech.add(answer_order(action))
         elif isinstance(action, LaunchWorker):
             self._launch()
 
@@ -158,18 +146,12 @@ class AgentDriver:
         Acknowledgements alone wait for company, the next order, and go without one when nothing
         else was said for :data:`PING_S`: with many agents a head says little else.
         """
-        if self._acknowledged - self._told >= ACKNOWLEDGE_EVERY or self._outgoing:
+        if self._speech.owes(self._acknowledged) >= ACKNOWLEDGE_EVERY or self._speech.waiting:
             self._send_all()
 
     def _send_all(self) -> None:
-        if not self._joined:
-            return
-        messages = self._outgoing
-        if self._acknowledged > self._told:
-            messages = [wire.Ack(self._acknowledged), *messages]
-        if messages and self._send(messages):
-            self._told = self._acknowledged
-            self._outgoing = []
+        if self._joined:
+            self._speech.send_all(self._acknowledged)
 
     # -- words ---------------------------------------------------------------------------------
 
@@ -184,7 +166,7 @@ class AgentDriver:
             raise self._later_head(frame.epoch)
         if frame.epoch < self._config.epoch:
             # It still follows the head before; what it says will be said again to us.
-            self._welcome()
+            self._speech.welcome()
             return []
         events: list[Event] = []
         if self._suspect:
@@ -198,7 +180,7 @@ class AgentDriver:
                 # What was sent before this and is not here was lost with a connection.
                 strange = message.life != self._life or message.newest < self._received
                 if strange or message.sent > self._received:
-                    self._welcome()
+                    self._speech.welcome()
             elif isinstance(message, wire.AgentHello):
                 self._join(message, events)
             elif isinstance(message, wire.Offers):
@@ -227,17 +209,18 @@ class AgentDriver:
             if loss is not None:
                 events.append(self._lose(loss))
             elif self._may_be_replaced():
-                self._outgoing.append(wire.Shutdown(0.0))  # behind the last acknowledgement
+                self._speech.add(wire.Shutdown(0.0))  # behind the last acknowledgement
                 self._send_all()
                 events.append(self._lose(Loss(_REPLACED), LEAVE_S))
             elif silent_s > self._suspect_s and self._joined and not self._suspect:
                 self._suspect = True
                 events.append(WorkerSuspect(self._worker, silent_s))
-        if self._joined and now - self._spoke_at >= PING_S:
-            if not (self._outgoing or self._acknowledged > self._told):
-                self._send([wire.Ping()])
+        speech = self._speech
+        if self._joined and now - speech.spoke_at >= PING_S:
+            if not (speech.waiting or speech.owes(self._acknowledged)):
+                speech.send([wire.Ping()])
             self._send_all()
-        elif self._outgoing:  # which could not go before
+        elif speech.waiting:  # which could not go before
             self._send_all()
         return events
 
@@ -298,7 +281,7 @@ class AgentDriver:
             return
         self._closing = True
         grace_s = min(self._config.trial.stop_grace_s, max(0.0, deadline_s - 1.0))
-        if not (self._joined and self._send([wire.Shutdown(grace_s)])):
+        if not (self._joined and self._speech.send([wire.Shutdown(grace_s)])):
             self._process.terminate()
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
@@ -345,12 +328,10 @@ class AgentDriver:
         self._life = hello.life
         self._trouble = ""
         self._joined = True
-        self._received = self._acknowledged = self._told = hello.first - 1
-        self._orders = hello.orders
+        self._received = self._acknowledged = hello.first - 1
+        self._speech.begin(hello.orders, self._received)
         held = set(hello.holds)
         self._holding.joined(held)
-        # Orders for an agent before this one are void: the core will give them again.
-        self._outgoing = []
         slots = hello.slots
         if self._process.outdated:
             _log.info("agent %s is of another version: it gets nothing new", self._worker)
@@ -367,7 +348,8 @@ class AgentDriver:
 
     def _keep_out(self, hello: wire.AgentHello, events: list[Event]) -> None:
         """It is there, and says at each heartbeat why it can take nothing yet."""
-        self._life, self._orders, self._joined = hello.life, hello.orders, False
+        self._life, self._joined = hello.life, False
+        self._speech.begin(hello.orders)
         if hello.trouble != self._trouble:
             self._trouble = hello.trouble
             _log.warning("agent %s takes no trials: %s", self._worker, hello.trouble)
@@ -375,16 +357,16 @@ class AgentDriver:
             hopeless = hello.hopeless
             lost = WorkerLost(self._worker, hello.trouble, hopeless, kept_out=not hopeless)
             events.append(lost)
-        self._send([wire.Ping()])  # or it would think that no head is there
+        self._speech.send([wire.Ping()])  # or it would think that no head is there
 
     def _take(self, words: wire.Words, events: list[Event]) -> None:
         if not self._joined:
-            self._welcome()
+            self._speech.welcome()
             return
         new = words.words
         known = self._received + 1 - words.first
         if known < 0:
-            self._welcome()  # some were lost on the way: all again
+            self._speech.welcome()  # some were lost on the way: all again
             return
         if known:
             new = new[known:]
@@ -399,23 +381,6 @@ class AgentDriver:
         self._received += len(new)
         self._holding.ended(events)
 
-    def _welcome(self) -> None:
-        """Ask for all again; once, while that is on its way: each of many frames behind a gap
-        would ask for as many again."""
-        now = self._clock()
-        if now - self._welcomed_at >= WELCOME_EVERY_S:
-            self._welcomed_at = now
-            self._send([wire.Welcome()])
-
-    def _send(self, messages: list[wire.FromHead]) -> bool:
-        orders = self._orders + sum(isinstance(message, _ORDERS) for message in messages)
-        frame = wire.HeadFrame(self._config.epoch, messages, orders)
-        sent = self._link.send(wire.frame(frame))
-        if sent:
-            self._spoke_at = self._clock()
-            self._orders = orders
-        return sent
-
     def _lose(self, loss: Loss, grace_s: float = 0.0) -> Event:
         _log.warning("agent %s is lost: %s", self._worker, loss.reason)
         self._process.give_up(grace_s)
@@ -428,5 +393,4 @@ class AgentDriver:
         self._life = ""
         self._trouble = ""
         self._report.gone()
-        self._orders = 0  # the next one has heard none: it would miss those of the one before
-        self._outgoing = []
+        self._speech.begin(0)  # the next one has heard none: it would miss those of this one
