@@ -31,7 +31,8 @@ def judge(state: State, out: list[Action]) -> None:
         state.over_phase = Phase.FAILED
         state.phase_reason = _sentence("each trial", usual, workers)
         return
-    for line, standing in list(state.lines.items()):
+    lines = sorted(state.lines.items(), key=lambda one: state.trials[one[1][0]].place)
+    for line, standing in lines:
         if line.needs is None:
             continue
         reached = [w for w in workers if line.home is None or domain_of(state, w) == line.home]

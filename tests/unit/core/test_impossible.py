@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
 
+from dispatcher import core
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import FailReason, Outcome, Phase, TrialState
+from dispatcher.core.lines import told_apart
+from dispatcher.core.model import EndReason, FailReason, Outcome, Phase, TrialState
 from dispatcher.core.resources import Needs, Offer
 from tests.support.cluster import GB, Cluster, gpus
 from tests.support.scene import of_kind
@@ -149,3 +152,17 @@ def test_nothing_is_judged_while_the_experiment_ends() -> None:
     lab.join("a", 1)
     lab.join("b", 1)
     assert lab.trial(TrialId(waits)).state is TrialState.DELIVERING
+
+
+def test_they_end_in_the_order_of_the_queue_whatever_was_in_it_before() -> None:
+    """A restart tells the lines of the queue apart anew. Mutation: line by line, as they came."""
+    lab = Cluster({"a": 1}, workers=2)
+    first, second, third = lab.submit(gpus=2), lab.submit(gpus=4), lab.submit(gpus=2)
+    lab.say(e.TrialStopRequested(TrialId(first), EndReason.KILLED))
+    restarted = deepcopy(lab.state)
+    restarted.lines = told_apart(restarted)
+    event = e.WorkerJoined(WorkerId("b"), 64, offer=Offer(gpus("b", 1)))
+    again = core.apply(restarted, event, restarted.now).actions
+    out = lab.say(event)
+    assert out == again
+    assert [told.trial for told in of_kind(out, a.ReportTrial)] == [second, third]
