@@ -8,6 +8,7 @@ down and says it; from then on the others of that domain must find the same one.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,6 +19,8 @@ from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.needs_wiring import domain_of_place
 from dispatcher.remote_wiring import Place, places
 from trial_runtime.agent.record import write_private
+
+_log = logging.getLogger("bequeath.head")
 
 
 def domain_of_head(config: ExperimentConfig) -> str:
@@ -71,12 +74,15 @@ class Share:
         self._path = path
         self._lay = lay
         self._lock = threading.Lock()
+        self._known = ""  # the token, once one has said it
         self._first = ""  # the worker that said the token, as long as this head knows
 
     def token(self) -> str:
         """What agents must find; empty where none of them has said it yet."""
         if self._path is None:
             return self._lay()
+        if self._known:
+            return self._known
         try:
             return self._path.read_text(encoding="ascii").strip()
         except FileNotFoundError:
@@ -89,8 +95,11 @@ class Share:
         with self._lock:
             known = self.token()
             if not known:
-                write_private(self._path, said.encode("ascii", "replace"))
-                self._first = worker
+                self._known, self._first = said, worker
+                try:
+                    write_private(self._path, said.encode("ascii", "replace"))
+                except OSError as error:  # later heads will believe who speaks first then
+                    _log.warning("%s cannot be written: %s", self._path, error.strerror)
             elif known != said:
                 others = f"that of {self._first}" if self._first else "what others have there"
                 return (

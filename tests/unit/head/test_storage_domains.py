@@ -93,3 +93,13 @@ def test_whose_weights_are_not_seen_is_one_sentence() -> None:
         "weights of 3 trials lie in the storage domain 'lake' (workers a) and the storage domain "
         "'sea' (workers b), which is not seen from here"
     )
+
+
+def test_a_token_that_cannot_be_kept_holds_for_this_head(tmp_path: Path) -> None:
+    """Said in the engine's thread, which a full disk here must not end."""
+    made = config({"platform": "local"}, ssh({"host": "a", "storageDomain": "lake"}))
+    _, one = places(made)
+    lake = Shares(made, tmp_path / "gone", lambda: "of the head").of(one)
+    assert lake.judge("a", "1234") == ""
+    assert lake.token() == "1234"
+    assert "is another share than that of a" in lake.judge("b", "5678")
