@@ -47,7 +47,7 @@ def export(
                 continue
             reported = None
             if intermediate:
-                reported = rows.intermediates(queries.metrics(reader, one.id))
+                reported = rows.intermediates(one, queries.metrics(reader, one.id))
             if form is Format.CSV:
                 documents.append(rows.table_row(one, reported))
                 continue

@@ -81,9 +81,11 @@ def result(trial: TrialSummary) -> dict[str, Any]:
     }
 
 
-def intermediates(points: Iterable[MetricPoint]) -> list[str]:
-    """What a trial reported on its way, as JSON texts in their order."""
-    return [json.dumps(one.value) for one in points if one.counted and not one.final]
+def intermediates(trial: TrialSummary, points: Iterable[MetricPoint]) -> list[str]:
+    """What a trial reported on its way, as JSON texts in their order: what its last attempt did,
+    as an earlier one that was stopped reported the same before."""
+    own = [one for one in points if one.attempt == trial.attempt and not one.final]
+    return [json.dumps(one.value) for one in own]
 
 
 def table_row(trial: TrialSummary, reported: list[str] | None) -> dict[str, Any]:

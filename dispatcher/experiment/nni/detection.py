@@ -34,6 +34,9 @@ _V2_MARKS = frozenset(
     )
 )
 
+#: Keys of a machine that only NNI has.
+_V2_MACHINE_MARKS = frozenset({"sshkeyfile", "sshpassphrase", "pythonpath"})
+
 #: How code says whom it is written for: an import at the beginning of a line.
 _THEIRS = re.compile(rb"^[ \t]*(?:import[ \t]+nni\b|from[ \t]+nni\b[\w. \t]*import\b)", re.M)
 _OURS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(?:trial_runtime|tuners|dispatcher)\b", re.M)
@@ -63,7 +66,7 @@ def dialect_of(values: Mapping[str, Any], folder: Path | None) -> Dialect:
         return Dialect.V1
     if "compatibility" in folded:
         return Dialect.NATIVE  # written for us, or by 'bequeath convert'
-    if _V2_MARKS & folded.keys() or _names_nni(folded):
+    if _V2_MARKS & folded.keys() or _names_nni(folded) or _has_nnis_machines(folded):
         return Dialect.V2
     if folder is not None and _is_written_for_nni(folded, folder):
         return Dialect.V2
@@ -79,6 +82,21 @@ def _names_nni(folded: Mapping[str, Any]) -> bool:
         keys = {fold_word(str(name)): value for name, value in section.items()}
         if "classdirectory" in keys or only_nni_has(key, keys.get("name"), keys.get("classargs")):
             return True
+    return False
+
+
+def _has_nnis_machines(folded: Mapping[str, Any]) -> bool:
+    """Whether a machine has a key that only NNI has."""
+    services = folded.get("trainingservice")
+    for service in services if isinstance(services, list) else [services]:
+        if not isinstance(service, Mapping):
+            continue
+        machines = {fold_word(str(name)): value for name, value in service.items()}
+        for machine in machines.get("machinelist") or ():
+            if isinstance(machine, Mapping) and _V2_MACHINE_MARKS & {
+                fold_word(str(name)) for name in machine
+            }:
+                return True
     return False
 
 

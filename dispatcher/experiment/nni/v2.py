@@ -88,10 +88,12 @@ def _services(draft: Draft, value: Any, at: JsonPath, origin: str) -> None:
         for index, each in enumerate(value):
             one = Draft()
             _service(one, each, (*at, index), origin)
-            services.append(one.values.pop("trainingService", {}))
-            for native, source in one.origins.items():
-                if native[0] == "trainingService":
-                    inner.origins["trainingService", index, *native[1:]] = source
+            if "trainingService" in one.values:  # one that was refused is nowhere
+                for native, source in one.origins.items():
+                    if native[0] == "trainingService":
+                        place = ("trainingService", len(services), *native[1:])
+                        inner.origins[place] = source
+                services.append(one.values.pop("trainingService"))
             draft.refusals += one.refusals
             draft.decisions += one.decisions
             draft.remarks += [text for text in one.remarks if text not in draft.remarks]

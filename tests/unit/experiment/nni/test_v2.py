@@ -131,3 +131,20 @@ def test_code_says_whom_it_is_written_for(
         (code / name).write_text(text)
     text = BUILT_IN.replace("trialCommand: python3 train.py", f"trialCommand: {command}")
     assert files.load(text).for_nni is theirs
+
+
+def test_a_machines_keys_that_only_nni_has(files: Files) -> None:
+    """As NNI's own example has them, where the script it names is not there yet."""
+    (files.folder / "code" / "waves.py").write_text("class Waves: pass\n")
+    (files.folder / "code" / "train.py").write_text("")
+    (files.folder / "key").write_text("")
+    machine = "  machineList:\n  - {host: a.example, user: u, ssh_key_file: key}\n"
+    assert files.load(V2.replace("local", "remote") + machine).for_nni
+
+
+def test_a_refused_service_hides_no_other(files: Files) -> None:
+    """Mutation: it is taken for a second local one, and that is said as well."""
+    services = "- {platform: aml, computeTarget: c}\n- {platform: local}\n"
+    text = V2.replace("  platform: local\n", services)
+    (error,) = files.errors(text)
+    assert "'aml'" in error

@@ -1,0 +1,112 @@
+"""The words of ``nnictl``, from ``create`` to ``delete``, with real processes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dispatcher.queries.status import is_led
+from tests.integration.cli.conftest import Place
+
+CONFIG = """\
+authorName: somebody
+experimentName: classic
+trialConcurrency: 2
+maxExecDuration: 1h
+maxTrialNum: 4
+trainingServicePlatform: local
+searchSpacePath: space.json
+logDir: kept
+tuner:
+  builtinTunerName: Random
+trial:
+  command: python3 trial.py
+  codeDir: .
+  gpuNum: 0
+"""
+
+#: Ends when the file ``go`` is there, so that the test decides.
+TRIAL = """\
+import os
+import time
+
+import nni
+
+parameters = nni.get_next_parameter()
+print("x is", parameters["x"], flush=True)
+nni.report_intermediate_result(parameters["x"])
+while not os.path.exists("go"):
+    time.sleep(0.01)
+nni.report_final_result({"default": parameters["x"], "of": nni.get_trial_id()})
+"""
+
+Nni = Callable[..., str]
+
+
+@pytest.fixture
+def nni(place: Place) -> Nni:
+    """``bequeath nni`` in a folder as somebody has it who comes from NNI."""
+    (place.folder / "config.yml").write_text(CONFIG)
+    (place.folder / "trial.py").write_text(TRIAL)
+    space = {"x": {"_type": "uniform", "_value": [0, 1]}}
+    (place.folder / "space.json").write_text(json.dumps(space))
+
+    def call(*words: str, code: int = 0) -> str:
+        return place("nni", *words, code=code)
+
+    return call
+
+
+def _rows(nni: Nni, file: Path, form: str, *more: str) -> list[dict[str, Any]]:
+    nni("experiment", "export", "--filename", str(file), "--type", form, *more)
+    text = file.read_text()
+    rows: list[dict[str, Any]] = (
+        json.loads(text) if form == "json" else list(csv.DictReader(text.splitlines()))
+    )
+    return rows
+
+
+def test_an_experiment_from_create_to_delete(place: Place, nni: Nni) -> None:
+    """Mutations: ``stop`` does not wait; what an attempt that was stopped has reported is
+    exported as well."""
+    ident = nni("create", "--config", "config.yml", "--port", "8080").strip()
+    place.wait_until_running()
+    assert ident in nni("experiment", "list")
+    assert json.loads(nni("experiment", "status"))["status"] == "RUNNING"
+    assert "nothing listens" not in nni("top", "--time", "1"), "the answer, not a note"
+    assert nni("log", "trial", "--trial_id", "0").startswith("x is 0.")
+
+    nni("trial", "kill", "-T", "0")
+    nni("update", "trialnum", ident, "--value", "5")
+    place.wait_until(lambda: place.trials()[0].outcome == "killed", "trial 0 is ended")
+    nni("stop", f"{ident[:-2]}*")
+    assert json.loads(nni("experiment", "status", ident))["status"] == "STOPPED"
+    assert ident not in nni("experiment", "list")
+
+    place.go()
+    nni("resume", ident, "--experiment_dir", str(place.kept))
+    place.wait_until(lambda: not is_led(place.experiment), "it is over")
+    assert _statuses(nni) == ["USER_CANCELED", *["SUCCEEDED"] * 4]
+
+    rows = _rows(nni, place.folder / "out.json", "json", "-i")
+    assert [row["trialJobId"] for row in rows] == ["1", "2", "3", "4"]
+    for row in rows:
+        value = json.loads(row["value"])
+        assert value == {"default": row["parameter"]["x"], "of": row["trialJobId"]}
+        assert row["intermediate"] == [str(row["parameter"]["x"])]
+    table = _rows(nni, place.folder / "out.csv", "csv")
+    assert [float(row["default"]) for row in table] == [row["parameter"]["x"] for row in rows]
+
+    assert "completed" in nni("view", ident)
+    nni("experiment", "save", ident, "--path", "copies")
+    nni("experiment", "delete", ident, "--yes")
+    assert "DONE" in nni("experiment", "status", str(place.folder / "copies" / ident))
+
+
+def _statuses(nni: Nni) -> list[str]:
+    return [one["status"] for one in json.loads(nni("trial", "ls"))]
