@@ -29,6 +29,7 @@ from tuners.needs import with_needs
 if TYPE_CHECKING:
     from tuners.asha import ASHATuner
     from tuners.builtin import builtin_tuner, make_builtin
+    from tuners.enas import ENASTuner
     from tuners.evolution import RegularizedEvolutionTuner
     from tuners.grid import GridSearchTuner
     from tuners.hyperband import HyperbandTuner
@@ -43,6 +44,7 @@ _LAZY = {
     "RandomTuner": "tuners.random",
     "GridSearchTuner": "tuners.grid",
     "ASHATuner": "tuners.asha",
+    "ENASTuner": "tuners.enas",
     "HyperbandTuner": "tuners.hyperband",
     "MorphingEvolutionTuner": "tuners.morphing",
     "NetworkMorphismTuner": "tuners.morphing",
@@ -60,6 +62,7 @@ __all__ = [
     "AssessResult",
     "Assessor",
     "CycleRefused",
+    "ENASTuner",
     "GridSearchTuner",
     "HyperbandTuner",
     "MorphingEvolutionTuner",

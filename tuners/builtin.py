@@ -18,6 +18,7 @@ _TUNERS = {
     "Random": ("tuners.random", "RandomTuner"),
     "GridSearch": ("tuners.grid", "GridSearchTuner"),
     "ASHA": ("tuners.asha", "ASHATuner"),
+    "ENAS": ("tuners.enas", "ENASTuner"),
     "Hyperband": ("tuners.hyperband", "HyperbandTuner"),
     "MorphingEvolution": ("tuners.morphing", "MorphingEvolutionTuner"),
     "NetworkMorphism": ("tuners.morphing", "NetworkMorphismTuner"),

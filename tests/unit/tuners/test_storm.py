@@ -44,6 +44,10 @@ CASES = {
     "Hyperband": ("Hyperband", {"max_budget": 27}),
     "successive halving": ("Hyperband", {"max_budget": 27, "bracket": 2}),
     "ASHA": ("ASHA", {"max_budget": 64}),
+    "ENAS": (
+        "ENAS",
+        {"operations": ["a", "b"], "layers": 2, "hidden": 4, "samples": 1, "learning_rate": 0.01},
+    ),
     "SPOS": ("SPOS", {"population_size": 16, "top": 4}),
     "Optuna": ("Optuna", {"sampler": "RandomSampler"}),
     "TPE": ("TPE", {"n_ei_candidates": 4}),
