@@ -119,6 +119,7 @@ def _of_file(path: Path) -> list[Asked]:
     from dispatcher.known_folders import housed
     from dispatcher.remote_wiring import machine_of, places, target_of
     from dispatcher.resource_wiring import resources_told
+    from dispatcher.ssh.inspecting import NEEDED_MODULES
 
     config = housed(load_experiment(path))
     root = config.weights_root
@@ -127,6 +128,7 @@ def _of_file(path: Path) -> list[Asked]:
         if place.machine is None:
             continue
         machine = machine_of(place.worker, place.machine)
+        told, taken = resources_told(config, place), config.trial_needs
         needs = Needs(
             python=machine.command(),
             oldest=OLDEST,
@@ -134,8 +136,11 @@ def _of_file(path: Path) -> list[Asked]:
             supply=supply,
             work_folder=machine.work_folder,
             read_folders=machine.read_roots or tuple(map(str, config.weights_read_roots)),
-            gpus=resources_told(config, place).must_have_gpus,
-            gpu_indices=resources_told(config, place).gpu_indices or (),
+            modules=(*NEEDED_MODULES, "pynvml") if told.must_have_gpus else NEEDED_MODULES,
+            cpus=taken.trial_cpu_number or 0.0,
+            gpus=taken.trial_gpu_number or 0.0,
+            gpu_memory=config.min_gpu_memory or 0,
+            gpu_indices=told.gpu_indices or (),
         )
         here = root if isinstance(root, Path) and root.is_dir() else None
         there = machine.weights_root or (str(root) if isinstance(root, Path) else "")

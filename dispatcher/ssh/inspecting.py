@@ -20,6 +20,9 @@ from dispatcher.ssh.target import SshTarget
 #: What the agent and the SDK import; trials may need more.
 NEEDED_MODULES = ("msgspec", "zmq", "numpy", "blake3")
 
+#: Packages that are not called as their modules are.
+_PACKAGES = {"zmq": "pyzmq", "pynvml": "nvidia-ml-py"}
+
 #: A machine may be this far from our clock (seconds) before times in logs confuse people.
 _CLOCK_S = 5.0
 _LITTLE_DISK = 1 << 30
@@ -61,7 +64,8 @@ class Needs:
     of us mean the same folder); an empty name asks for nothing. ``python``: the words by which
     it is called there. ``useful`` maps modules that trials can do without to what they miss then.
     ``read_folders``: those that trials only read from.
-    ``gpus``: trials cannot do without; ``gpu_indices``: those that the file names.
+    ``cpus``, ``gpus``, ``gpu_memory`` (bytes): what each trial takes; ``gpu_indices``: those
+    that the file names.
     ``supply``: which of what it lacks is brought there, from what its Python told of itself.
     """
 
@@ -72,7 +76,9 @@ class Needs:
     work_folder: str = "~"
     folders: Mapping[str, str] = field(default_factory=dict)
     read_folders: Sequence[str] = ()
-    gpus: bool = False
+    cpus: float = 0.0
+    gpus: float = 0.0
+    gpu_memory: int = 0
     gpu_indices: tuple[int, ...] = ()
     supply: Callable[[Mapping[str, Any]], Supplied] = lambda told: Supplied()
 
@@ -127,7 +133,7 @@ def _gpus(connection: SshConnection, needs: Needs) -> HostFinding:
         told = run_program(connection, "gpus", [], python=needs.python, alone=False, limit_s=60.0)
     except BackendError as error:
         return HostFinding("gpus", Verdict.NOTE, f"cannot be looked at: {error.message}")
-    found = judge_gpus(told, wanted=needs.gpus, indices=needs.gpu_indices)
+    found = judge_gpus(told, wanted=needs.gpus, indices=needs.gpu_indices, memory=needs.gpu_memory)
     verdict = Verdict.PROBLEM if found.bad else Verdict.OK
     return HostFinding("gpus", verdict, found.text, found.hint)
 
@@ -137,6 +143,9 @@ def _python(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
     text = f"{version} at {told['executable']}, {told['cores']} cores"
     if tuple(told["version"][:2]) >= needs.oldest:
         yield HostFinding("python", Verdict.OK, text)
+        if needs.cpus > (told["cores"] or needs.cpus):
+            text = f"{told['cores']} cores, and each trial needs {needs.cpus:g} (trialCpuNumber)"
+            yield HostFinding("cores", Verdict.PROBLEM, text)
         return
     oldest = ".".join(str(x) for x in needs.oldest)
     hint = f"name one of {oldest} or later (python: /opt/…/bin/python3)"
@@ -155,7 +164,7 @@ def _modules(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
     missing = [name for name in needs.modules if _lacks(found[name]) and name not in brought]
     if missing:
         why = "; ".join(found[name]["trouble"] for name in missing)
-        names = " ".join({"zmq": "pyzmq"}.get(name, name) for name in missing)
+        names = " ".join(_PACKAGES.get(name, name) for name in missing)
         hint = f"{told['executable']} -m pip install {names}"
         if supplied.trouble:
             why, hint = f"{why}; {supplied.trouble}", f"{supplied.hint}; or {hint}"

@@ -15,19 +15,24 @@ class GpuFinding(NamedTuple):
     hint: str = ""
 
 
-def judge_gpus(told: Mapping[str, Any], *, wanted: bool, indices: tuple[int, ...]) -> GpuFinding:
+def judge_gpus(
+    told: Mapping[str, Any], *, wanted: float, indices: tuple[int, ...], memory: int = 0
+) -> GpuFinding:
     """What the program ``gpus`` said of a machine.
 
     Args:
         told: its answer.
-        wanted: trials of the experiment file need GPUs.
+        wanted: how many each trial of the experiment file needs.
         indices: its ``gpuIndices``.
+        memory: what each of a trial's GPUs must have in all (bytes).
     """
     gpus = told["gpus"]
     if not gpus:
         text = f"none ({told['trouble']})" if told["trouble"] else "none"
-        hint = "this experiment's trials need GPUs: is the driver installed and loaded there?"
-        return GpuFinding(wanted, text, hint if wanted else "")
+        who = "this experiment's trials need GPUs" if wanted else "gpuIndices names some"
+        bad = bool(wanted or indices)
+        hint = f"{who}: is the driver installed and loaded there?" if bad else ""
+        return GpuFinding(bad, text, hint)
     text = in_words(gpus)
     absent = [index for index in indices if index >= len(gpus)]
     if absent:
@@ -37,7 +42,13 @@ def judge_gpus(told: Mapping[str, Any], *, wanted: bool, indices: tuple[int, ...
     ailing = [index for index, gpu in enumerate(gpus) if gpu.get("trouble")]
     if ailing:
         index = ailing[0]
-        return GpuFinding(wanted, f"{text}; GPU {index}: {gpus[index]['trouble']}")
+        return GpuFinding(bool(wanted), f"{text}; GPU {index}: {gpus[index]['trouble']}")
+    lent = [gpus[index] for index in indices] or gpus
+    fitting = sum(int(gpu["memory"]) >= memory for gpu in lent)
+    if wanted > fitting:
+        least = f" of at least {memory / (1 << 30):.1f} GiB" if memory else ""
+        hint = f"each trial needs {wanted:g}{least}, and {fitting} of these may be lent to one"
+        return GpuFinding(True, text, hint)
     return GpuFinding(False, text)
 
 

@@ -33,6 +33,25 @@ def test_a_machine_says_what_it_has(driver: FakeDriver) -> None:
     assert (finding.level, finding.text) == (Level.OK, "2 × H100 (80.0 GiB)")
 
 
+@pytest.mark.parametrize(
+    "wanted, indices, gib, hint",
+    [
+        (2, (), 80, ""),
+        (0.5, (1,), 0, ""),
+        (8, (), 0, "each trial needs 8, and 2 of these may be lent to one"),
+        (2, (1,), 0, "each trial needs 2, and 1 of these may be lent to one"),
+        (1, (), 81, "each trial needs 1 of at least 81.0 GiB, and 0 of these may be lent to one"),
+    ],
+)
+def test_what_no_trial_can_get_there_is_said(
+    wanted: float, indices: tuple[int, ...], gib: int, hint: str
+) -> None:
+    """Mutations: GPUs are not counted; those that gpuIndices leaves out count."""
+    told = {"gpus": [{"name": "H100", "memory": 80 << 30}] * 2, "trouble": "", "pynvml": True}
+    found = judge_gpus(told, wanted=wanted, indices=indices, memory=gib << 30)
+    assert (found.bad, found.hint) == (bool(hint), hint)
+
+
 def test_a_lost_gpu_is_said(driver: FakeDriver) -> None:
     driver.show(Gpu("GPU-a", name="H100"), Gpu("GPU-b", error=LOST))
     found = judge_gpus(looked(), wanted=True, indices=())
@@ -46,5 +65,6 @@ def test_a_machine_without_a_driver(driver: FakeDriver, wanted: bool) -> None:
     driver.unload()
     found = judge_gpus(looked(), wanted=wanted, indices=())
     assert (found.bad, found.text) == (wanted, "none (Driver Not Loaded)")
+    assert judge_gpus(looked(), wanted=0, indices=(0,)).hint.startswith("gpuIndices names some: ")
     (finding,) = check_gpus()
     assert finding.level is Level.OK

@@ -174,9 +174,13 @@ def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
     )
     assert seen["clock"][0] is Verdict.OK
     Path(hosts["h1"].shares["/weights"], "token").touch()
-    good = look(Needs(modules=("json",), folders={"/weights": "token"}))
+    assert "cores" not in seen
+    good = look(Needs(modules=("json",), folders={"/weights": "token"}, cpus=0.5))
     assert {verdict for verdict, _ in good.values()} == {Verdict.OK}
     assert look(Needs(oldest=(9, 9)))["python"][0] is Verdict.PROBLEM
+    many = look(Needs(cpus=1e6))["cores"]
+    assert many[0] is Verdict.PROBLEM
+    assert "each trial needs 1e+06 (trialCpuNumber)" in many[1]
     assert look(Needs(python="python1"))["python"][0] is Verdict.PROBLEM
     assert look(Needs(folders={"/nowhere": ""}))["weights"][0] is Verdict.PROBLEM
     seen = look(Needs(work_folder=f"{ssh_hosts.SMALL_DISK}/x"))
