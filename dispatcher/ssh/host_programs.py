@@ -13,14 +13,14 @@ from dispatcher.ssh.errors import HostDiskFull, NoPython, TransferFailed
 
 _NO_SPACE = {"ENOSPC", "EDQUOT"}
 
-#: Programs that say what kind of Python runs them.
-_WITH_FACTS = {"probe"}
+#: What programs begin with: another one's functions.
+_BEGINNINGS = {"probe": "python_facts", "unpack": "placing", "unwheel": "placing"}
 
 
 def program_text(name: str) -> str:
-    """What ``on_host/<name>.py`` says, behind what it needs of ``python_facts.py``."""
+    """What ``on_host/<name>.py`` says, behind what it needs of another one."""
     folder = importlib.resources.files("dispatcher.ssh.on_host")
-    names = ["python_facts", name] if name in _WITH_FACTS else [name]
+    names = [_BEGINNINGS[name], name] if name in _BEGINNINGS else [name]
     return "\n".join(folder.joinpath(f"{each}.py").read_text() for each in names)
 
 

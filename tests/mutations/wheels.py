@@ -34,7 +34,7 @@ WHEELS: tuple[Mutation, ...] = (
         7,
         "a wheel that was damaged on its way is unpacked",
         "dispatcher/ssh/on_host/unwheel.py",
-        "if digest.hexdigest() != wanted:",
+        "if digest.hexdigest() != sys.argv[2]:",
         "if not digest.hexdigest():",
         BRINGING,
     ),

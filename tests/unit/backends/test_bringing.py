@@ -131,6 +131,22 @@ def test_what_arrives_damaged_is_not_used(bare: Bare, archives: Archives) -> Non
     assert os.listdir(bare.home) == []
 
 
+def test_what_was_begun_long_ago_and_never_ended_goes(
+    bare: Bare, archives: Archives, index: Index
+) -> None:
+    """Mutation: half a wheel lies there for ever, each time that a connection breaks."""
+    wheel = next(iter((archives.wheels.folder.parent / "index").iterdir())).read_bytes()
+    digest = hashlib.sha256(wheel).hexdigest()
+    old, new = bare.home / ".part-old", bare.home / ".part-new"
+    for folder in (old, new):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    words = [sys.executable, "-c", program_text("unwheel"), str(bare.home / "it"), digest]
+    assert b"unpacked" in bare.run(words, stdin=wheel, limit_s=60).out
+    assert sorted(os.listdir(bare.home)) == [".part-new", "it"]
+    assert (bare.home / "it").stat().st_mode & 0o777 == 0o755
+
+
 def told(bare: Bare) -> dict[str, object]:
     facts = subprocess.run(
         [sys.executable, "-S", "-c", f"{program_text('python_facts')}\nprint(python_facts())"],
