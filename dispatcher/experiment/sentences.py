@@ -49,6 +49,8 @@ def explain(error: ErrorDetails) -> Iterator[tuple[JsonPath, str, str]]:
     elif isinstance(raised, Misfit):
         at = (*path, *raised.at)
         yield at, _sentence(path, str(raised)), raised.hint
+    elif error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
+        return  # it is long enough: pydantic leaves out what is wrong itself, and says so there
     elif error["type"] == "missing":
         owner = f"{written_path(path[:-1])!r}" if path[:-1] else "the experiment"
         yield path, f"{owner} needs the key {path[-1]!r}", ""
@@ -79,7 +81,7 @@ def _plain(error: ErrorDetails, raised: object) -> tuple[str, str]:
         return f"must be {ctx['expected']}, not {kind_of(value)}", _literal_hint(value)
     if kind == "string_too_long":
         return f"must have at most {ctx['max_length']} characters, not {len(str(value))}", ""
-    if kind == "string_too_short":
+    if kind == "string_too_short" or (kind == "too_short" and ctx["min_length"] == 1):
         return "must not be empty", ""
     family = kind.partition("_")[0]
     if family in _KINDS:

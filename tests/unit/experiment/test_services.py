@@ -110,3 +110,16 @@ def test_a_variable_of_a_machine_has_a_name_that_one_can_have(
     machines[0]["environment"] = {"A=B": "x"}
     with pytest.raises(ExperimentFileErrors, match="no environment variable can have"):
         built(good, {"platform": "ssh", "machineList": machines})
+
+
+def test_a_list_of_services_is_empty_only_if_nothing_is_in_it(good: dict[str, Any]) -> None:
+    """Mutations: items that are wrong themselves make it an empty list, which it is not."""
+    with pytest.raises(ExperimentFileErrors) as wrong:
+        built(good, [{"platform": "local", "cost": "cheap"}, {"platform": "ssh"}])
+    messages = [error.message for error in wrong.value.errors]
+    assert messages == [
+        "'trainingService[0].cost' must be a number, not 'cheap'",
+        "'trainingService[1]' names no machine",
+    ]
+    with pytest.raises(ExperimentFileErrors, match="'trainingService' must not be empty"):
+        built(good, [])
