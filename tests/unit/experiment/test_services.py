@@ -115,7 +115,9 @@ def test_a_variable_of_a_machine_has_a_name_that_one_can_have(
 def test_a_list_of_services_is_empty_only_if_nothing_is_in_it(good: dict[str, Any]) -> None:
     """Mutations: items that are wrong themselves make it an empty list, which it is not."""
     with pytest.raises(ExperimentFileErrors) as wrong:
-        built(good, [{"platform": "local", "cost": "cheap"}, {"platform": "ssh"}])
+        built(
+            good, [{"platform": "local", "cost": "cheap"}, {"platform": "ssh", "machineList": []}]
+        )
     messages = [error.message for error in wrong.value.errors]
     assert messages == [
         "'trainingService[0].cost' must be a number, not 'cheap'",
