@@ -43,9 +43,11 @@ class PBTTuner(InheritingTuner):
 
     When its turn comes a member compares itself with the latest results of all (exploit): it goes
     on with its own weights and hyperparameters, or takes over those of a better member and moves
-    the hyperparameters (explore). One that diverged (NaN, infinity) or crashed takes over from
-    a better one, whatever its rank. Hyperparameters outside a changed search space are drawn anew
-    when a member moves. Trials that users propose by hand are no members.
+    the hyperparameters (explore). Until its next result one that has taken over counts with the
+    result that it took over (Algorithm 1, line 8: ``p <- eval(theta)`` right after exploring), so
+    that it holds no place among the worst. One that diverged (NaN, infinity) or crashed takes over
+    from a better one, whatever its rank. Hyperparameters outside a changed search space are drawn
+    anew when a member moves. Trials that users propose by hand are no members.
 
     The schedule that a member found is read from the finished experiment by
     ``tuners.schedules.schedule`` and can be run again by the tuner ``Schedule``.
@@ -88,6 +90,8 @@ class PBTTuner(InheritingTuner):
         # By member, in order of ids. Two: a generation that began early must not be seen by the
         # one before it when generations are kept apart.
         self._finished: dict[int, deque[Generation]] = {}
+        # By member: the trial that it went on with from somewhere else, and from where.
+        self._moved: dict[int, tuple[int, Generation]] = {}
         # By member: the last id that a user's trial has taken from it.
         self._foreign: dict[int, int] = {}
 
@@ -121,9 +125,12 @@ class PBTTuner(InheritingTuner):
             with self.lock:
                 parameters, source = self._propose(parameter_id)
             # Outside the lock: the end that is waited for needs it.
-            if source is None or self._has_ended_well(source.parameter_id):
-                return parameters
+            well = source is None or self._has_ended_well(source.parameter_id)
             with self.lock:
+                if well:
+                    self._move(parameter_id, source)
+                    return parameters
+                assert source is not None
                 source.score = None  # it is no longer anybody's source
 
     def receive_trial_result(
@@ -155,6 +162,7 @@ class PBTTuner(InheritingTuner):
             return {
                 "seed": self.seed,
                 "finished": [asdict(one) for line in self._finished.values() for one in line],
+                "moved": [[trial, asdict(source)] for trial, source in self._moved.values()],
                 "foreign": [[member, last] for member, last in self._foreign.items()],
             }
 
@@ -163,21 +171,43 @@ class PBTTuner(InheritingTuner):
         with self.lock:
             self.seed = state["seed"]
             self._finished.clear()
+            self._moved.clear()
             for one in state["finished"]:
                 self._note(Generation(**one))
+            for trial, one in state.get("moved", ()):  # older states have none
+                source = self._generation(one["parameter_id"])
+                self._move(trial, source or Generation(**one))
             self._foreign = {int(member): int(last) for member, last in state["foreign"]}
+
+    def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
+        """Takes note of whom a member goes on from."""
+        path = parameters.get("restore_path") if isinstance(parameters, Mapping) else None
+        with self.lock:
+            known = [one for line in self._finished.values() for one in line]
+            known += [source for _, source in self._moved.values()]
+            source = (one for one in known if self.save_path(one.parameter_id) == path)
+            self._move(parameter_id, next(source, None))
 
     # ---- decisions, all with the lock held ---------------------------------------------------
 
     def _note(self, generation: Generation) -> None:
         member = generation.parameter_id % self.population_size
         self._finished.setdefault(member, deque(maxlen=2)).append(generation)
+        if member in self._moved and self._moved[member][0] <= generation.parameter_id:
+            del self._moved[member]
+
+    def _move(self, parameter_id: int, source: Generation | None) -> None:
+        """A member goes on from ``source``: until its next result it counts as that."""
+        member = parameter_id % self.population_size
+        own = self._finished.get(member)
+        if source is not None and not (own and own[-1] is source):
+            self._moved[member] = (parameter_id, source)
 
     def _propose(self, parameter_id: int) -> tuple[dict[str, Any], Generation | None]:
         """Parameters, and the trial whose weights they name; drawn after the last wait."""
         rng = self.rng(parameter_id)
         member = parameter_id % self.population_size
-        latest = [self._latest(each, parameter_id) for each in range(self.population_size)]
+        latest = [self._standing(each, parameter_id) for each in range(self.population_size)]
         members = [each for each, one in enumerate(latest) if one is not None or each == member]
         scores = [None if (one := latest[each]) is None else one.score for each in members]
         chosen = members[self.exploit_rule(scores, members.index(member), rng)]
@@ -194,8 +224,11 @@ class PBTTuner(InheritingTuner):
             parameters["restore_path"] = self.save_path(source.parameter_id)
         return parameters, source
 
-    def _latest(self, member: int, parameter_id: int) -> Generation | None:
-        """The last finished trial of a member that this request may see."""
+    def _standing(self, member: int, parameter_id: int) -> Generation | None:
+        """What a member counts as: its last trial that this request may see, or one taken over."""
+        is_own = member == parameter_id % self.population_size
+        if self.asynchronous and not is_own and member in self._moved:
+            return self._moved[member][1]
         return next(self._seen(member, parameter_id), None)
 
     def _usable(self, member: int, parameter_id: int) -> Generation | None:
@@ -210,8 +243,9 @@ class PBTTuner(InheritingTuner):
                 yield generation
 
     def _generation(self, parameter_id: int) -> Generation | None:
-        line = self._finished.get(parameter_id % self.population_size, ())
-        return next((one for one in line if one.parameter_id == parameter_id), None)
+        known = [*self._finished.get(parameter_id % self.population_size, ())]
+        known += [source for _, source in self._moved.values()]
+        return next((one for one in known if one.parameter_id == parameter_id), None)
 
     def _end_as_told(self, parameter_id: int) -> bool | None:
         generation = self._generation(parameter_id)

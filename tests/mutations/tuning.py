@@ -86,4 +86,22 @@ TUNING = (
         "_SHARE = 0.0",
         ("tests/integration/tuners/test_check.py",),
     ),
+    Mutation(
+        "who-took-over-holds-its-place-among-the-worst",
+        9,
+        "population based training exploits too seldom: the worst place is held by one that left it",
+        "tuners/pbt.py",
+        "if self.asynchronous and not is_own and member in self._moved:",
+        "if self.asynchronous and is_own and member in self._moved:",
+        ("tests/unit/tuners/test_pbt.py",),
+    ),
+    Mutation(
+        "a-restored-population-forgets-who-took-over",
+        2,
+        "after a restart another search goes on",
+        "tuners/pbt.py",
+        "self._move(parameter_id, next(source, None))",
+        "next(source, None)",
+        ("tests/unit/tuners/test_pbt.py",),
+    ),
 )

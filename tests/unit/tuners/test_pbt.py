@@ -56,6 +56,47 @@ def test_a_worked_example_the_worst_of_five_copies_the_best_and_explores():
     assert abs(ratios["units"] - 1) == pytest.approx(0.2, abs=0.5 / best["units"])
 
 
+@pytest.mark.parametrize("how", ["on", "restored", "told of the proposal"])
+def test_one_that_took_over_counts_as_what_it_took_over_until_its_next_result(how):
+    # Algorithm 1: after exploit and explore p is that of the weights that were copied.
+    tuner = pbt()
+    run(tuner, range(5), lambda n, _: [3.0, 1.0, 5.0, 4.0, 2.0][n])
+    before = json.loads(json.dumps(tuner.state()))
+    child = tuner.generate_parameters(6)
+    assert child["restore_path"] == "trials/2"
+    after = json.loads(json.dumps(tuner.state()))
+    if how != "on":
+        tuner = pbt()
+        tuner.restore(after if how == "restored" else before)
+    if how == "told of the proposal":
+        tuner.restore_proposal(6, child)
+
+    # Member 1 is among the worst no more, so that member 4 is the worst now; as its own judge
+    # it still knows its own last result.
+    assert tuner.generate_parameters(9)["restore_path"] == "trials/2"
+    assert tuner.generate_parameters(6)["restore_path"] == "trials/2"
+    finish(tuner, 6, child, 0.5)  # worse than before
+    assert tuner.generate_parameters(5)["restore_path"] == "trials/0"
+    assert tuner.generate_parameters(11)["restore_path"] == "trials/2"
+    assert not any(trial == 6 for trial, _ in tuner.state()["moved"])
+
+
+def test_generations_apart_know_nothing_of_what_is_taken_over_meanwhile():
+    tuner = pbt(asynchronous=False)
+    run(tuner, range(5), lambda n, _: [3.0, 1.0, 5.0, 4.0, 2.0][n])
+    assert tuner.generate_parameters(6)["restore_path"] == "trials/2"
+    assert tuner.generate_parameters(9)["restore_path"] == "trials/4"
+
+
+def test_a_state_from_before_members_moved_is_read():
+    tuner = pbt()
+    run(tuner, range(5), lambda n, _: [3.0, 1.0, 5.0, 4.0, 2.0][n])
+    state = {key: value for key, value in tuner.state().items() if key != "moved"}
+    again = pbt()
+    again.restore(json.loads(json.dumps(state)))
+    assert again.generate_parameters(6)["restore_path"] == "trials/2"
+
+
 def test_minimize_turns_it_round():
     tuner = pbt(optimize_mode="minimize")
     run(tuner, range(5), lambda n, _: {"default": [3.0, 1.0, 5.0, 4.0, 2.0][n]})
