@@ -139,3 +139,14 @@ def _file(**changes) -> SessionFile:
         **changes,
     }
     return SessionFile(**told)
+
+
+def test_a_shared_store_of_this_process_alone(capsys):
+    store = t.shared_store("omega")
+    assert (store.version, store.load()) == (0, None)
+    assert store.publish({"a": 1}) == 1
+    assert store.publish({"a": 2}, merge="mine") == 2
+    assert store.load() == {"a": 2}
+    assert "version 2 of omega" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="merge is one of changed, mine"):
+        store.publish({}, merge="median")

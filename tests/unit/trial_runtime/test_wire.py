@@ -24,6 +24,7 @@ def test_trial_messages_there_and_back():
         wire.Refused("no"),
         wire.Run(SESSION, "/r/s1.1.json"),
         wire.Leave(),
+        wire.OfferAnswered("d", accepted=False, newest=wire.PinnedVersion("omega", 3, "p", "e")),
     ]
     assert wire.to_trial(wire.frame(answers)) == answers
 
@@ -34,6 +35,7 @@ def test_agent_and_head_there_and_back():
         wire.MetricRelayed(1, 1, 1, "0.5"),
         wire.FinalRelayed(1, 1, 2, "1"),
         wire.PublishedRelayed(1, 1, 3, "d", "bequeath", 9),
+        wire.VersionOffered(1, 1, 4, "omega", 2, "omega/1.1-0a", "d", 9),
         wire.Ended(1, 1, wire.FAILED, 3, None, "text", 0.1, 0.2, "d", "files", 4),
     ]
     frame = wire.AgentFrame(
@@ -56,6 +58,7 @@ def test_agent_and_head_there_and_back():
             wire.Stop(1, 2, "timed out", 1.5),
             wire.Ping(),
             wire.Shutdown(2.0),
+            wire.VersionAnswered(1, 2, wire.OfferAnswered("d", accepted=False, refusal="no")),
         ],
     )
     assert wire.from_head(wire.frame(orders)) == orders
