@@ -20,7 +20,7 @@ TIDY_S = 600.0
 
 _log = logging.getLogger("bequeath.backends.ssh")
 
-_TIDY = Path(__file__).with_name("tidy_program.py")
+_TIDY = [Path(__file__).with_name(f"{name}_program.py") for name in ("said", "tidy")]
 
 #: Of code and of runtimes each, how many of those used last stay on a machine, whoever uses them.
 KEPT = 8
@@ -67,7 +67,8 @@ def fit(connection: SshConnection, machine: Machine, archives: Archives) -> Fitt
 def _tidy(connection: SshConnection, machine: Machine, trees: Iterable[str]) -> None:
     """Remove what was brought for others, long ago. That it cannot be done is no reason to stop."""
     argv = machine.command("-", machine.work_folder, str(KEPT), ",".join(trees))
-    ran = connection.run(argv, stdin=_TIDY.read_bytes(), limit_s=TIDY_S)
+    program = b"\n".join(part.read_bytes() for part in _TIDY)
+    ran = connection.run(argv, stdin=program, limit_s=TIDY_S)
     level = logging.INFO if ran.ok else logging.WARNING
     said = ran.out.decode(errors="replace").strip() if ran.ok else ran.said()
     _log.log(level, "%s: old code and runtimes: %s", machine.name, said[-_MOST_SAID:])

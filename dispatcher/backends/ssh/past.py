@@ -10,7 +10,7 @@ from dispatcher.backends.ssh.machine import Machine
 from dispatcher.errors import PassingBackendError
 from dispatcher.ssh import SshConnection
 
-_PROGRAM = Path(__file__).with_name("past_program.py")
+_PROGRAM = [Path(__file__).with_name(f"{name}_program.py") for name in ("said", "past")]
 _LIMIT_S = 1800.0
 _DAY_S = 86400.0
 
@@ -56,7 +56,8 @@ def why_it_stays(name: str, left: Left, *, days: float, experiment: str) -> str:
 
 def _run(connection: SshConnection, machine: Machine, *names: str) -> bytes:
     argv = machine.command("-", machine.work_folder, *names)
-    ran = connection.run(argv, stdin=_PROGRAM.read_bytes(), limit_s=_LIMIT_S, most_bytes=16 << 20)
+    program = b"\n".join(part.read_bytes() for part in _PROGRAM)
+    ran = connection.run(argv, stdin=program, limit_s=_LIMIT_S, most_bytes=16 << 20)
     lines = ran.out.splitlines()
     if not ran.ok or not lines:
         raise PassingBackendError(f"cannot be tidied: {ran.said()[-300:]}", where=machine.name)

@@ -1,4 +1,5 @@
-"""Run by another machine's Python, of whatever version: what experiments have left there.
+"""Run by another machine's Python, of whatever version, behind ``said_program.py``: what
+experiments have left there.
 
 Arguments: the work folder, then what to remove, as ``ID/WORKER``. Says as JSON what there is, or
 what was removed. What a process here uses is never removed. ``told`` says that an agent has not
@@ -10,25 +11,6 @@ import os
 import shutil
 import sys
 import time
-
-
-def said_by_processes() -> bytes:
-    """Environments, commands and working directories of processes here, all in one."""
-    parts = []
-    for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):
-        if int(pid) == os.getpid():
-            continue
-        for name in ("environ", "cmdline"):
-            try:
-                with open("/proc/%s/%s" % (pid, name), "rb") as file:  # noqa: UP031
-                    parts.append(file.read())
-            except OSError:
-                pass
-        try:
-            parts.append(os.fsencode(os.readlink("/proc/%s/cwd" % pid)))  # noqa: UP031
-        except OSError:
-            pass
-    return b"\n".join(parts)
 
 
 def measured(folder: str) -> tuple:  # type: ignore[type-arg]
@@ -47,7 +29,8 @@ def measured(folder: str) -> tuple:  # type: ignore[type-arg]
 
 def left(place: str) -> dict:  # type: ignore[type-arg]
     """By ``ID/WORKER``, what there is."""
-    said, found = said_by_processes(), {}
+    said = said_by_processes()  # type: ignore[name-defined]  # noqa: F821 - goes before this
+    found = {}
     for experiment in sorted(os.listdir(place) if os.path.isdir(place) else ()):
         inner = os.path.join(place, experiment)
         for worker in sorted(os.listdir(inner) if os.path.isdir(inner) else ()):

@@ -1,5 +1,5 @@
-"""Run by another machine's Python: removes code, runtimes and modules that nobody has used for
-long.
+"""Run by another machine's Python, behind ``said_program.py``: removes code, runtimes and modules
+that nobody has used for long.
 
 Arguments: the work folder, how many of each to keep, and what is about to be used (with commas
 between). Says as JSON which went. What an experiment there names is kept, however old, and what a
@@ -38,23 +38,6 @@ def named(folder: str) -> dict:  # type: ignore[type-arg]
         for kind in trees:
             found[kind].update(map(os.path.basename, trees[kind]))
     return found
-
-
-def said_by_processes() -> bytes:
-    """Environments, commands and working directories of processes here, all in one."""
-    parts = []
-    for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):
-        for name in ("environ", "cmdline"):
-            try:
-                with open("/proc/%s/%s" % (pid, name), "rb") as file:  # noqa: UP031
-                    parts.append(file.read())
-            except OSError:
-                pass
-        try:
-            parts.append(os.fsencode(os.readlink("/proc/%s/cwd" % pid)))  # noqa: UP031
-        except OSError:
-            pass
-    return b"\0".join(parts)
 
 
 def last_use(path: str) -> float:
@@ -96,7 +79,8 @@ def tidy(place: str, used: set, most: int, said: bytes) -> list:  # type: ignore
 def main() -> None:
     """Tidy, and say what went."""
     folder, most = os.path.abspath(os.path.expanduser(sys.argv[1])), int(sys.argv[2])
-    used, said = named(folder), said_by_processes()
+    used = named(folder)
+    said = said_by_processes()  # type: ignore[name-defined]  # noqa: F821 - goes before this
     about = set(map(os.path.basename, sys.argv[3].split(",")))
     told = {}
     for kind in ("code", "runtime"):
