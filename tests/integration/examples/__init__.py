@@ -1,0 +1,1 @@
+"""The examples, run for short by the real engine."""
