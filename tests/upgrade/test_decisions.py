@@ -1,8 +1,8 @@
 """What an older core has decided is decided again, from the first row and from a base it left.
 
 ``journals-VERSION.jsonl.gz`` holds simulated lives as they were before workers offered devices:
-of each row the fact, what was decided then, and at three of them the whole state as it was kept.
-Base 17.54, 50.99 and 184.103 have a queue whose order is not that of its numbers.
+of each row the fact, what was decided then, and at one or two of them the whole state as it was
+kept. The first three are kept while the order of the queue is not that of its numbers.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_what_an_older_core_decided_is_decided_again(life: dict[str, Any]) -> No
     for number, row in enumerate(rows, 1):
         if "base" in row:
             begins[number] = decode_state(map(base64.b64decode, row["base"]))
-    assert len(begins) == 4
+    assert len(begins) > 1
     for first, state in begins.items():
         for number, row in enumerate(rows[first:], first + 1):
             then = without_reports(row["actions"])
