@@ -85,10 +85,10 @@ def probe(
     argv = machine.command("-", machine.work_folder, ",".join(trees), brought, *MODULES)
     ran = connection.run(argv, stdin=probe_text(), limit_s=PROBE_S)
     lines = ran.out.splitlines()
-    if ran.code == 127:
-        raise HostUnfit(f"has no {machine.python!r}", where=machine.name, hint=OWN_PYTHON)
     if not ran.ok or not lines:
         said = ran.said()[-_MOST_SAID:]
+        if ran.code == 127 and said.endswith(f"{machine.python}: not found"):  # not so the prolog's
+            raise HostUnfit(f"has no {machine.python!r}", where=machine.name, hint=OWN_PYTHON)
         raise HostUnfit(
             f"{machine.python!r} does not run there (exit code {ran.code}): {said}",
             where=machine.name,
