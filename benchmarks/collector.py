@@ -66,7 +66,13 @@ def report(sections: dict[str, Section]) -> str:
         newest = max(sections.values(), key=lambda section: section["measured_at"])
         lines += ["", "## The machine", "", markdown(newest["machine"])]
     for name, section in sections.items():
-        lines += ["", f"## {name.capitalize()}", "", _when(section, newest["machine"]), ""]
+        lines += [
+            "",
+            f"## {name.replace('_', ' ').capitalize()}",
+            "",
+            _when(section, newest["machine"]),
+            "",
+        ]
         lines += table(section["rows"])
     return "\n".join(lines) + "\n"
 
