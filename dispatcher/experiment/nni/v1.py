@@ -89,6 +89,8 @@ def _place(draft: Draft, values: Mapping[str, Any], platform: str) -> None:
             "there are 'local' and 'remote'",
             is_key=False,
         )
+        if "trialCommand" not in draft.values:
+            draft.broken.add("trialCommand")  # each of its roles has one
         return
     draft.put(
         ("trainingService", "platform"),

@@ -189,3 +189,17 @@ def test_what_is_wrong_inside_a_value_is_named_at_its_own_place(files: Files) ->
     text = V1.replace("  gpuNum: 0\n", "") + "weightKeys: {save: 3}\n"
     (error,) = files.errors(text)
     assert error.startswith("e.yml:14:20: 'weightKeys.save' must be text")
+
+
+def test_what_follows_from_a_refusal_is_not_said_as_well(files: Files) -> None:
+    """Mutations: a space that is in annotated code is missed, and the command of roles."""
+    annotated = V1.replace("searchSpacePath: space.json\n", "")
+    (only,) = files.errors(annotated.replace("useAnnotation: false", "useAnnotation: true"))
+    assert "'useAnnotation' cannot be honoured" in only
+    roles = V1.replace("Platform: local", "Platform: kubeflow").replace(
+        "  command: python3 train.py\n", "  worker: {replicas: 2, command: python3 train.py}\n"
+    )
+    said = files.errors(roles)
+    assert len(said) == 2
+    assert "'kubeflow'" in said[0]
+    assert "'worker'" in said[1]
