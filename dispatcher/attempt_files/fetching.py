@@ -74,8 +74,11 @@ def why_refused(path: str) -> str:
     names = path.split("/")
     if "\0" in path or any(name in ("", ".", "..") for name in names):
         return "leads out of its folder"
-    if len(os.fsencode(path)) > _LONGEST_PATH or max(len(os.fsencode(x)) for x in names) > 255:
-        return "its name is too long"
+    try:
+        if len(os.fsencode(path)) > _LONGEST_PATH or max(len(os.fsencode(x)) for x in names) > 255:
+            return "its name is too long"
+    except UnicodeEncodeError:
+        return "has a name that no file can have"
     stem, dot, number = path.partition(".")
     if len(names) == 1 and not (stem in _STREAMS and (not dot or number.isdecimal())):
         return "is nothing that an attempt leaves"

@@ -109,6 +109,7 @@ def test_all_arrives_and_comes_once(into: Path) -> None:
         "elsewhere/escaped",
         "work/" + "n" * 300,
         "work/" + "n/" * 3000 + "n",
+        "work/\ud800",  # which no disk can hold
     ],
 )
 def test_no_name_leads_out(name: str, into: Path) -> None:
