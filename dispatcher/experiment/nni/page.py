@@ -71,7 +71,7 @@ by which it speaks; otherwise it is ours. A line in the trial's log says so.
 | `nni.trace` | hands back what it is given |
 | `nni.choice` and others of annotated code | not: refused with what to do |
 | `nni.retiarii`, `nni.nas`, `nni.compression`, `nni.experiment` | not: an `ImportError` that says what to do |
-| by hand, without bequeath | NNI's standalone mode: `{}`, `STANDALONE`, reports are printed |
+| by hand: `PYTHONPATH=$(python -m trial_runtime.nni_shim) python trial.py`, where no NNI is installed | NNI's standalone mode: `{}`, `STANDALONE`, reports are printed |
 
 | variable | here |
 |---|---|

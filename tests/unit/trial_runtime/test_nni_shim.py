@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -132,3 +133,24 @@ def test_spaces_as_old_tuners_read_them() -> None:
         space, {"root[c]-choice": False}, np.random.RandomState(1), oldy=drawn
     )
     assert kept["c"]["_index"] == drawn["c"]["_index"]
+
+
+def test_a_trial_by_hand_finds_it_by_the_folder_that_is_said(tmp_path: Path) -> None:
+    """The line of docs/from-nni.md, word by word."""
+    asked = [sys.executable, "-m", "trial_runtime.nni_shim"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    script = tmp_path / "trial.py"
+    script.write_text(
+        "import nni\nprint(nni.get_next_parameter(), nni.get_trial_id())\n"
+        "nni.report_final_result(0.5)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={"PYTHONPATH": said, "PATH": os.environ["PATH"]},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "{} STANDALONE" in done.stdout
+    assert "final result: 0.5" in done.stdout
