@@ -39,6 +39,45 @@ def test_each_verb_explains_itself(path: tuple[str, ...], entry: Entry, bequeath
         assert getattr(parameter, "help", None), f"{path}: {parameter.name} says nothing"
 
 
+#: What people type, by verb: all options of all releases.
+TYPED = {
+    "create": "--config -c --port -p --debug -d --foreground -f --url_prefix -u",
+    "resume": "--port -p --debug -d --foreground -f --experiment_dir -e",
+    "view": "--port -p --experiment_dir -e",
+    "stop": "--port -p --all -a",
+    "update searchspace": "--filename -f",
+    "update concurrency": "--value -v",
+    "update duration": "--value -v",
+    "update trialnum": "--value -v",
+    "trial ls": "--head --tail",
+    "trial kill": "--trial_id -T",
+    "experiment show": "",
+    "experiment status": "",
+    "experiment list": "--all",
+    "experiment delete": "--all",
+    "experiment export": "--filename -f --type -t --intermediate -i",
+    "experiment save": "--path -p --saveCodeDir -s",
+    "config show": "",
+    "log stdout": "--tail -T --head -H --path",
+    "log stderr": "--tail -T --head -H --path",
+    "log trial": "--trial_id -T",
+    "top": "--time -t",
+    "algo list": "",
+    "algo show": "",
+    "package list": "",
+    "package show": "",
+}
+
+
+def test_no_verb_and_no_option_is_forgotten() -> None:
+    """Mutation: an option loses its short form."""
+    commands = {" ".join(path): load(path[-1], entry) for path, entry in ALL}
+    assert commands.keys() == TYPED.keys() | REFUSED.keys()
+    for words, options in TYPED.items():
+        taken = {option for one in commands[words].params for option in one.opts}
+        assert set(options.split()) <= taken, words
+
+
 @pytest.mark.parametrize("words", REFUSED)
 def test_what_is_not_here_says_what_to_do_instead(words: str, bequeath: Shell) -> None:
     """Mutation: refused commands read their options, and complain of those."""
