@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -13,6 +14,8 @@ from dispatcher.ssh import SshConnection
 _PROGRAM = [Path(__file__).with_name(f"{name}_program.py") for name in ("said", "past")]
 _LIMIT_S = 1800.0
 _DAY_S = 86400.0
+
+T = TypeVar("T")
 
 
 class Left(msgspec.Struct, frozen=True):
@@ -27,13 +30,13 @@ class Left(msgspec.Struct, frozen=True):
 
 def what_is_left(connection: SshConnection, machine: Machine) -> dict[str, Left]:
     """By ``ID/WORKER``. Blocks for a walk through all of it. Raises ``BackendError``."""
-    return msgspec.json.decode(_run(connection, machine), type=dict[str, Left])
+    return _asked(connection, machine, dict[str, Left])
 
 
 def remove(connection: SshConnection, machine: Machine, names: list[str]) -> list[str]:
     """Remove these, as :func:`what_is_left` calls them, but for what is used by now; those that
     are gone. Raises ``BackendError``."""
-    return msgspec.json.decode(_run(connection, machine, *names), type=list[str]) if names else []
+    return _asked(connection, machine, list[str], *names) if names else []
 
 
 def why_it_stays(name: str, left: Left, *, days: float, experiment: str) -> str:
@@ -54,11 +57,14 @@ def why_it_stays(name: str, left: Left, *, days: float, experiment: str) -> str:
     return "" if left.age_s >= days * _DAY_S else "not old enough"
 
 
-def _run(connection: SshConnection, machine: Machine, *names: str) -> bytes:
+def _asked(connection: SshConnection, machine: Machine, kind: type[T], *names: str) -> T:
     argv = machine.command("-", machine.work_folder, *names)
     program = b"\n".join(part.read_bytes() for part in _PROGRAM)
     ran = connection.run(argv, stdin=program, limit_s=_LIMIT_S, most_bytes=16 << 20)
     lines = ran.out.splitlines()
     if not ran.ok or not lines:
         raise PassingBackendError(f"cannot be tidied: {ran.said()[-300:]}", where=machine.name)
-    return lines[-1]
+    try:
+        return msgspec.json.decode(lines[-1], type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise PassingBackendError("answers what it should not", where=machine.name) from error
