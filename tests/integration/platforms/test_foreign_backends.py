@@ -178,4 +178,4 @@ def test_good_ones_take_trials_and_bad_ones_harm_themselves_only(
     assert lost["grump"] == "it says StopRequested"
     nice = next(trial for trial, worker in ran_on.items() if worker == "nice")
     log = bequeath("trial", "log", str(nice), "--folder", str(folder.parent))
-    assert "nice by 1" in log
+    assert f"nice by {min(os.nice(0) + 1, 19)}" in log, "one more than we are"

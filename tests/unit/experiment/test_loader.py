@@ -171,7 +171,7 @@ APPENDED = {
         "that machine, not 'mnt'"
     ),
     "trainingService: {platform: ssh, machineList: [{host: a, sshKeyFile: nope}]}": (
-        "e.yml:7:70: 'trainingService.machineList[0].keyFile' does not exist: nope"
+        "e.yml:7:70: 'trainingService.machineList[0].sshKeyFile' does not exist: nope"
     ),
     "trialEnvironment: {A: 1.5}": (
         "e.yml:7:23: 'trialEnvironment.A' must be text, not the number 1.5\n"
@@ -262,9 +262,9 @@ REPLACED = {
     ),
     ("  name: Random", "  name: Randm"): (
         "e.yml:4:9: 'tuner.name' names no built-in tuner: 'Randm'; did you mean 'Random'?\n"
-        "  there are Random, GridSearch, ASHA, Hyperband, MorphingEvolution, NetworkMorphism, "
-        "PBT, RegularizedEvolution, Schedule, Optuna, TPE, CMA-ES, GP, QMC, NSGA-II; or bring "
-        "your own with 'className: module:Tuner'"
+        "  there are Random, GridSearch, ASHA, ENAS, Hyperband, MorphingEvolution, "
+        "NetworkMorphism, PBT, RegularizedEvolution, SPOS, Schedule, Optuna, TPE, CMA-ES, GP, QMC, "
+        "NSGA-II; or bring your own with 'className: module:Tuner'"
     ),
     ("  name: Random", "  name: PPO"): (
         "e.yml:4:9: 'name' is NNI's PPO, which is not here\n"
