@@ -25,6 +25,7 @@ SECTIONS = (
     "remote",
     "tuners",
     "tuner_peers",
+    "tuner_digits",
     "digits",
     "soak",
 )
