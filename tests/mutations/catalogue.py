@@ -10,6 +10,7 @@ from __future__ import annotations
 from tests.mutations.devices import DEVICES
 from tests.mutations.files import FILES
 from tests.mutations.mutation import SIM, Mutation
+from tests.mutations.nni_words import NNI_WORDS
 from tests.mutations.places import PLACES
 from tests.mutations.platforms import PLATFORMS
 from tests.mutations.tuning import TUNING
@@ -927,4 +928,5 @@ ALL: tuple[Mutation, ...] = (
     *WHEELS,
     # -- what proposes and judges ----------------------------------------------------------------
     *TUNING,
+    *NNI_WORDS,
 )
