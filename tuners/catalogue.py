@@ -17,6 +17,7 @@ EXAMPLE_ARGUMENTS: Mapping[str, dict[str, Any]] = {
     "networkmorphism": {"blocks": [{"width": 8}, {"width": 8}]},
     "morphingevolution": {"blocks": [{"width": 8}, {"width": 8}]},
     "schedule": {"schedule": [{"lr": 0.1}, {"lr": 0.01}]},
+    "enas": {"operations": ["a", "b"], "layers": 2, "hidden": 4},
 }
 
 #: One small search space of each type.
@@ -210,4 +211,6 @@ def _spaces(owner: type, name: str) -> str:
     refused = {kind: handles({"one": one}) for kind, one in _TYPES.items() if kind not in taken}
     if not refused:
         return "all types"
+    if not taken:
+        return f"none. {next(iter(refused.values()))}"
     return f"{', '.join(taken)}; not by {', '.join(refused)} alone"

@@ -26,7 +26,10 @@ SPACE = {
 }
 
 #: For those that cannot search any space.
-SPACES = {"SPOS": {f"block {n}": {"_type": "randint", "_value": [0, 4]} for n in range(6)}}
+SPACES = {
+    "SPOS": {f"block {n}": {"_type": "randint", "_value": [0, 4]} for n in range(6)},
+    "ENAS": {},
+}
 
 ARGUMENTS = {
     "PBT": {"population_size": 12},

@@ -65,7 +65,7 @@ def test_networks_need_no_search_space_and_all_say_what_they_take() -> None:
     assert make_builtin("MorphingEvolution", {"blocks": BLOCKS}).handles({}) == ""
     for name in BUILTIN_NAMES:
         page = describe(name)
-        assert page.spaces == "all types" or name in {"CMA-ES", "SPOS"}
+        assert page.spaces == "all types" or name in {"CMA-ES", "SPOS", "ENAS"}
         assert page.arguments or name == "GridSearch"
         assert all(argument.text for argument in page.arguments), name
         make_builtin(name, EXAMPLE_ARGUMENTS.get(fold(name), {}))
