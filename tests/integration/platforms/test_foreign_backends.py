@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 #: ``runner`` runs attempts itself, without our agent; the others are no good, each in its way.
 PACKAGE = """\
+import os
 from typing import Literal
 from dispatcher.backends.testing import ScriptedBackend, Script
 from dispatcher.core.events import StopKind, StopRequested
@@ -41,7 +42,8 @@ class Grumbling(ServiceConfig):
 
 class Ticking(ScriptedBackend):
     def check(self):
-        self.tick()
+        if len(os.listdir(os.environ["SEEN"])) == 2:  # or it had run all before agents are there
+            self.tick()
         return super().check()
 
 class Runner(BackendPlatform):
@@ -108,6 +110,7 @@ import trial_runtime as bq
 
 def main(parameters=None):
     print("nice by", os.nice(0))
+    open(os.path.join(os.environ["SEEN"], str(os.nice(0))), "w").close()
     time.sleep(0.2)
     bq.report_final(1.0)
 """
@@ -141,8 +144,10 @@ def test_good_ones_take_trials_and_bad_ones_harm_themselves_only(
     (tmp_path / "trial.py").write_text(TRIAL)
     file = tmp_path / "lab.yml"
     file.write_text(f"{EXPERIMENT}experimentWorkingDirectory: {tmp_path / 'experiments'}\n")
+    (tmp_path / "seen").mkdir()
     environment = {
         **os.environ,
+        "SEEN": str(tmp_path / "seen"),
         "PYTHONPATH": os.pathsep.join((str(ROOT), str(installed))),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
