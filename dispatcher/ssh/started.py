@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class Started:
         self.pid = 0
         self._mark = b""
         self._read = b""  # of stdout, not taken yet
+        self._complaint = b""  # of stderr
 
     @property
     def label(self) -> str:
@@ -85,8 +87,11 @@ class Started:
             start = seen.find(mark)
             end = seen.find(b"\n", start) if start >= 0 else -1
             if end >= 0:
+                rest = seen[end + 1 :]
                 if of_terminal:
-                    self._read = seen[end + 1 :]
+                    self._read = rest
+                else:
+                    self._complaint = rest
                 return seen[start + len(mark) : end].strip()
             piece = self._some(deadline, stderr=not of_terminal)
             if not piece:
@@ -158,9 +163,14 @@ class Started:
         """The command ended too early; what it complained about belongs to that."""
         if self._link.ends_within(1):
             return self._link.lost("a command ran")
-        complaint = seen
-        while self.channel.recv_stderr_ready() and len(complaint) < _MOST_COMPLAINT:
-            complaint += self.channel.recv_stderr(_CHUNK)
+        complaint = seen or self._complaint
+        self.channel.settimeout(_LOOK_S)  # it may come after the end of stdout
+        with contextlib.suppress(OSError):
+            while len(complaint) < _MOST_COMPLAINT:
+                piece = self.channel.recv_stderr(_CHUNK)
+                if not piece:
+                    break
+                complaint += piece
         said = complaint.decode(errors="replace").strip()[-_MOST_COMPLAINT:]
         text = f"a command ended before {before}: {said}".rstrip(": ")
         return ConnectionLost(text, where=self.label)
