@@ -114,6 +114,18 @@ def test_a_version_stays_when_its_trial_fails_and_late_words_count_no_more() -> 
     assert [each.digest for each in scene.state.stores["omega"]] == ["0a"]
 
 
+def test_a_superseded_attempt_publishes_nothing() -> None:
+    scene = Scene(slots=1, lookahead=1, trial_retries=1)
+    scene.propose(0, saves=False)
+    scene.started(0)
+    scene.exit(0, EndReason.FAILED)
+    scene.tick()
+    scene.started(0, attempt=2)
+    late = e.VersionOffered(TrialId(0), 1, 6, "omega", 0, "omega/0.1-b", "e", 10)
+    assert scene.say(late) == []
+    assert scene.state.stores == {}
+
+
 def test_a_compacted_journal_begins_with_the_stores() -> None:
     scene = scene_with(1)
     offer(scene, 0, base=0)
