@@ -26,8 +26,9 @@ MEANINGS: dict[ExitCode, str] = {
     "`tuner check`, answers that differ in `tuner replay`), or a question was answered with no",
     ExitCode.USAGE: "the command line itself: an unknown command or option, a missing argument",
     ExitCode.USER: "the experiment file, the tuner's code or the trial's code, so for `run` and "
-    "`resume` an experiment that failed (its tuner raised, too many trials failed in a row, or no "
-    "trial went well); no such experiment or trial; refused by the head",
+    "`resume` an experiment that failed (its tuner raised, too many trials failed in a row, no "
+    "trial went well, or none of its machines could be had); no such experiment or trial; "
+    "refused by the head",
     ExitCode.ENVIRONMENT: "the world outside: a disk, a socket, a head that does not run or "
     "does not answer, a missing package",
     ExitCode.PROTOCOL: "another process said what it may not say",
