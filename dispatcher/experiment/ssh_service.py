@@ -149,7 +149,7 @@ class MachineConfig(OfferedResources, LoginConfig):
         Text | None,
         Field(
             description="What bash runs there before the agent starts, such as `module load …`; "
-            "trials inherit what it exports."
+            "trials inherit what it exports. That it ends badly is said, and stops nothing."
         ),
     ] = None
     environment: Annotated[

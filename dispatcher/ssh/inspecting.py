@@ -116,6 +116,10 @@ def _look(connection: SshConnection, needs: Needs) -> Iterator[HostFinding]:
         yield HostFinding("commands", Verdict.PROBLEM, error.message, error.hint)
         return
     after = time.time()
+    if ended := told["python"].get("prolog"):
+        text = f"its last command ended with exit code {ended}; trials begin all the same"
+        hint = "run it there by hand; where that is meant, end it with '; :'"
+        yield HostFinding("prolog", Verdict.NOTE, text, hint)
     yield from _python(told, needs)
     yield from _modules(told, needs)
     yield _clock(float(told["time"]), before, after)

@@ -9,7 +9,8 @@ from dispatcher.ssh import SshTarget
 
 #: Runs the user's prolog and then the command. What the prolog says must not mix with the answer,
 #: nor may it read what the command is to read. Both are arguments: nothing is pasted into the text.
-_BEHIND_PROLOG = 'eval "$1" >&2 </dev/null; shift; exec "$@"'
+#: That its last command failed may be meant (``[ -f x ] && . x``): told, and no reason to stop.
+_BEHIND_PROLOG = 'eval "$1" >&2 </dev/null; export BEQUEATH_PROLOG_ENDED=$?; shift; exec "$@"'
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,13 +21,16 @@ OWN_PYTHON = "'python' of the machine names another one"
 _PROBE = Path(__file__).with_name("probe_program.py")
 _MOST_SAID = 300
 
+_log = logging.getLogger("bequeath.backends.ssh")
+
 
 class HostUnfit(PermanentBackendError):
     """Raised when a machine lacks what trials need; its text says what, and what to do."""
 
 
 class PythonTold(msgspec.Struct, frozen=True):
-    """Which wheels its Python can have; ``tag`` tells the folders of several Pythons apart."""
+    """Which wheels its Python can have; ``tag`` tells the folders of several Pythons apart.
+    ``prolog``: with which exit code the user's ended."""
 
     implementation: str
     tag: str
@@ -34,6 +38,7 @@ class PythonTold(msgspec.Struct, frozen=True):
     libc: str
     libc_version: tuple[int, int]
     gpus: bool = False
+    prolog: int = 0
 
 
 class Probed(msgspec.Struct, frozen=True):
@@ -95,11 +100,16 @@ def probe(
             hint=OWN_PYTHON,
         )
     try:
-        return msgspec.json.decode(lines[-1], type=Probed)
+        found = msgspec.json.decode(lines[-1], type=Probed)
     except msgspec.MsgspecError as error:
         raise HostUnfit(
             f"{machine.python!r} does not answer as a Python: {error}", where=machine.name
         ) from error
+    if found.python.prolog:
+        said = ran.err.strip().decode(errors="replace")[-_MOST_SAID:]
+        ended = f"its prolog ended with exit code {found.python.prolog}"
+        _log.warning("%s: %s%s", machine.name, ended, f": {said}" if said else "")
+    return found
 
 
 def problem_with(found: Probed, machine: Machine, oldest: tuple[int, int]) -> str:

@@ -8,7 +8,8 @@ import sys
 
 
 def python_facts() -> dict:  # type: ignore[type-arg]
-    """What decides which wheels fit, and by which tag their folders are told apart."""
+    """What decides which wheels fit, and by which tag their folders are told apart; and how the
+    user's prolog ended."""
     cpu = os.uname().machine
     libc, libc_version = "", [0, 0]
     try:
@@ -26,4 +27,5 @@ def python_facts() -> dict:  # type: ignore[type-arg]
         "libc": libc,
         "libc_version": libc_version,
         "gpus": os.path.exists("/dev/nvidiactl"),
+        "prolog": int(os.environ.get("BEQUEATH_PROLOG_ENDED") or 0),
     }

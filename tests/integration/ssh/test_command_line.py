@@ -143,15 +143,20 @@ def test_a_machine_is_looked_at_behind_its_prolog(
     }
     file = tmp_path / "experiment.yml"
 
-    def modules() -> list[str]:
+    def told(topic: str) -> list[str]:
         file.write_text(json.dumps(asked))
         (box,) = json.loads(hosts("check", str(file), "--json"))["hosts"]
-        return [f["text"] for f in box["findings"] if f["topic"] == "modules"]
+        return [f["text"] for f in box["findings"] if f["topic"] == topic]
 
-    (_, note) = modules()
+    (_, note) = told("modules")
     assert note.startswith("no filelock: files of parents are read from the share")
     asked["weightsCache"] = "off"
-    assert len(modules()) == 1
+    assert len(told("modules")) == 1
+    assert told("prolog") == []
+    machine["prolog"] += "; module load cuda"
+    assert told("prolog") == [
+        "its last command ended with exit code 127; trials begin all the same"
+    ]
 
 
 def test_what_names_no_machine(hosts: Caller) -> None:

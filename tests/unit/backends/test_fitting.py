@@ -105,6 +105,18 @@ def test_what_is_only_useful_is_said_and_no_reason_to_refuse(
     assert "bare: no filelock: files of parents are read from the share" in caplog.text
 
 
+@pytest.mark.parametrize("last, said", [("module load cuda", True), ("module load cuda; :", False)])
+def test_a_prolog_that_ends_badly_is_told_and_stops_nothing(
+    bare: Bare, archives: Archives, caplog: pytest.LogCaptureFixture, last: str, said: bool
+) -> None:
+    """Mutations: nobody hears of it; what it exports is lost."""
+    machine = replace(machine_of(bare), prolog=f"{bare.prolog}; {last}")
+    with caplog.at_level(logging.WARNING, "bequeath.backends.ssh"):
+        fit(bare, machine, archives)  # type: ignore[arg-type]
+    found = "bare: its prolog ended with exit code 127: " in caplog.text
+    assert (found and "module" in caplog.text) is said
+
+
 def digest(number: int) -> str:
     return f"{number:064x}"
 
