@@ -220,10 +220,13 @@ class _Worker:
         self._changed = True
 
     def _ended(self, reader: ExperimentReader) -> list[AttemptAt]:
-        """What has ended there and was not dealt with yet."""
+        """What has ended there and was not dealt with yet. Of one that was lost with its machine
+        nobody reports an end: its successor, or its trial's end, says as much."""
         rows = reader.rows(
-            "SELECT trial, attempt, pid FROM attempts WHERE trial >= ? AND worker = ? "
-            "AND end_reason IS NOT NULL ORDER BY trial, attempt",
+            "SELECT a.trial, a.attempt, a.pid FROM attempts a JOIN trials t ON t.id = a.trial "
+            "WHERE a.trial >= ? AND a.worker = ? "
+            "AND (a.end_reason IS NOT NULL OR t.attempt > a.attempt OR t.state = 'ended') "
+            "ORDER BY a.trial, a.attempt",
             (self._gathered.below, self.name),
         )
         found = [AttemptAt(self.name, r["trial"], r["attempt"], r["pid"] or 0) for r in rows]

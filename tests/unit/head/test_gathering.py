@@ -133,6 +133,22 @@ def test_what_goes_on_is_not_touched(folder: ExperimentFolder, host: Host) -> No
     assert host.asked == ["4.1"]
 
 
+@pytest.mark.parametrize("then", ["attempt = 2", "state = 'ended'"])
+def test_what_was_lost_with_its_machine_is_brought_when_that_is_back(
+    folder: ExperimentFolder, host: Host, then: str
+) -> None:
+    """Nobody reports its end. Mutations: only reported ends count; a trial that goes on is over."""
+    with sqlite3.connect(folder.journal) as store:
+        store.execute("UPDATE attempts SET end_reason = NULL WHERE trial = 4")
+        store.execute("UPDATE trials SET state = 'running', attempt = 1 WHERE id = 4")
+    list(of(folder).once())
+    assert "4.1" not in host.asked
+    with sqlite3.connect(folder.journal) as store:
+        store.execute(f"UPDATE trials SET {then} WHERE id = 4")
+    list(of(folder).once())
+    assert host.asked[-1] == "4.1"
+
+
 def test_a_machine_that_is_away_is_tried_again(folder: ExperimentFolder, host: Host) -> None:
     said: list[str] = []
     host.trouble = PassingBackendError("does not answer", where="far")
