@@ -112,7 +112,8 @@ def _row(one: TrialSummary) -> tuple[str, ...]:
         (one.outcome or one.state) + tries,
         words.number(one.value),
         words.NOTHING if one.parent is None else str(one.parent),
-        words.duration(one.wall_s) if one.started_at is not None else words.NOTHING,
+        # Added up as attempts end: of one that runs for the first time nothing is known yet.
+        words.duration(one.wall_s or None),
         words.parameters(one.parameters, without=paths_of(one)),
     )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from dispatcher.cli.safe_text import safe_lines, safe_text
 from tests.unit.cli.conftest import Shell
+from tests.unit.queries.evolution import evolve, make_folder
 
 
 @pytest.mark.parametrize("name", ["words", "safe_text"])
@@ -55,6 +57,17 @@ def test_tables_in_a_pipe_are_whole_and_aligned(over: Shell) -> None:
     assert len(lines) >= 41
     column = lines[0].index("parameters")
     assert all(line[column - 1] == " " for line in lines[1:] if len(line) > column)
+
+
+def test_one_that_runs_for_the_first_time_took_nothing_yet(home: Path, bequeath: Shell) -> None:
+    """Mutation: it is said to have taken 0.0 s."""
+    folder = make_folder(home)
+    evolve(folder, 3)
+    with sqlite3.connect(folder / "journal.sqlite") as store:
+        store.execute("UPDATE trials SET state = 'running', outcome = NULL, wall_s = 0")
+    rows = bequeath("trial", "ls").out.splitlines()[1:]
+    assert len(rows) == 3
+    assert not [row for row in rows if "0.0 s" in row]
 
 
 def test_a_trial_in_words(over: Shell) -> None:
