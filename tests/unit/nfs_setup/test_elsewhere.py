@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +14,9 @@ import pytest
 
 from nfs_setup.errors import RequestRefused
 from nfs_setup.request import ClientRequest, ServerRequest, request_of
+from tests.support.old_python import WHY_NOT, old_python
 
 ROOT = Path(__file__).parents[3]
-OLD = os.environ.get("PYTHON39") or shutil.which("python3.9")
 
 
 def ask(python: str, text: str) -> tuple[int, dict[str, Any]]:
@@ -54,12 +53,11 @@ def test_a_fault_becomes_an_answer(text: str) -> None:
     assert answer["error"]["message"]
 
 
-@pytest.mark.skipif(OLD is None, reason="no python3.9 here (name one in PYTHON39)")
+@pytest.mark.skipif(old_python() is None, reason=WHY_NOT)
 def test_python_39_is_enough() -> None:
-    assert OLD is not None
-    if subprocess.run([OLD, "-c", ""], capture_output=True).returncode != 0:
-        pytest.skip("the python3.9 here does not run")
-    code, report = ask(OLD, json.dumps(PLAN))
+    python = old_python()
+    assert python is not None
+    code, report = ask(python, json.dumps(PLAN))
     assert code == 0, report
 
 
