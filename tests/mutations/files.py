@@ -91,8 +91,8 @@ FILES: tuple[Mutation, ...] = (
         4,
         "the end of a log is never fetched",
         "dispatcher/attempt_files/gathering.py",
-        '"AND end_reason IS NOT NULL ',
-        '"',
+        "a.end_reason IS NOT NULL OR",
+        "a.attempt > 0 OR",
         ("tests/unit/head/test_gathering.py",),
     ),
     Mutation(
