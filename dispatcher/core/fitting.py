@@ -112,12 +112,10 @@ def _is_enough(needs: Needs, offer: Offer, held: list[Used]) -> bool:
 
 def suited(needs: Needs, offer: Offer) -> list[Device]:
     """The devices on which such a trial could ever run."""
-    cut = {device.parent for device in offer.devices if device.parent}
     return [
         device
-        for device in offer.devices
-        if device.id not in cut
-        and device.memory_bytes >= needs.gpu_memory_bytes
+        for device in _whole(offer)
+        if device.memory_bytes >= needs.gpu_memory_bytes
         and (needs.devices == 1 or not device.parent)
     ]
 
@@ -143,8 +141,13 @@ def untouched(worker: Worker) -> set[str]:
 
 def _free(offer: Offer) -> list[Device]:
     """Devices on which something may run, for all that their owner knows."""
+    return [device for device in _whole(offer) if not device.trouble]
+
+
+def _whole(offer: Offer) -> list[Device]:
+    """MIG devices, and the GPUs that are not cut into them."""
     cut = {device.parent for device in offer.devices if device.parent}
-    return [device for device in offer.devices if not device.trouble and device.id not in cut]
+    return [device for device in offer.devices if device.id not in cut]
 
 
 def never_fits(needs: Needs, worker: Worker) -> bool:

@@ -40,8 +40,8 @@ PLACES: tuple[Mutation, ...] = (
         5,
         "a trial is given a GPU and others its MIG devices",
         "dispatcher/core/fitting.py",
-        "        if device.id not in cut\n        and device.memory_bytes",
-        "        if device.memory_bytes",
+        "for device in _whole(offer)\n        if device.memory_bytes",
+        "for device in offer.devices\n        if device.memory_bytes",
     ),
     Mutation(
         "a-child-runs-in-a-foreign-domain",

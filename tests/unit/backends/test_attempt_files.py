@@ -147,7 +147,7 @@ def test_what_is_not_there_is_an_empty_list(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_no_text_travels(files: LocalFiles, folder: Path) -> None:
-    (Path(os.fsdecode(bytes(folder) + b"/work/\xff\x1b[2J"))).write_text("x")
+    (folder / "work" / os.fsdecode(b"\xff\x1b[2J")).write_text("x")
     (odd,) = (each for each in names(files, "work") if each != "work/notes")
     piece = files.read(odd, 0, 10)
     assert piece is not None
