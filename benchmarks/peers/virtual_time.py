@@ -31,7 +31,13 @@ class Search(Protocol):
 
 
 def lead(
-    search: Search, *, seed: int, workers: int, pieces: int = 0, horizon: float = 0.0
+    search: Search,
+    *,
+    seed: int,
+    workers: int,
+    pieces: int = 0,
+    horizon: float = 0.0,
+    budget: float = 0.0,
 ) -> float:
     """Leads a search to the end of its budget; returns when its last piece ended.
 
@@ -41,23 +47,30 @@ def lead(
         workers: how many work at once.
         pieces: so many are begun; 0: no bound.
         horizon: what would end later does not count; 0: no bound.
+        budget: of the lengths of all pieces together; one that does not fit is not begun, nor any
+            after it, and those that run end. 0: no bound.
 
     Raises:
         RuntimeError: no worker has anything to do, before the budget is spent.
     """
     dice = random.Random(f"times of seed {seed}")
     running: list[tuple[float, int, Piece]] = []
-    now, begun = 0.0, 0
+    now, begun, spent, closed = 0.0, 0, 0.0, False
     while True:
-        while len(running) < workers and not (pieces and begun >= pieces):
+        while len(running) < workers and not closed:
             piece = search.next()
             if piece is None:
                 break
+            spent += piece.length
+            if budget and spent > budget:
+                closed = True
+                break
             begun += 1
+            closed = bool(pieces) and begun >= pieces
             ends = now + piece.length * dice.uniform(0.5, 1.5)
             heapq.heappush(running, (ends, begun, piece))
         if not running:
-            if pieces and begun >= pieces:
+            if closed:
                 return now
             raise RuntimeError(f"the search has nothing to do after {begun} pieces")
         ends, _, piece = heapq.heappop(running)

@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from benchmarks.tuner_digits import Found, fresh, judged, softmax
+from benchmarks.tuner_digits.hyperparameters import fresh, softmax
+from benchmarks.tuner_digits.searching import Better, Found
+from benchmarks.tuner_digits.verdict import judged
 
 
 def found(*valid):
-    return [Found(one, one - 0.1) for one in valid]
+    return [Found((Better(1.0, one, one - 0.1),)) for one in valid]
 
 
 def test_four_of_five_seeds_are_enough_and_three_are_not():
@@ -24,9 +26,9 @@ def test_even_is_not_better():
 
 
 def test_the_test_accuracy_is_told_beside_it():
-    one = judged("PBT", [Found(0.9, 0.1)], [Found(0.8, 0.2)])
+    one = judged("PBT", [Found((Better(1.0, 0.9, 0.1),))], [Found((Better(1.0, 0.8, 0.2),))])
 
-    assert "in test accuracy on 0" in one["detail"]
+    assert "in test on 0" in one["detail"]
 
 
 def test_shares_add_up_to_one():

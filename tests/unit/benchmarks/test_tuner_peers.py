@@ -48,6 +48,14 @@ def test_what_ends_behind_the_horizon_does_not_count():
     assert len(four.order) > 3 * len(one.order)
 
 
+def test_what_does_not_fit_into_the_budget_is_not_begun():
+    steps = Steps()
+
+    lead(steps, seed=1, workers=4, budget=10.5)
+
+    assert len(steps.order) == 10
+
+
 def test_one_seed_is_one_order():
     orders = []
     for seed in (1, 1, 2):
