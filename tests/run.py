@@ -1,61 +1,101 @@
 """Run the tests folder by folder and say how long each took: ``python tests/run.py [FOLDER…]``.
 
 Two folders run beside each other, since tests that watch real processes mostly wait; with
-``--lanes 1`` one after the other. The last lines are the sum over all folders. Exits 1 if
-anything failed.
+``--lanes 1`` one after the other. The last lines are the sum over all folders and each failed
+test with the first line of its error. Exits 1 if anything failed.
 
-With ``--again N`` up to N failures of a folder whose tests watch real processes get a second
-look, alone, when all else is over: on a machine that is shared with others a process may starve
-past any bound. One that passes then is not forgotten but named at the end as unstable. Rules
-(the other folders) hold at once or are broken.
+With ``--again N`` up to N failures of tests that watch real processes get a second look, each
+alone, when all else is over: on a machine that is shared with others a process may starve past
+any bound. One that passes then is not forgotten but named at the end as unstable, with what it
+said the first time. More failures than that are no bad luck; and rules (the other folders) hold
+at once or are broken.
 """
 
 import argparse
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.support import failures  # noqa: E402
 
 HERE = Path(__file__).parent
 #: The longest first, beside the quick ones: what is broken shows early, and no lane ends alone.
 ORDER = ["system", "arch", "unit", "sim", "integration", "faults", "upgrade"]
 REAL = {"integration", "faults", "system"}
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|error)")
-BROKEN = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$")
+
+#: All second looks together, and what one that is over time gets to clear up (seconds).
+AGAIN_S = 480.0
+CLEAR_UP_S = 60.0
+
+#: What the last lines may hold: failed tests, and characters of each.
+MOST_NAMED, WIDTH = 40, 160
 
 
 class Run:
-    """One run of pytest: its code, its counts, its seconds and the tests that failed."""
+    """One run of pytest: its code, its counts, its seconds and the tests that failed.
 
-    def __init__(self, name: str, *words: str) -> None:
+    Args:
+        name: what its lines begin with.
+        words: for pytest.
+        limit_s: after so many seconds it is interrupted.
+    """
+
+    def __init__(self, name: str, *words: str, limit_s: float | None = None) -> None:
         self.name = name
         self.summary = ""
-        self.failed: list[str] = []
         started = time.monotonic()
         # A base of its own: two runs that begin at once would tidy each other's away.
         with tempfile.TemporaryDirectory(prefix="tests-", ignore_cleanup_errors=True) as base:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "pytest", "-q", f"--basetemp={base}/pytest", *words],
+            told = Path(base, "failures")
+            options = [f"--basetemp={base}/pytest", "-p", "tests.support.failures"]
+            with subprocess.Popen(
+                [sys.executable, "-m", "pytest", "-q", *options, f"--failures={told}", *words],
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 text=True,
+                errors="replace",
                 cwd=HERE.parent,
-            )
-            assert process.stdout is not None
-            for line in process.stdout:
-                print(f"{name:<12}| {line}", end="", flush=True)
-                if COUNT.search(line):
-                    self.summary = line.strip().strip("= ")
-                if match := BROKEN.match(line):
-                    self.failed.append(match[1])
-            self.code = process.wait()
+            ) as process:
+                watch = _ended_after(process, limit_s)
+                assert process.stdout is not None
+                for line in process.stdout:
+                    print(f"{name:<12}| {line}", end="", flush=True)
+                    if COUNT.search(line):
+                        self.summary = line.strip().strip("= ")
+                self.code = process.wait()
+                watch.cancel()
+            #: The first line of each failed test's error, by the test.
+            self.failed = failures.read(told)
         self.seconds = time.monotonic() - started
 
     def count(self, what: str) -> int:
         return sum(int(n) for n, word in COUNT.findall(self.summary) if word.startswith(what))
+
+
+def _ended_after(process: "subprocess.Popen[str]", limit_s: float | None) -> threading.Timer:
+    """Interrupts a run, as a user would: fixtures clear up; kills it if that does not help."""
+
+    def end() -> None:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(CLEAR_UP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+    watch = threading.Timer(limit_s or 0.0, end)
+    watch.daemon = True
+    if limit_s is not None:
+        watch.start()
+    return watch
 
 
 def run_all(names: list[str], lanes: int) -> list[Run]:
@@ -78,43 +118,57 @@ def run_all(names: list[str], lanes: int) -> list[Run]:
     return sorted(done, key=lambda run: names.index(run.name))
 
 
-def passes_alone(run: Run, most: int) -> bool:
-    """Whether the failed tests, if few and of real processes, pass when nothing runs beside."""
-    if run.name not in REAL or not 0 < len(run.failed) <= most:
-        return False
-    print(f"== once more, alone: {', '.join(run.failed)}", flush=True)
-    return Run(run.name, *run.failed).code == 0
+def pass_alone(runs: list[Run], most: int, limit_s: float = AGAIN_S) -> dict[str, str]:
+    """Of the failed tests of real processes, if few, those that pass when nothing runs beside."""
+    tests = [test for run in runs if run.name in REAL for test in run.failed]
+    passed: dict[str, str] = {}
+    if not 0 < len(tests) <= most:
+        return passed
+    until = time.monotonic() + limit_s
+    for test in tests:
+        left_s = until - time.monotonic()
+        if left_s <= 0:
+            break
+        print(f"== once more, alone: {test}", flush=True)
+        again = Run("again", test, limit_s=left_s)
+        if again.code == 0 and again.count("passed"):
+            passed[test] = next(run.failed[test] for run in runs if test in run.failed)
+    return passed
 
 
-def main() -> int:
+def closing_lines(runs: list[Run], unstable: dict[str, str]) -> tuple[list[str], bool]:
+    """What whoever sees only the end of the log has to know; and whether all is well."""
+    lines = ["", "time of each folder"]
+    lines += [f"  {run.seconds:7.1f} s  tests/{run.name:<12} {run.summary}" for run in runs]
+    passed = sum(run.count("passed") for run in runs) + len(unstable)
+    skipped = sum(run.count("skipped") for run in runs)
+    broken = {t: said for run in runs for t, said in run.failed.items() if t not in unstable}
+    # A run that broke down by itself names no test: nothing was collected, or it was killed.
+    silent = [run for run in runs if run.code and not run.failed]
+    failed = len(broken) + len(silent)
+    lines += ["", f"{passed} passed, {failed} failed, {skipped} skipped, {len(unstable)} unstable"]
+    told = [f"unstable (failed, then passed alone): {t}: {said}" for t, said in unstable.items()]
+    told += [f"failed: tests/{run.name}: pytest ended with code {run.code}" for run in silent]
+    told += [f"failed: {test}: {said}" for test, said in broken.items()]
+    lines += [line if len(line) <= WIDTH else line[: WIDTH - 1] + "…" for line in told[:MOST_NAMED]]
+    if len(told) > MOST_NAMED:
+        lines.append(f"and {len(told) - MOST_NAMED} more")
+    return lines, failed == 0
+
+
+def main(words: Sequence[str] | None = None) -> int:
     """Run the named folders, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*")
     parser.add_argument("--again", type=int, default=0, metavar="N", help="see above")
     parser.add_argument("--lanes", type=int, default=2, metavar="N", help="folders at a time")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     there = {p.name for p in HERE.iterdir() if p.is_dir() and any(p.rglob("test_*.py"))}
     names = options.folders or [n for n in ORDER if n in there] + sorted(there - set(ORDER))
     runs = run_all(names, options.lanes)
-    unstable: list[str] = []
-    broken: list[Run] = []
-    for run in runs:
-        if run.code == 0:
-            continue
-        if passes_alone(run, options.again):
-            unstable += run.failed
-        else:
-            broken.append(run)
-    print("\ntime of each folder")
-    for run in runs:
-        print(f"  {run.seconds:7.1f} s  tests/{run.name:<12} {run.summary}")
-    passed = sum(run.count("passed") for run in runs) + len(unstable)
-    skipped = sum(run.count("skipped") for run in runs)
-    failed = sum(run.count("failed") + run.count("error") for run in broken)
-    print(f"\n{passed} passed, {failed} failed, {skipped} skipped, {len(unstable)} unstable")
-    for test in unstable:
-        print(f"unstable (failed, then passed alone): {test}")
-    return 1 if broken else 0
+    lines, good = closing_lines(runs, pass_alone(runs, options.again))
+    print("\n".join(lines))
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -1,0 +1,64 @@
+"""A plugin of pytest that writes failures down as they come: ``--failures=FILE``.
+
+A JSON line for each: the test, when it failed (setup, call, teardown, collect) and the first
+line of the error. A run that is killed leaves those that it had seen.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds ``--failures``."""
+    parser.addoption("--failures", metavar="FILE", help="write failures here, a JSON line each")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begins to write, if asked."""
+    if path := config.getoption("--failures"):
+        config.pluginmanager.register(_Clerk(Path(path)))
+
+
+class _Clerk:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._path.touch()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._write(report.nodeid, report.when or "", report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._write(report.nodeid, "collect", report)
+
+    def _write(
+        self, test: str, when: str, report: pytest.TestReport | pytest.CollectReport
+    ) -> None:
+        row = {"test": test, "when": when, "error": _first_line(report)}
+        with self._path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def _first_line(report: pytest.TestReport | pytest.CollectReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None:
+        text = str(crash.message)
+    else:  # collection, fixtures that are not found, strict xfail: the last line names the error
+        text = "\n".join(report.longreprtext.strip().splitlines()[-1:])
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0].removeprefix("E   ").strip() if lines else "no words"
+
+
+def read(path: Path) -> dict[str, str]:
+    """What failed: the first error of each test, with the phase where it is not the test itself."""
+    found: dict[str, str] = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        row = json.loads(line)
+        phase = "" if row["when"] == "call" else f"[{row['when']}] "
+        found.setdefault(row["test"], phase + row["error"])
+    return found
