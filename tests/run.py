@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.support import failures  # noqa: E402
+from tests.support import failures
 
 HERE = Path(__file__).parent
 #: The longest first, beside the quick ones: what is broken shows early, and no lane ends alone.
