@@ -51,9 +51,8 @@ def load_experiment(
     """
     file = Path(os.path.expanduser(path))
     text = _read_text(file, str(path))
-    loading = _Loading(
-        read_source(text, str(path)), file.absolute().parent, file.stem, str(file.absolute())
-    )
+    source = read_source(text, str(path), doubles=True)
+    loading = _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
     config = loading.finish()
     for remark in loading.draft.remarks if loading.draft is not None else ():
         if on_remark is not None:
@@ -68,7 +67,7 @@ def drafted(path: str | Path) -> tuple[ExperimentConfig, Draft | None]:
         ExperimentFileErrors: as :func:`load_experiment`.
     """
     file = Path(os.path.expanduser(path))
-    source = read_source(_read_text(file, str(path)), str(path))
+    source = read_source(_read_text(file, str(path)), str(path), doubles=True)
     loading = _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
     return loading.finish(), loading.draft
 
@@ -163,13 +162,24 @@ class _Loading:
         """The values under our keys, whoever's they are."""
         dialect = dialect_of(values, self.base_folder if self.file else None)
         if dialect is Dialect.NATIVE:
+            if self.source.doubles:
+                raise ExperimentFileErrors(self.source.doubles)
             return values
         draft = translate(values, dialect, self.file or self.source.origin)
         for each in draft.refusals:
             where = self.source.where(each.source, key=each.is_key)
             self._record(each.source, where, each.text, each.hint, key=each.is_key)
         self.draft = draft
+        self._say_doubles(self.source)
         return {**draft.values, **{top: _STAND_INS[top] for top in draft.broken}}
+
+    def _say_doubles(self, source: Source) -> None:
+        """NNI's own reader takes the last of several equal keys, so it is taken here, and said."""
+        assert self.draft is not None
+        for each in source.doubles:
+            where = each.where.removeprefix(f"{self.source.origin}:")
+            place = f"line {where.partition(':')[0]}" if where != each.where else each.where
+            self.draft.remark(f"{place}: {each.message}; this one counts, as with NNI")
 
     def _refuse_key(self, path: JsonPath, message: str, hint: str) -> None:
         """Refuse a key, given by its path as the file spells it."""
@@ -231,7 +241,9 @@ class _Loading:
         file = self.base_folder / os.path.expanduser(name)
         beside = os.path.join(os.path.dirname(self.source.origin), name)
         try:
-            space = _read_file(file, os.path.normpath(beside))
+            space = _read_file(file, os.path.normpath(beside), nnis=self.draft is not None)
+            if self.draft is not None:
+                self._say_doubles(space)
             settled["searchSpace"] = _mapping(space, "a search space")
         except ExperimentFileErrors as errors:
             at = self._written(("searchSpaceFile",))
@@ -286,10 +298,20 @@ def _mapping(source: Source, what: str) -> dict[str, Any]:
     raise ExperimentFileErrors([error])
 
 
-def _read_file(file: Path, origin: str) -> Source:
+def _read_file(file: Path, origin: str, *, nnis: bool = False) -> Source:
+    """``nnis``: NNI reads any file as YAML, so comments and a comma too many are no errors."""
     text = _read_text(file, origin)
-    read = read_json_source if file.suffix.lower() == ".json" else read_source
-    return read(text, origin)
+    if file.suffix.lower() != ".json":
+        return read_source(text, origin, doubles=nnis)
+    try:
+        return read_json_source(text, origin, doubles=nnis)
+    except ExperimentFileErrors as not_json:
+        if not nnis:
+            raise
+        try:
+            return read_source(text.replace("\t", " "), origin, doubles=True)
+        except ExperimentFileErrors:
+            raise not_json from None
 
 
 def _read_text(file: Path, origin: str) -> str:

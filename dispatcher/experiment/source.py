@@ -40,6 +40,8 @@ class Source:
     values: dict[JsonPath, Place] = field(default_factory=dict)
     grafts: dict[JsonPath, Source] = field(default_factory=dict)
     """Values that came from files of their own."""
+    doubles: list[ExperimentFileError] = field(default_factory=list)
+    """Keys that are given twice, where that was allowed: the last one counts."""
 
     def place(self, path: JsonPath, *, key: bool = False) -> Place | None:
         """Return the place of a value, or of its key, or of what is nearest above it."""
@@ -61,8 +63,14 @@ class Source:
         return f"{self.origin}: {written_path(path)}" if path else self.origin
 
 
-def read_source(text: str, origin: str) -> Source:
+def read_source(text: str, origin: str, *, doubles: bool = False) -> Source:
     """Read one YAML document.
+
+    Args:
+        text: what the file holds.
+        origin: what to call it in errors.
+        doubles: allow keys that are given twice, and leave what is to be said of them, if
+            anything, to the caller (``Source.doubles``).
 
     Raises:
         ExperimentFileErrors: not YAML, keys given twice, tags, or more than it may hold.
@@ -86,12 +94,12 @@ def read_source(text: str, origin: str) -> Source:
         reader.source.value = reader.read(root, (), ())
     except RecursionError:
         raise _one(origin, (1, 1), "is nested too deeply to be read") from None
-    if reader.errors:
-        raise ExperimentFileErrors(reader.errors)
+    if reader.errors or (reader.source.doubles and not doubles):
+        raise ExperimentFileErrors(reader.all_errors())
     return reader.source
 
 
-def read_json_source(text: str, origin: str) -> Source:
+def read_json_source(text: str, origin: str, *, doubles: bool = False) -> Source:
     """Read a JSON text; as strict about double keys as :func:`read_source`.
 
     Raises:
@@ -104,7 +112,7 @@ def read_json_source(text: str, origin: str) -> Source:
     except RecursionError:
         raise _one(origin, (1, 1), "is nested too deeply to be read") from None
     # JSON is YAML but for tabs between values, and inside its strings no tab is legal.
-    source = read_source(text.replace("\t", " "), origin)
+    source = read_source(text.replace("\t", " "), origin, doubles=doubles)
     source.value = value
     return source
 
@@ -116,11 +124,22 @@ class _NodeReader:
         self.constructor = yaml.constructor
         self.source = Source(origin)
         self.errors: list[ExperimentFileError] = []
+        self.lines: dict[ExperimentFileError, Place] = {}
         self.count = 0
 
     def refuse(self, node: Node, message: str, hint: str = "") -> None:
-        where = f"{self.source.origin}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
-        self.errors.append(ExperimentFileError(message, hint=hint, where=where))
+        self.errors.append(self._error(node, message, hint))
+
+    def all_errors(self) -> list[ExperimentFileError]:
+        """Those of double keys among them, by where they stand."""
+        return sorted(self.errors + self.source.doubles, key=lambda one: self.lines[one])
+
+    def _error(self, node: Node, message: str, hint: str) -> ExperimentFileError:
+        line, column = node.start_mark.line + 1, node.start_mark.column + 1
+        where = f"{self.source.origin}:{line}:{column}"
+        error = ExperimentFileError(message, hint=hint, where=where)
+        self.lines[error] = (line, column)
+        return error
 
     def read(self, node: Node, path: JsonPath, above: tuple[Node, ...]) -> Any:
         self.count += 1
@@ -177,12 +196,9 @@ class _NodeReader:
                 continue
             key = str(key_node.value)
             if key in first:
-                self.refuse(
-                    key_node,
-                    f"the key {key!r} is given twice, first in line {first[key]}",
-                    "remove one of the two",
-                )
-                continue
+                text = f"the key {key!r} is given twice, first in line {first[key]}"
+                error = self._error(key_node, text, "remove one of the two")
+                self.source.doubles.append(error)
             first[key] = key_node.start_mark.line + 1
             inner = (*path, key)
             self.source.keys[inner] = (first[key], key_node.start_mark.column + 1)

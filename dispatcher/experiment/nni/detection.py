@@ -37,9 +37,15 @@ _V2_MARKS = frozenset(
 #: Keys of a machine that only NNI has.
 _V2_MACHINE_MARKS = frozenset({"sshkeyfile", "sshpassphrase", "pythonpath"})
 
-#: How code says whom it is written for: an import at the beginning of a line.
-_THEIRS = re.compile(rb"^[ \t]*(?:import[ \t]+nni\b|from[ \t]+nni\b[\w. \t]*import\b)", re.M)
+#: How code says whom it is written for: an import at the beginning of a line, alone or among
+#: others (``import os, nni``).
+_THEIRS = re.compile(
+    rb"^[ \t]*(?:import[ \t]+(?:[\w. \t]+,[ \t]*)*nni\b|from[ \t]+nni\b[\w. \t]*import\b)", re.M
+)
 _OURS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(?:trial_runtime|tuners|dispatcher)\b", re.M)
+
+#: Where code is looked for if the command names no script that says it, nearest first.
+_AROUND = ("*.py", "*/*.py", "*/*/*.py")
 
 #: What is read of a file at most, and how many files; enough for code that people write.
 _MOST_BYTES = 512 << 10
@@ -117,7 +123,7 @@ def _is_written_for_nni(folded: Mapping[str, Any], folder: Path) -> bool:
     named = [_below(trial_folder, word) for word in command.split() if word.endswith(".py")]
     said = _whose(named)
     if said is None:
-        said = _whose(chain(trial_folder.glob("*.py"), trial_folder.glob("*/*.py")))
+        said = _whose(chain.from_iterable(trial_folder.glob(each) for each in _AROUND))
     return bool(said)
 
 

@@ -116,6 +116,8 @@ BUILT_IN = V2.replace(
         ("cd src && python3 main.py", {"src/main.py": "import nni\n"}, True),
         ("python3 main.py", {"main.py": "import train\n", "train.py": "from nni import x\n"}, True),
         ("bash run.sh", {"run.sh": "", "train.py": "import  nni.tuner\n"}, True),
+        ("bash run.sh", {"run.sh": "", "a/b/train.py": "import nni\n"}, True),
+        ("python3 main.py", {"main.py": "import os, json as j, nni\n"}, True),
         ("python3 main.py", {"main.py": "import trial_runtime\n", "old.py": "import nni\n"}, False),
         ("python3 main.py", {"main.py": "import nnifty\n'''\nno import nni\n'''\n"}, False),
     ],
@@ -127,7 +129,7 @@ def test_code_says_whom_it_is_written_for(
     for name in ("train.py", "waves.py"):
         (code / name).unlink()
     for name, text in files_there.items():
-        (code / name).parent.mkdir(exist_ok=True)
+        (code / name).parent.mkdir(parents=True, exist_ok=True)
         (code / name).write_text(text)
     text = BUILT_IN.replace("trialCommand: python3 train.py", f"trialCommand: {command}")
     assert files.load(text).for_nni is theirs
@@ -148,3 +150,36 @@ def test_a_refused_service_hides_no_other(files: Files) -> None:
     text = V2.replace("  platform: local\n", services)
     (error,) = files.errors(text)
     assert "'aml'" in error
+
+
+def test_keys_given_twice_are_taken_as_nni_takes_them_and_said(files: Files) -> None:
+    remarks: list[str] = []
+    (files.folder / "space.json").write_text('{"x": 1,\n"x": {"_type": "choice", "_value": [1]}}')
+    config = files.load(V2 + "maxTrialNumber: 12\n", remarks)
+    assert config.max_trial_number == 12
+    assert config.search_space == {"x": {"_type": "choice", "_value": [1]}}
+    said = [text.replace(f"{files.folder}/", "") for text in remarks if "twice" in text]
+    assert said == [
+        "line 14: the key 'maxTrialNumber' is given twice, first in line 7; "
+        "this one counts, as with NNI",
+        "space.json:2:1: the key 'x' is given twice, first in line 1; this one counts, as with NNI",
+    ]
+
+
+def test_keys_given_twice_in_a_file_of_ours_stay_errors(files: Files) -> None:
+    text = "compatibility: nni\n" + V2 + "maxTrialNumber: 12\nmaxTrialNumber: !x 13\n"
+    assert [error.partition(": ")[0] for error in files.errors(text)] == [
+        "e.yml:15:1",
+        "e.yml:16:1",
+        "e.yml:16:17",
+    ]
+
+
+def test_a_search_space_with_comments_and_commas_too_many_is_read_as_nni_reads_it(
+    files: Files,
+) -> None:
+    space = '{"x": {"_type": "choice", "_value": [1, 2,],}, # two\n\t\n}\n'
+    (files.folder / "space.json").write_text(space)
+    assert files.load(V2).search_space == {"x": {"_type": "choice", "_value": [1, 2]}}
+    (files.folder / "space.json").write_text("{x: [}")
+    assert "is not JSON" in files.errors(V2)[0]
