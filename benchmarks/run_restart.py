@@ -26,7 +26,7 @@ from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head
 from dispatcher.ports import Entry, Snapshot
 from dispatcher.store import SqliteJournal
-from dispatcher.wiring import settings_of
+from dispatcher.wiring.settings import settings_of
 
 #: Seconds after which the attempts of before, which no agent holds any more, are tried again:
 #: not while we measure.

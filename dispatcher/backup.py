@@ -17,10 +17,10 @@ from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.folders import ExperimentFolder
-from dispatcher.storage_domains import domains_elsewhere, unseen_weights
 from dispatcher.store.copying import Committed, committed_weights, copy_store, note_removed
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
-from dispatcher.wiring import weights_root
+from dispatcher.wiring.storage_domains import domains_elsewhere, unseen_weights
+from dispatcher.wiring.weights import weights_root
 
 
 @dataclass(frozen=True, slots=True)

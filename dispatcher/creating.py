@@ -14,9 +14,10 @@ from dispatcher.experiment.snapshot import to_json
 from dispatcher.folders import ExperimentFolder
 from dispatcher.known_folders import housed
 from dispatcher.ports import Entry
-from dispatcher.remote_roots import try_root
 from dispatcher.store.journal import SqliteJournal
-from dispatcher.wiring import settings_of, weights_root
+from dispatcher.wiring.remote_roots import try_root
+from dispatcher.wiring.settings import settings_of
+from dispatcher.wiring.weights import weights_root
 from trial_runtime.failpoints import failpoint
 
 

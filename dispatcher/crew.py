@@ -24,10 +24,11 @@ from dispatcher.experiment.planned import LOCAL
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
 from dispatcher.platforms import BackendPlatform, Given, LocalPlatform, platform_of
-from dispatcher.remote_wiring import Place, packer, places
-from dispatcher.resource_wiring import resources_told
-from dispatcher.storage_domains import Share, Shares
-from dispatcher.wiring import agent_config, weights_root
+from dispatcher.wiring.agents import agent_config
+from dispatcher.wiring.machines import Place, packer, places
+from dispatcher.wiring.resources import resources_told
+from dispatcher.wiring.storage_domains import Share, Shares
+from dispatcher.wiring.weights import weights_root
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.resource_wire import Samples

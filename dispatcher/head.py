@@ -45,8 +45,6 @@ from dispatcher.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.past import fold_at_start, read_whole_past
 from dispatcher.ports import Entry, TunerPort
-from dispatcher.remote_roots import secrets_of_root
-from dispatcher.remote_wiring import secrets_of_machines
 from dispatcher.restoring import RestoringTuner
 from dispatcher.retention import RetentionThread
 from dispatcher.store.compaction import Compaction
@@ -55,7 +53,11 @@ from dispatcher.store.leadership import Leadership
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.user_requests import UserRequests
-from dispatcher.wiring import settings_of, tuner_host_config, weights_root
+from dispatcher.wiring.machines import secrets_of_machines
+from dispatcher.wiring.remote_roots import secrets_of_root
+from dispatcher.wiring.settings import settings_of
+from dispatcher.wiring.tuner_host import tuner_host_config
+from dispatcher.wiring.weights import weights_root
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.failpoints import failpoint
 from trial_runtime.masking import Mask

@@ -16,13 +16,13 @@ from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.notices import NoticeKind
-from dispatcher.remote_roots import shelf_of
-from dispatcher.storage_domains import domains_elsewhere
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.weight_keeper import Policy, WeightKeeper
 from dispatcher.weight_keeper.checkpoints import sweep_checkpoints
 from dispatcher.weight_keeper.leftovers import LeftoverSweep
-from dispatcher.wiring import policy_of, weights_root
+from dispatcher.wiring.remote_roots import shelf_of
+from dispatcher.wiring.storage_domains import domains_elsewhere
+from dispatcher.wiring.weights import policy_of, weights_root
 
 #: Seconds between two looks: a sweep reads the manifests of all trials that are kept.
 PERIOD_S = 1.0

@@ -15,7 +15,7 @@ from dispatcher.errors import UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder
-from dispatcher.wiring import weights_root
+from dispatcher.wiring.weights import weights_root
 from trial_runtime.errors import TrialRuntimeError
 from trial_runtime.weights.paths import as_declared, resolve_in_root, spelled_in_root
 

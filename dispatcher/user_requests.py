@@ -13,9 +13,9 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.experiment.updates import apply_update
 from dispatcher.folders import ExperimentFolder
-from dispatcher.needs_wiring import needs_of
 from dispatcher.submitted import spelled
-from dispatcher.wiring import settings_of
+from dispatcher.wiring.needs import needs_of
+from dispatcher.wiring.settings import settings_of
 from trial_runtime.failpoints import failpoint
 
 

@@ -24,7 +24,7 @@ from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.queries import ExperimentReader
-from dispatcher.remote_wiring import LOCAL, Place, places
+from dispatcher.wiring.machines import LOCAL, Place, places
 
 #: Seconds between looks at the store, and until the record of what was fetched is written again.
 EVERY_S = 2.0

@@ -20,8 +20,9 @@ from dispatcher.folders import ExperimentFolder, run_folder
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.registry import platform_of
 from dispatcher.ports import AttemptFiles
-from dispatcher.remote_wiring import LOCAL, Place, machine_of, packer, places
-from dispatcher.wiring import agent_config, weights_root
+from dispatcher.wiring.agents import agent_config
+from dispatcher.wiring.machines import LOCAL, Place, machine_of, packer, places
+from dispatcher.wiring.weights import weights_root
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.environment import base_environment, resolve_references
 from trial_runtime.checkpoints import folder_of

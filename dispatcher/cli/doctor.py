@@ -80,7 +80,7 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
 
 def _of_store(config: ExperimentConfig) -> Iterator[Finding]:
     """A weights root that is a URL: whether it takes and gives back."""
-    from dispatcher.remote_roots import try_root
+    from dispatcher.wiring.remote_roots import try_root
 
     if config.weights_root is None or config.weights_folder is not None:
         return

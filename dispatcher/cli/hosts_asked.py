@@ -117,9 +117,9 @@ def _of_file(path: Path) -> list[Asked]:
     from dispatcher.cli.hosts_supply import supply
     from dispatcher.experiment import load_experiment
     from dispatcher.known_folders import housed
-    from dispatcher.remote_wiring import machine_of, places, target_of
-    from dispatcher.resource_wiring import resources_told
     from dispatcher.ssh.inspecting import NEEDED_MODULES
+    from dispatcher.wiring.machines import machine_of, places, target_of
+    from dispatcher.wiring.resources import resources_told
 
     config = housed(load_experiment(path))
     root = config.weights_root

@@ -90,7 +90,7 @@ def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
         return [Machine(word, lambda: target, python=python, work_folder=work_folder)]
     from dispatcher.experiment import load_experiment
     from dispatcher.known_folders import housed
-    from dispatcher.remote_wiring import machine_of, places
+    from dispatcher.wiring.machines import machine_of, places
 
     need_paramiko()
     found = [

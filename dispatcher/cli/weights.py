@@ -244,10 +244,10 @@ def _policy(text: str) -> Policy:
 @contextmanager
 def _keeper(found: Found, policy: Policy | None = None) -> Iterator[WeightKeeper]:
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.remote_roots import shelf_of
-    from dispatcher.storage_domains import domains_elsewhere
     from dispatcher.store import SqliteWeightsLedger
     from dispatcher.weight_keeper import Policy, WeightKeeper
+    from dispatcher.wiring.remote_roots import shelf_of
+    from dispatcher.wiring.storage_domains import domains_elsewhere
 
     config = _config(found)
     if policy is None:
@@ -265,8 +265,8 @@ def _keeper(found: Found, policy: Policy | None = None) -> Iterator[WeightKeeper
 def _unseen(found: Found, trial: int | None = None) -> str:
     """Whose weights, or whether this trial's, lie where this machine does not see them."""
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.storage_domains import domains_elsewhere, unseen_weights
     from dispatcher.store import SqliteWeightsLedger
+    from dispatcher.wiring.storage_domains import domains_elsewhere, unseen_weights
 
     config = _config(found)
     elsewhere = domains_elsewhere(config)
@@ -297,8 +297,8 @@ def _root(found: Found) -> Path | str:
 def _readable_root(found: Found, save_path: str, digest: str) -> Iterator[str]:
     """A folder with these weights in it; a temporary one if the root is no folder."""
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.remote_roots import brought_here, remote_root
-    from dispatcher.wiring import weights_root
+    from dispatcher.wiring.remote_roots import brought_here, remote_root
+    from dispatcher.wiring.weights import weights_root
 
     config, folder = _config(found), ExperimentFolder(found.folder)
     if remote_root(config, folder.id) is None:

@@ -20,7 +20,7 @@ from dispatcher.crew import Crew, open_doors
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
-from dispatcher.wiring import weights_root
+from dispatcher.wiring.weights import weights_root
 
 CODE = Path(__file__).parent / "code"
 

@@ -7,7 +7,7 @@ from dispatcher.backends.ssh import SshVisit
 from dispatcher.experiment.ssh_service import MachineConfig, SshServiceConfig
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.platform import AgentPlatform
-from dispatcher.remote_wiring import machine_of
+from dispatcher.wiring.machines import machine_of
 
 
 class SshPlatform(AgentPlatform[SshServiceConfig]):

@@ -23,7 +23,7 @@ from dispatcher.history import read_past
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host.rerun import Difference, rerun
-from dispatcher.wiring import tuner_host_config
+from dispatcher.wiring.tuner_host import tuner_host_config
 from trial_runtime.endpoint import Endpoint
 
 #: Seconds that a repeated call may take; with a debugger, as long as somebody likes.

@@ -47,8 +47,6 @@ JOINERS = {
     "history",
     "leading",
     "platforms",
-    "remote_wiring",
-    "remote_roots",
     "restoring",
     "retention",
     "tuner_tools",

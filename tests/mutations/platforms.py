@@ -45,10 +45,10 @@ PLATFORMS: tuple[Mutation, ...] = (
         "the-last-share-of-a-domain-wins",
         7,
         "two folders that are not the same one are taken for one share",
-        "dispatcher/storage_domains.py",
+        "dispatcher/wiring/storage_domains.py",
         "            elif known != said:\n",
         "            elif known == said:\n",
-        ("tests/unit/head/test_storage_domains.py",),
+        ("tests/unit/wiring/test_storage_domains.py",),
     ),
     Mutation(
         "a-wrong-share-joins",

@@ -14,7 +14,7 @@ from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.folders import ExperimentFolder
 from dispatcher.tuner_tools.rehearsal import Plan, rehearse
-from dispatcher.wiring import tuner_host_config
+from dispatcher.wiring.tuner_host import tuner_host_config
 from trial_runtime.endpoint import Endpoint
 
 TUNER = """

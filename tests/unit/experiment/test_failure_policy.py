@@ -16,7 +16,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.failure_policy import RetriesConfig
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiment.snapshot import from_json, to_json
-from dispatcher.wiring import settings_of
+from dispatcher.wiring.settings import settings_of
 
 
 def config(**keys: Any) -> ExperimentConfig:

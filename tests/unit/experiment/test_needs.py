@@ -7,7 +7,7 @@ from typing import Any
 from dispatcher.core.resources import A_SLOT, Needs, WorkerRules
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import from_json, to_json
-from dispatcher.wiring import settings_of
+from dispatcher.wiring.settings import settings_of
 
 
 def test_a_file_that_says_nothing_needs_a_slot(good: dict[str, Any]) -> None:

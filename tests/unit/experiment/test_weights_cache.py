@@ -10,7 +10,7 @@ import pytest
 
 from dispatcher.errors import UserError
 from dispatcher.experiment import load_experiment
-from dispatcher.wiring import cache_of
+from dispatcher.wiring.weights import cache_of
 from trial_runtime.agent.config import CacheSpec
 
 GIB = 1 << 30

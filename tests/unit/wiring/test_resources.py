@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.remote_wiring import places
-from dispatcher.resource_wiring import resources_told
+from dispatcher.wiring.machines import places
+from dispatcher.wiring.resources import resources_told
 from trial_runtime.agent.config import ResourcesTold
 
 GIB = 1 << 30

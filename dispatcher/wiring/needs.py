@@ -5,7 +5,7 @@ from __future__ import annotations
 from dispatcher.core.resources import Needs, WorkerRules
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.needs import OfferedResources, offered
-from dispatcher.remote_wiring import Place, places
+from dispatcher.wiring.machines import Place, places
 
 
 def needs_of(config: ExperimentConfig) -> Needs:

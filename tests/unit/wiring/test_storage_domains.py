@@ -9,9 +9,14 @@ import pytest
 
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.remote_wiring import places
-from dispatcher.storage_domains import Shares, domain_of_head, domains_elsewhere, unseen_weights
-from dispatcher.wiring import settings_of
+from dispatcher.wiring.machines import places
+from dispatcher.wiring.settings import settings_of
+from dispatcher.wiring.storage_domains import (
+    Shares,
+    domain_of_head,
+    domains_elsewhere,
+    unseen_weights,
+)
 
 
 def config(*services: dict[str, Any]) -> ExperimentConfig:

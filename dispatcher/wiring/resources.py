@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.needs import offered
-from dispatcher.remote_wiring import Place
+from dispatcher.wiring.machines import Place
 from trial_runtime.agent.config import ResourcesTold
 
 

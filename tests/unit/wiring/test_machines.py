@@ -14,8 +14,9 @@ from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.ssh_service import MachineConfig
 from dispatcher.folders import ExperimentFolder
-from dispatcher.remote_wiring import LOCAL, machine_of, places, secrets_of_machines, target_of
-from dispatcher.wiring import agent_config, settings_of, worker_count
+from dispatcher.wiring.agents import agent_config
+from dispatcher.wiring.machines import LOCAL, machine_of, places, secrets_of_machines, target_of
+from dispatcher.wiring.settings import settings_of, worker_count
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.mounts import named_on_network, network_type
 

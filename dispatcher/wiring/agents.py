@@ -1,0 +1,87 @@
+"""From the experiment file to what an agent is told, here or elsewhere: a plain translation."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.references import resolve_environment
+from dispatcher.experiment.services import Service
+from dispatcher.folders import ExperimentFolder
+from dispatcher.wiring.remote_roots import check_references, remote_root
+from dispatcher.wiring.settings import worker_count
+from dispatcher.wiring.weights import cache_of, may_copy, weights_root
+from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.endpoint import Endpoint
+
+#: Whatever one host writes it sees itself at once, also on a network file system: what is not
+#: there now will not come, and a child that waits for it would hold its slot for nothing.
+SAME_HOST_STALE_S = 1.0
+
+#: What others write a host sees when its client of the network file system looks again: the
+#: bound exceeds the longest of their usual cache times (60 s).
+OTHER_HOSTS_STALE_S = 75.0
+
+
+def agent_config(
+    config: ExperimentConfig,
+    service: Service,
+    folder: ExperimentFolder,
+    endpoint: Endpoint,
+    epoch: int,
+    sockets: Path,
+) -> AgentConfig:
+    """What the agent on this machine is told; for one elsewhere, what does not depend on where.
+
+    Raises:
+        ExperimentFileError: a reference in ``trialEnvironment`` leads nowhere.
+    """
+    # A reference that leads nowhere is said now; values are looked up at each trial's start
+    # by the agent, so that no secret is written down.
+    resolve_environment(config.trial_environment, os.environ)
+    check_references(config)
+    remote = remote_root(config, folder.id)
+    trial = TrialSpec(
+        code_directory=str(config.trial_code_directory),
+        command=config.trial_command,
+        function=config.trial_function,
+        environment=config.trial_environment,
+        timeout_s=config.max_trial_duration,
+        stop_grace_s=config.trial_stop_grace,
+        max_log_bytes=config.max_log_size,
+        max_log_files=config.max_log_files,
+        reuse=service.reuse_mode,
+        preload=service.preload,
+        max_trials_per_worker=service.max_trials_per_worker,
+        cpus_per_trial=service.cpus_per_trial,
+        max_metric_bytes=config.limits.max_metric_size,
+        max_metrics=config.limits.max_metrics_per_trial,
+        max_message_rate=config.limits.max_message_rate,
+        nni=config.for_nni,
+    )
+    return AgentConfig(
+        worker="local",
+        slots=service.slots or config.trial_concurrency,
+        head=endpoint,
+        epoch=epoch,
+        run_folder=str(sockets),
+        experiment_folder=str(folder.path),
+        trial=trial,
+        weights_root=str(weights_root(config, folder)),
+        read_roots=tuple(map(str, config.weights_read_roots)),
+        save_key=config.weight_keys.save if config.keeps_weights else "",
+        restore_key=config.weight_keys.restore if config.keeps_weights else "",
+        head_grace_s=config.head_grace,
+        heartbeat_s=min(1.0, config.leases.alive),
+        seed=config.seed or 0,
+        experiment=folder.id,
+        stale_timeout_s=SAME_HOST_STALE_S
+        if worker_count(config) == 1 or remote is not None
+        else OTHER_HOSTS_STALE_S,
+        remote=remote,
+        shared_stores=config.keeps_weights,
+        cache=cache_of(config)
+        if config.keeps_weights and may_copy(config, weights_root(config, folder))
+        else None,
+    )

@@ -1,0 +1,44 @@
+"""From the experiment file to what the core decides by: a plain translation."""
+
+from __future__ import annotations
+
+import json
+
+from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.wiring.needs import needs_of, worker_rules
+
+
+def settings_of(config: ExperimentConfig) -> Settings:
+    """What the core needs of the file."""
+    silent = config.on_trial_without_result
+    return Settings(
+        slots=config.trial_concurrency,
+        lookahead=config.effective_lookahead,
+        max_trials=config.max_trial_number,
+        max_duration_s=config.max_experiment_duration,
+        on_tuner_error=TunerErrorPolicy(config.on_tuner_error),
+        on_stall=StallPolicy(config.on_stall),
+        stall_timeout_s=config.stall_timeout,
+        trial_retries=config.trial_retries,
+        lost_retries=config.lost_retries,
+        retry_backoff_s=config.retry_backoff,
+        retries=config.retries.by_reason(),
+        losses_at_once=True,
+        max_failed_in_a_row=config.effective_max_failed_in_a_row,
+        quarantine_after=config.quarantine_after,
+        quarantine_pause_s=config.quarantine_pause,
+        workers=worker_count(config),
+        substitute_result=json.dumps(silent) if isinstance(silent, float) else None,
+        silent_is_failure=silent == "fail",
+        trial_stop_grace_s=config.trial_stop_grace,
+        assess=config.assessor is not None,
+        early_stop_keeps_result=config.assessor is not None and config.assessor.keep_result,
+        needs=needs_of(config),
+        worker_rules=worker_rules(config),
+    )
+
+
+def worker_count(config: ExperimentConfig) -> int:
+    """On how many machines trials run."""
+    return len(config.workers)

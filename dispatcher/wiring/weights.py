@@ -1,0 +1,40 @@
+"""From the experiment file to where weights lie, which are kept, and where copies of them are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.weights_place import RootUrl
+from dispatcher.folders import ExperimentFolder
+from dispatcher.weight_keeper import Policy
+from dispatcher.wiring.settings import worker_count
+from trial_runtime.agent.config import CacheSpec
+from trial_runtime.mounts import named_on_network, network_type
+
+
+def weights_root(config: ExperimentConfig, folder: ExperimentFolder) -> Path:
+    """Below which folder all weights of this experiment lie, or views of them are."""
+    return config.weights_folder or folder.weights
+
+
+def policy_of(config: ExperimentConfig) -> Policy:
+    """Which weights are kept."""
+    return Policy.of(config.retention.keep, config.retention.count)
+
+
+def cache_of(config: ExperimentConfig) -> CacheSpec | None:
+    """Where hosts keep copies of parents' files; None if they keep none."""
+    told = config.weights_cache
+    if told.when == "off":
+        return None
+    return CacheSpec(told.size, told.directory or "", always=told.when == "always")
+
+
+def may_copy(config: ExperimentConfig, root: Path) -> bool:
+    """Whether any host can want copies: not on one machine with weights on a disk of its own,
+    where digests of files for nobody would only make saving slower."""
+    always = config.weights_cache.when == "always" or isinstance(config.weights_root, RootUrl)
+    if always or worker_count(config) > 1 or named_on_network(root):
+        return True  # without touching the root, whose server may be away when a head starts
+    return network_type(root) is not None
