@@ -107,3 +107,14 @@ def flag(name: str, value: bool) -> bool:
     if not isinstance(value, bool):
         raise TunerArgumentError(f"{name} is true or false, not {value!r}.")
     return value
+
+
+def mapping(name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Checks a class argument that is an object, or null for an empty one.
+
+    Raises:
+        TunerArgumentError: it is not.
+    """
+    if value is not None and not isinstance(value, Mapping):
+        raise TunerArgumentError(f"{name} is an object of arguments, not {value!r}.")
+    return dict(value or {})

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 import warnings
+import zlib
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from tuners import values
 from tuners.arguments import check_class_args
 from tuners.errors import TunerArgumentError
 
@@ -33,6 +36,29 @@ _NEEDS = {
         "torch": "Install it with: pip install 'bequeath[torch]'.",
     },
 }
+
+#: Arguments that say how many trials a sampler must see to do what it does.
+_SIZES = ("n_startup_trials", "population_size", "popsize")
+
+#: How many trials a sampler looks back on: what it does with more costs more than it brings, and
+#: a Gaussian process costs the most by far. Fewer than the shortest tell no sampler anything.
+_HISTORY = {"GPSampler": 200}
+_ELSE = 1000
+_SHORTEST = 40
+
+#: What has been tried is all that this one knows.
+_SEE_ALL = ("BruteForceSampler",)
+
+#: Annotations of plain arguments: what they take, and that in words.
+_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "bool": ((bool,), "true or false"),
+    "str": ((str,), "a text"),
+}
+
+#: The smallest numbers that mean something; of other whole numbers it is 0.
+_LEAST: Mapping[str, float] = {"n_ei_candidates": 1, "popsize": 2, "sigma0": 0, "inc_popsize": -1}
 
 
 def optuna() -> ModuleType:
@@ -70,8 +96,38 @@ def pruner_class(name: str) -> type:
     return _class("optuna.pruners", name, "Pruner")
 
 
-def make_sampler(name: str, arguments: Mapping[str, Any], seed: int) -> Any:
+def history_of(sampler: str, arguments: Mapping[str, Any], wanted: int | None) -> int:
+    """How many trials a sampler may look back on; 0: all of them.
+
+    Args:
+        sampler: its class.
+        arguments: its own.
+        wanted: what the user asked for.
+
+    Raises:
+        TunerArgumentError: fewer than a sampler of these arguments needs.
+    """
+    legal = inspect.signature(sampler_class(sampler)).parameters
+    sizes = [arguments.get(key, legal[key].default) for key in _SIZES if key in legal]
+    least = max([_SHORTEST, *(4 * size for size in sizes if isinstance(size, int))])
+    if wanted is None:
+        return 0 if sampler in _SEE_ALL else max(_HISTORY.get(sampler, _ELSE), least)
+    if values.whole("history", wanted, 1) < least:
+        raise TunerArgumentError(
+            f"history ({wanted}) is too short for {sampler}.",
+            f"With these arguments it needs {least} trials or more.",
+        )
+    return 0 if sampler in _SEE_ALL else wanted
+
+
+def make_sampler(name: str, arguments: Mapping[str, Any], seed: int, again: int = 0) -> Any:
     """Builds a sampler, with the seed if it takes one.
+
+    Args:
+        name: of its class.
+        arguments: its own, as plain JSON.
+        seed: of all that it draws, and of samplers among its arguments.
+        again: how many there were before it in one search, whose numbers it may not draw again.
 
     Raises:
         TunerArgumentError: no such sampler, or arguments that it does not take.
@@ -84,6 +140,15 @@ def make_sampler(name: str, arguments: Mapping[str, Any], seed: int) -> Any:
             )
     given = dict(arguments)
     legal = inspect.signature(owner).parameters
+    own_seed = given.get("seed", seed)
+    if again and isinstance(own_seed, int):
+        # A quasi-random sequence goes on where it was, and what is drawn beside it does not.
+        if owner.__name__ == "QMCSampler":
+            given.setdefault("independent_sampler", {"name": "RandomSampler"})
+            given["seed"] = own_seed
+        else:
+            given["seed"] = _another(own_seed, again)
+        seed = _another(own_seed, again)
     # It would warn at each request of what is no surprise here: choices of branches, and seeds
     # that are shared by nobody. What a sampler cannot search at all is refused before.
     defaults = {
@@ -94,7 +159,11 @@ def make_sampler(name: str, arguments: Mapping[str, Any], seed: int) -> Any:
     for name, value in defaults.items():
         if name in legal:
             given.setdefault(name, value)
-    return _build(owner, given)
+    return _build(owner, given, seed)
+
+
+def _another(seed: int, again: int) -> int:
+    return zlib.crc32(f"{seed} {again}".encode())
 
 
 def make_pruner(name: str, arguments: Mapping[str, Any]) -> Any:
@@ -131,9 +200,10 @@ def _class(module: str, name: Any, suffix: str) -> type:
     return owner
 
 
-def _build(owner: type, arguments: Mapping[str, Any]) -> Any:
+def _build(owner: type, arguments: Mapping[str, Any], seed: int = 0) -> Any:
     check_class_args(owner, arguments)
-    given = {key: _object(key, value) for key, value in arguments.items()}
+    _check_kinds(owner, arguments)
+    given = {key: _object(key, value, seed) for key, value in arguments.items()}
     try:
         with warnings.catch_warnings():
             # "Experimental" is what Optuna calls an interface that may change between its
@@ -144,7 +214,30 @@ def _build(owner: type, arguments: Mapping[str, Any]) -> Any:
         raise TunerArgumentError(f"{owner.__name__} refuses its arguments: {error}.") from error
 
 
-def _object(key: str, value: Any) -> Any:
+def _check_kinds(owner: type, arguments: Mapping[str, Any]) -> None:
+    """Optuna looks at few of its arguments before it needs them, which is too late.
+
+    Raises:
+        TunerArgumentError: a number is none, or too small; a flag or a text is none.
+    """
+    for name, parameter in inspect.signature(owner).parameters.items():
+        kinds = {one.strip() for one in str(parameter.annotation).split("|")} & _KINDS.keys()
+        value = arguments.get(name)
+        if value is None or not kinds or name in _OBJECTS:
+            continue
+        where = f"{name} of {owner.__name__}"
+        is_flag = isinstance(value, bool)
+        if not any(isinstance(value, _KINDS[one][0]) for one in kinds) or (
+            is_flag and "bool" not in kinds
+        ):
+            words = " or ".join(_KINDS[one][1] for one in sorted(kinds))
+            raise TunerArgumentError(f"{where} is {words}, not {value!r}.")
+        least = _LEAST.get(name, 0 if "int" in kinds else -math.inf)
+        if isinstance(value, int | float) and not is_flag and not value >= least:
+            raise TunerArgumentError(f"{where} is {least} or more, not {value}.")
+
+
+def _object(key: str, value: Any, seed: int) -> Any:
     module = _OBJECTS.get(key)
     if module is None or value is None:
         return value
@@ -152,4 +245,7 @@ def _object(key: str, value: Any) -> Any:
     suffix = {"optuna.samplers": "Sampler", "optuna.pruners": "Pruner"}.get(
         module, key.capitalize()
     )
-    return _build(_class(module, inner.pop("name", None), suffix), inner)
+    owner = _class(module, inner.pop("name", None), suffix)
+    if suffix == "Sampler" and "seed" in inspect.signature(owner).parameters:
+        inner.setdefault("seed", seed)
+    return _build(owner, inner, seed)

@@ -38,7 +38,7 @@ class OptunaPrunerAssessor(Assessor):
             self._study = library.create_study(
                 direction=values.optimize_mode(optimize_mode),
                 sampler=library.samplers.RandomSampler(seed=0),
-                pruner=make_pruner(pruner, pruner_args or {}),
+                pruner=make_pruner(pruner, values.mapping("pruner_args", pruner_args)),
             )
         self._trials: dict[str, Any] = {}
         self._last: dict[str, float] = {}

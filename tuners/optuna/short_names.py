@@ -16,6 +16,7 @@ class _NamedSampler(OptunaTuner):
         optimize_mode: ``maximize`` or ``minimize``; of no meaning with ``objectives``.
         objectives: as of :class:`OptunaTuner`.
         seed: of the sampler; null draws one.
+        history: as of :class:`OptunaTuner`.
         **sampler_args: arguments of Optuna's sampler.
     """
 
@@ -26,9 +27,10 @@ class _NamedSampler(OptunaTuner):
         optimize_mode: str = "maximize",
         objectives: Mapping[str, str] | None = None,
         seed: int | None = 0,
+        history: int | None = None,
         **sampler_args: Any,
     ) -> None:
-        super().__init__(self.SAMPLER, sampler_args, optimize_mode, objectives, seed)
+        super().__init__(self.SAMPLER, sampler_args, optimize_mode, objectives, seed, history)
 
     @classmethod
     def more_arguments(cls) -> type:

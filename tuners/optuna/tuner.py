@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuners import space as spaces
@@ -12,12 +12,15 @@ from tuners import values
 from tuners.base import Tuner
 from tuners.errors import NoMoreTrialError
 from tuners.optuna import mapping
-from tuners.optuna.library import make_sampler, optuna, sampler_class
+from tuners.optuna.library import history_of, make_sampler, optuna, sampler_class
 from tuners.pareto import Objectives
 from tuners.space.model import Choice, RandInt
 
 #: How often a restored sampler is asked again for what it proposed in another order.
 _TRIES = 4
+
+#: Stands for a trial of another experiment, while it is told of: no trial of ours has it.
+_IMPORTED = -1
 
 
 class OptunaTuner(Tuner):
@@ -28,10 +31,12 @@ class OptunaTuner(Tuner):
     told if they lie in the search space. In serial use the proposals are those that a plain
     ``study.ask`` with the same seed makes.
 
-    A restart repeats what was asked and told, in the same order and with the same sampler, so that
-    the sampler is in the same state afterwards. That costs what the asking cost: seconds for a
-    thousand trials. Memory grows with the number of trials, and with most samplers the time of a
-    request, as in Optuna.
+    Beyond ``history`` trials the sampler no longer sees all of them: three quarters are gone on
+    with (a third of these the best, the others the latest), by a sampler made anew with a seed of
+    its own, and so on whenever ``history`` is reached again. Time and memory stop growing there,
+    and the proposals are no longer those of a plain study, which sees everything. A restart repeats
+    what was asked and told since the last such moment, in the same order, so that the sampler is in
+    the same state afterwards; that costs what the asking cost.
 
     Args:
         sampler: name of the class in ``optuna.samplers``, such as ``TPESampler``; ``TPE`` will do.
@@ -41,6 +46,9 @@ class OptunaTuner(Tuner):
         objectives: numbers of the final result and their modes, such as ``{"default": "maximize",
             "latency_ms": "minimize"}``, for samplers that take several; None: ``default`` alone.
         seed: of the sampler, if it takes one; null draws one.
+        history: how many trials that are over the sampler sees at most, four times its
+            ``n_startup_trials``, ``population_size`` and ``popsize`` at least; null: 1,000, for
+            ``GPSampler`` 200, or that least number. ``BruteForceSampler`` sees all.
     """
 
     def __init__(
@@ -50,12 +58,14 @@ class OptunaTuner(Tuner):
         optimize_mode: str = "maximize",
         objectives: Mapping[str, str] | None = None,
         seed: int | None = 0,
+        history: int | None = None,
     ) -> None:
         self.optimize_mode = values.optimize_mode(optimize_mode)
         self.objectives = Objectives.of(objectives or {"default": self.optimize_mode})
         self.seed = values.seed(seed)
         self.sampler = sampler_class(sampler).__name__
-        self.sampler_args = dict(sampler_args or {})
+        self.sampler_args = values.mapping("sampler_args", sampler_args)
+        self.history = history_of(self.sampler, self.sampler_args, history)
         self._written: Any = {}  # the search space as it was given
         self._axes: tuple[mapping.Axis, ...] = ()
         self._begin()
@@ -102,17 +112,36 @@ class OptunaTuner(Tuner):
                 self._tell(parameter_id, None)
             self._numbers.pop(parameter_id, None)
 
-    def state(self) -> dict[str, Any]:
-        """What was asked and told, in order: some 30 bytes a trial."""
+    def import_data(self, data: Sequence[dict[str, Any]]) -> str | None:
+        """Tells the sampler of results of another experiment, those in the search space."""
+        outside = 0
         with self.lock:
-            return {"seed": self.seed, "log": list(self._log)}
+            for row in data:
+                numbers, parameters = self._numbers_of(row["value"]), row["parameter"]
+                if numbers is not None and isinstance(parameters, Mapping):
+                    self._take_in(_IMPORTED, parameters)
+                if _IMPORTED in self._numbers:
+                    self._tell(_IMPORTED, numbers)
+                else:
+                    outside += 1
+        return (
+            f"{outside} of {len(data)} imported results are no numbers, or their parameters lie "
+            "outside of the search space: the sampler was not told of them"
+            if outside
+            else None
+        )
+
+    def state(self) -> dict[str, Any]:
+        """What was asked and told, in order: some 30 bytes a trial, since what was kept."""
+        with self.lock:
+            return {"seed": self.seed, "kept": self._kept, "log": list(self._log)}
 
     def restore(self, state: Any) -> None:
         """Asks and tells the same again, in the same order."""
         with self.lock:
             self.seed = state["seed"]
             written, axes = self._written, self._axes
-            self._begin()
+            self._begin(state.get("kept"))
             for what, *details in state["log"]:
                 if what == "space":
                     self._written, self._axes = (
@@ -153,18 +182,44 @@ class OptunaTuner(Tuner):
 
     # ---- all with the lock held --------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def _begin(self, kept: Mapping[str, Any] | None = None) -> None:
+        """Makes the study, with what was kept of one before it."""
         library = optuna()
+        from tuners.optuna.history import History
+
         self._log: list[list[Any]] = []
+        self._kept = kept
+        self._round = 0 if kept is None else int(kept["round"])
         self._numbers: dict[int, int] = {}  # trials under way → their numbers in the study
         self._spares: list[tuple[dict[str, Any], int]] = []  # asked for, and nobody's yet
         self._exhausted = False
+        self._history = History()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._study = library.create_study(
+                storage=self._history,
                 directions=[mode for _, mode in self.objectives.modes],
-                sampler=make_sampler(self.sampler, self.sampler_args, self.seed or 0),
+                sampler=make_sampler(
+                    self.sampler, self.sampler_args, self.seed or 0, again=self._round
+                ),
             )
+        if kept is not None:
+            self._numbers = {int(own): int(number) for own, number in kept["under way"]}
+            self._history.read(kept["study"])
+
+    def _fold(self) -> None:
+        """Goes on with a part of the trials and a fresh sampler, as a restart from here would."""
+        quarter = self.history // 4
+        under_way = dict(self._numbers)
+        self._history.forget(quarter, self.history - 2 * quarter, set(under_way.values()))
+        self._begin(
+            {
+                "round": self._round + 1,
+                "under way": sorted(under_way.items()),
+                "study": self._history.written(),
+            }
+        )
+        self._log.append(["space", self._written])
 
     def _ask(self, parameter_id: int) -> dict[str, Any]:
         parameters, number = self._suggest()
@@ -174,6 +229,8 @@ class OptunaTuner(Tuner):
         return parameters
 
     def _suggest(self) -> tuple[dict[str, Any], int]:
+        if self.history and self._history.finished >= self.history:
+            self._fold()
         trial = self._study.ask()
         parameters = mapping.suggest(self._axes, trial)
         self._spares.append((parameters, trial.number))
@@ -207,18 +264,18 @@ class OptunaTuner(Tuner):
         library = optuna()
         try:
             found = mapping.told(self._axes, parameters)
-        except ValueError:
+            trial = library.create_trial(
+                state=library.trial.TrialState.RUNNING,
+                params={name: value for name, (_, value) in found.items()},
+                distributions={
+                    name: mapping.distribution(axis, library.distributions)
+                    for name, (axis, _) in found.items()
+                },
+            )
+        except ValueError:  # outside of the bounds, or between two steps
             return
-        trial = library.create_trial(
-            state=library.trial.TrialState.RUNNING,
-            params={name: value for name, (_, value) in found.items()},
-            distributions={
-                name: mapping.distribution(axis, library.distributions)
-                for name, (axis, _) in found.items()
-            },
-        )
         self._study.add_trial(trial)
-        self._numbers[parameter_id] = len(self._study.get_trials(deepcopy=False)) - 1
+        self._numbers[parameter_id] = self._history.newest
         own = {axis.key: parameters[axis.key] for axis in self._axes}
         self._log.append(["take", parameter_id, own])
 

@@ -51,10 +51,11 @@ CASES = {
     "SPOS": ("SPOS", {"population_size": 16, "top": 4}),
     "Optuna": ("Optuna", {"sampler": "RandomSampler"}),
     "TPE": ("TPE", {"n_ei_candidates": 4}),
-    "CMA-ES": ("CMA-ES", {}),
+    "TPE that forgets": ("TPE", {"n_ei_candidates": 4, "history": 48}),
+    "CMA-ES": ("CMA-ES", {"history": 48}),
     "GP": ("GP", {"n_startup_trials": 170}),  # a fit costs too much to make a hundred
-    "QMC": ("QMC", {}),
-    "NSGA-II": ("NSGA-II", {"population_size": 12}),
+    "QMC": ("QMC", {"history": 48}),
+    "NSGA-II": ("NSGA-II", {"population_size": 12, "history": 48}),
 }
 
 #: Here the place of a founder that failed goes to whichever waiting request wakes first.
