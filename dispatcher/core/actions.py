@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import EndReason, FailReason, Phase, Pinned, Verdict
+from dispatcher.core.model import EndReason, FailReason, Phase, Pinned, Verdict, Version
 
 # -- to the tuner host ---------------------------------------------------------------------
 
@@ -34,7 +34,8 @@ class AnswerWait:
 
     ``kind``: ``granted``, ``failed`` (``parent``, ``reason``, ``chain``), ``unknown``
     (``parent``), ``self``, or ``cycle`` (``chain`` is the cycle, first equals last).
-    ``parents`` are those whose gates are open.
+    ``parents`` are those whose gates are open. ``version``: the number of the shared store's that
+    was waited for.
     """
 
     trial: TrialId
@@ -44,6 +45,7 @@ class AnswerWait:
     parent: TrialId | None = None
     reason: FailReason | None = None
     chain: tuple[TrialId, ...] = ()
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,14 @@ class TellVersion:
 
     store: str
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class TellImport:
+    """Call ``import_data`` with results of another experiment (``data``: JSON text)."""
+
+    number: int
+    data: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +230,20 @@ class GrantRemoval:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewStores:
+    """A shared store has more versions than are to be kept: the weight keeper may look."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrantVersions:
+    """These versions of shared stores may go, by name and number: nobody may pin them any more.
+    ``kept`` are all others."""
+
+    removed: tuple[tuple[str, int, Version], ...]
+    kept: tuple[tuple[str, int, Version], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """The experiment is over for this head."""
 
@@ -236,6 +260,7 @@ TunerAction: TypeAlias = (
     | OpenGate
     | TellSearchSpace
     | TellVersion
+    | TellImport
     | Assess
     | AskStacks
 )
@@ -248,6 +273,8 @@ HeadAction: TypeAlias = (
     | ReportDisk
     | TrialIsOver
     | GrantRemoval
+    | ReviewStores
+    | GrantVersions
     | Finish
 )
 Action: TypeAlias = TunerAction | WorkerAction | HeadAction
@@ -261,6 +288,7 @@ TUNER_ACTIONS = (
     OpenGate,
     TellSearchSpace,
     TellVersion,
+    TellImport,
     Assess,
     AskStacks,
 )

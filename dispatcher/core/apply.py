@@ -10,6 +10,7 @@ from dispatcher.core.actions import (
     LaunchTuner,
     LaunchWorker,
     OpenRequest,
+    TellImport,
     TellSearchSpace,
     TellVersion,
 )
@@ -108,6 +109,10 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
             counted = attempt.weights_published(state, event)
         case e.VersionOffered():
             counted = store.version_offered(state, event, out)
+        case e.VersionsHeld():
+            counted = store.versions_held(state, event)
+        case e.StoresReviewed():
+            store.stores_reviewed(state, event, out)
         case e.AttemptStarted():
             attempt.attempt_started(state, event)
         case e.AttemptEnded():
@@ -160,6 +165,10 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
             state.search_space = event.search_space
             if state.host_ready:
                 out.append(TellSearchSpace(event.search_space))
+        case e.DataImported():
+            user.data_imported(state, event, out)
+        case e.ImportDelivered():
+            counted = user.import_delivered(state, event, out)
         case e.ExperimentCreated():
             state.settings = event.settings
         case e.DiskLow():
@@ -223,6 +232,7 @@ def _outstanding_tuner(state: State) -> list[Action]:
     if state.search_space is not None:
         out.append(TellSearchSpace(state.search_space))
     out.extend(TellVersion(name, len(versions)) for name, versions in state.stores.items())
+    out.extend(TellImport(number, data) for number, data in state.imports.items())
     out.extend(delivery_of(state.trials[t]) for t in state.delivering)
     if state.phase is Phase.RUNNING:
         out.extend(OpenRequest(trial_id) for trial_id in state.open)

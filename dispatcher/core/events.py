@@ -102,12 +102,16 @@ class TunerHostLost:
 
 @dataclass(frozen=True, slots=True)
 class WaitStarted:
-    """``wait_for`` was called in request ``trial``; ``ticket`` (from 1) tells its waits apart."""
+    """``wait_for`` was called in request ``trial``; ``ticket`` (from 1) tells its waits apart.
+    With mode ``version`` it is ``wait_for_version``: for ``version`` of ``store``, or (0) for one
+    that its only parent publishes."""
 
     trial: TrialId
     ticket: int
     parents: tuple[TrialId, ...]
     mode: str = "all"
+    store: str = ""
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,15 @@ class Proposed:
     restore_path: str | None = None
     needs: Needs | None = None
     reads: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VersionsHeld:
+    """The tuner may pin these versions of a shared store for trials to come, and of that store no
+    others of those that it held before."""
+
+    store: str
+    numbers: tuple[int, ...]
 
 
 class RequestEnd(StrEnum):
@@ -336,6 +349,14 @@ class RemovalAnnounced:
     trials: tuple[TrialId, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class StoresReviewed:
+    """The weight keeper looked through the shared stores, and wants those versions gone that
+    nothing needs. ``keep``: how many of the newest stay in each; 0: as the settings say."""
+
+    keep: int = 0
+
+
 # -- users ---------------------------------------------------------------------------------
 
 
@@ -358,6 +379,22 @@ class TrialStopRequested:
     reason: EndReason
 
 
+@dataclass(frozen=True, slots=True)
+class DataImported:
+    """A user has results of another experiment for the tuner (``data``: JSON text)."""
+
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportDelivered:
+    """``import_data`` returned; ``error`` is a traceback, which counts as returned. ``number``
+    counts from 0 in the order in which they came."""
+
+    number: int
+    error: str = ""
+
+
 Event: TypeAlias = (
     ExperimentCreated
     | HeadStarted
@@ -375,6 +412,7 @@ Event: TypeAlias = (
     | ForeignWaitOver
     | Proposed
     | RequestFailed
+    | VersionsHeld
     | ResultDelivered
     | DeliveryStandsStill
     | EndDelivered
@@ -392,8 +430,11 @@ Event: TypeAlias = (
     | VersionOffered
     | AttemptEnded
     | RemovalAnnounced
+    | StoresReviewed
     | TrialSubmitted
     | TrialStopRequested
+    | DataImported
+    | ImportDelivered
 )
 
 #: What the tuner host may say; anything else from it is a protocol error.
@@ -405,12 +446,14 @@ HOST_EVENTS = (
     ForeignWaitOver,
     Proposed,
     RequestFailed,
+    VersionsHeld,
     ResultDelivered,
     DeliveryStandsStill,
     EndDelivered,
     StacksReported,
     TunerStateTaken,
     TrialStopRequested,  # by the assessor
+    ImportDelivered,
 )
 
 #: Events that leave no row in the journal.

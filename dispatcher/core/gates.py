@@ -1,11 +1,19 @@
 """What happens when the word on a parent is spoken: waits end, held children move."""
 
 from dispatcher.core import waits
-from dispatcher.core.actions import Action, Deliver, OpenGate, TrialIsOver
+from dispatcher.core.actions import (
+    Action,
+    AnswerWait,
+    Deliver,
+    OpenGate,
+    ReviewStores,
+    TrialIsOver,
+)
 from dispatcher.core.endings import CHAIN_LIMIT, inherited_failure
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Outcome, State, Trial, TrialState, Verdict
 from dispatcher.core.moves import let_go, move
+from dispatcher.core.stores import over_bound
 
 
 def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -> None:
@@ -20,14 +28,33 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
     trial.asked_after = 0
     trial.final = trial.told = trial.last_intermediate = trial.restore_path = None
     trial.retried = trial.needs = None
-    trial.reads = ()
+    trial.reads = trial.heard = ()
+    trial.asked_serial = 0
     for waiter_id, wait, answer in waits.released_by(state, trial.id):
         waiter = state.trials[waiter_id]
         if wait.mode == "held":
             _release_held(state, waiter, answer, out)
         elif waiter.state is TrialState.BLOCKED:
             let_go(state, waiter)
+            if wait.mode == "version":  # of which the tuner host knows too little
+                out.append(version_failed(waiter_id, wait.ticket, answer))
     out.append(TrialIsOver(trial.id))
+    if over_bound(state):
+        out.append(ReviewStores())
+
+
+def version_failed(waiter: TrialId, ticket: int, answer: waits.Answer) -> AnswerWait:
+    """The end of a wait for a version by a trial that has ended without one."""
+    assert answer.parent is not None
+    assert answer.verdict is not None
+    return AnswerWait(
+        waiter,
+        ticket,
+        "failed",
+        parent=answer.parent,
+        reason=answer.verdict.reason,
+        chain=answer.verdict.chain,
+    )
 
 
 def _release_held(state: State, child: Trial, answer: waits.Answer, out: list[Action]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from dispatcher.core.fitting import recount
 from dispatcher.core.lines import needs_of, told_apart
 from dispatcher.core.model import Outcome, State, Trial, TrialState, Worker
+from dispatcher.core.stores import there
 from dispatcher.errors import BrokenInvariant
 
 
@@ -80,7 +81,10 @@ def _waits(state: State) -> None:
     for waiter, wait in state.waits.items():
         held = wait.mode == "held"
         _must(held == (waiter in state.held), f"{waiter} waits as {wait.mode!r}")
-        _must(bool(wait.missing) != (wait.mode == "foreign"), f"{waiter} waits for nobody")
+        nobody = wait.mode == "foreign" or (wait.mode == "version" and bool(wait.version))
+        _must(bool(wait.missing) != nobody, f"{waiter} waits for nobody")
+        of_store = waiter in state.version_waiters.get(wait.store, {})
+        _must(of_store == (wait.mode == "version"), f"{waiter} would not hear of versions")
         for parent in wait.missing:
             _must(state.trials[parent].verdict is None, f"{waiter} waits for an open gate")
             _must(waiter in state.waiters.get(parent, {}), f"{waiter} would not be woken")
@@ -99,6 +103,9 @@ def _trial(state: State, trial: Trial) -> None:
     _must(runs or not trial.devices, "holds devices without an attempt", trial)
     delivering = trial.state is TrialState.DELIVERING
     _must(not delivering or trial.verdict_due is not None, "no verdict to deliver", trial)
+    if trial.state not in (TrialState.DELIVERING, TrialState.ENDED):
+        for store, number in (*trial.reads, *trial.heard):
+            _must(there(state, store, number) is not None, f"reads what went: {store}", trial)
     if runs and trial.parent is not None:
         parent = state.trials[trial.parent]
         ready = parent.verdict is not None and parent.verdict.ok and parent.weights is not None

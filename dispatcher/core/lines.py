@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Line, State, Trial
 from dispatcher.core.resources import Needs
+from dispatcher.core.stores import there
 
 #: Of trials that ask for nothing of their own.
 _USUAL = Line(None, None, None)
@@ -27,7 +28,8 @@ def home_of(state: State, trial: Trial) -> str | None:
         return state.trials[trial.parent].domain
     if trial.reads:
         store, number = trial.reads[0]
-        return state.stores[store][number - 1].domain
+        version = there(state, store, number)
+        return None if version is None else version.domain
     return None
 
 

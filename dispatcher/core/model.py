@@ -76,6 +76,7 @@ class FailReason(StrEnum):
     KILLED = "killed"
     STOPPED_EARLY = "stopped early"
     NO_TRIAL = "no trial"
+    NO_VERSION = "published no version"  # that somebody waits for, of a shared store
 
 
 class Phase(StrEnum):
@@ -120,7 +121,8 @@ class Weights:
 @dataclass(frozen=True, slots=True)
 class Version:
     """One of a shared store; its number is its place there, from 1. ``path`` is relative to the
-    folder of the experiment's stores. It stays whatever becomes of the trial that wrote it."""
+    folder of the experiment's stores. It stays whatever becomes of the trial that wrote it.
+    ``serial`` counts the versions of all stores, in the order in which they came."""
 
     path: str
     digest: str
@@ -128,6 +130,7 @@ class Version:
     trial: TrialId
     attempt: int
     domain: str = ""  # the storage domain in which it was written
+    serial: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +186,9 @@ class Trial:
     place: int = 0  # in the queue: whoever came first has the lowest
     passed_over: int = 0  # later trials that began while there was no place for it
     reads: tuple[tuple[str, int], ...] = ()  # versions of shared stores, while it has not ended
+    heard: tuple[tuple[str, int], ...] = ()  # versions that its newest attempt was told of
+    published: tuple[tuple[str, int], ...] = ()  # the newest version of its own in each store
+    asked_serial: int = 0  # of the newest version there was when the tuner was asked for it
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -206,9 +212,13 @@ class Wait:
 
     ticket: int
     parents: tuple[TrialId, ...]
-    mode: str  # "all", "any", "foreign" (not ours, no parents) or "held" (a proposed trial)
+    # "all", "any", "version" (of a shared store), "foreign" (not ours, no parents) or "held" (a
+    # proposed trial)
+    mode: str
     missing: set[TrialId]  # parents whose gates have not opened yet
     since: float
+    store: str = ""  # the shared store that a version is awaited of
+    version: int = 0  # its number; 0: any that a parent publishes
 
 
 @dataclass(slots=True)
@@ -345,7 +355,13 @@ class State:
     claims: dict[str, TrialId] = field(default_factory=dict)  # save_path → owner
     claim_folders: dict[str, TrialId] = field(default_factory=dict)  # folders above claims
     removed_weights: set[TrialId] = field(default_factory=set)  # deleted by retention
-    stores: dict[str, list[Version]] = field(default_factory=dict)  # shared, by name
+    stores: dict[str, list[Version | None]] = field(default_factory=dict)  # None: removed
+    kept_versions: dict[str, list[int]] = field(default_factory=dict)  # not removed, ascending
+    held_versions: dict[str, tuple[int, ...]] = field(default_factory=dict)  # by the tuner
+    version_serial: int = 0  # of the newest version of all stores
+    version_waiters: dict[str, dict[TrialId, None]] = field(default_factory=dict)  # by store
+    imports: dict[int, str] = field(default_factory=dict)  # not taken by the tuner yet, by number
+    imported: int = 0  # results of other experiments: how often a user brought some
 
     dirty: dict[TrialId, None] = field(default_factory=dict)  # touched since the last commit
 

@@ -81,4 +81,5 @@ def asks(state: State, trial: Trial) -> None:
     """The tuner is asked for this trial (again)."""
     trial.asked += 1
     trial.asked_after = state.results_seen
+    trial.asked_serial = state.version_serial
     state.dirty[trial.id] = None

@@ -64,6 +64,8 @@ class Settings:
     quarantine_pause_s: float = QUARANTINE_S
     needs: Needs = A_SLOT  # of each trial that brings none of its own
     worker_rules: dict[str, WorkerRules] = field(default_factory=dict)  # by worker
+    keep_versions: int = 0  # the newest of each shared store; 0: all
+    keep_versions_of: dict[str, int] = field(default_factory=dict)  # by store; 0: all
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.

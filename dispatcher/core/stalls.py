@@ -8,7 +8,7 @@ long it takes; ``why`` says so.
 
 from dispatcher.core.actions import Action, AskStacks, ReportStall
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import Phase, State
+from dispatcher.core.model import Phase, State, Wait
 from dispatcher.core.settings import LOOKAHEAD_CEILING, STALL_REPORT_S, StallPolicy
 
 
@@ -99,6 +99,18 @@ def _one_wait(state: State, trial_id: TrialId) -> str:
     wait = state.waits.get(trial_id)
     if wait is None or wait.mode == "foreign":
         return f"request {trial_id} stands still in a wait that is not wait_for"
+    if wait.mode == "version":
+        return f"request {trial_id} waits for {_awaited_version(state, wait)}"
     kind = "trial" if wait.mode == "held" else "request"
     missing = ", ".join(f"{p} ({state.trials[p].state.value})" for p in sorted(wait.missing)[:4])
     return f"{kind} {trial_id} waits for {missing}"
+
+
+def _awaited_version(state: State, wait: Wait) -> str:
+    newest = len(state.stores.get(wait.store, ()))
+    there = f"its newest is {newest}" if newest else "it has none yet"
+    if wait.version:
+        return f"version {wait.version} of the shared store {wait.store!r} ({there})"
+    (publisher,) = wait.parents
+    told = state.trials[publisher].state.value
+    return f"a version of the shared store {wait.store!r} by {publisher} ({told})"

@@ -4,15 +4,21 @@ A version is what a trial wrote while it runs and the core then gave a number: t
 it was made from the newest, and none otherwise. So versions form one line, each made with the
 one before in view, however many trials write at once (compare-and-swap; who lost merges and
 offers again). Readers name the version they read, and are not disturbed by later ones.
+
+Old versions go (:func:`let_go_of_old`) once nobody can ask for them: what somebody has pinned,
+was told of, or may be told to pin, is known here, and nowhere else.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dispatcher.core.model import Pinned, State
+from dispatcher.core.model import Pinned, State, Trial, Version
 
 #: Under it parameters say which versions a trial reads: ``{"omega": 3}``.
 PINS_KEY = "shared_stores"
+
+#: What the restore path of a trial begins with that starts from a version: ``.stores/omega/3``.
+RESTORED_FROM = ".stores"
 
 #: Names of stores are names of folders, on any file system.
 LONGEST_NAME = 64
@@ -49,25 +55,53 @@ def read_pins(parameters: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     return tuple((str(name), number) for name, number in sorted(told.items()))
 
 
+def read_version(path: str) -> tuple[str, int] | None:
+    """The store and number that a restore path names; None if it is the path of a trial's weights.
+
+    Raises:
+        BadPins: it begins as the path of a version does, and is none.
+    """
+    above, _, rest = path.partition("/")
+    if above != RESTORED_FROM:
+        return None
+    name, _, number = rest.partition("/")
+    if not is_name(name) or not number.isdecimal() or not 0 < len(number.lstrip("0")) <= 7:
+        raise BadPins(f"{path!r} names no version of a shared store, as '.stores/omega/3' does")
+    return name, int(number)
+
+
 def is_name(name: str) -> bool:
     """Whether a store may be called so."""
     fits = 0 < len(name) <= LONGEST_NAME and name[0] in _LETTERS
     return fits and _LETTERS.issuperset(name.translate({ord(c): "a" for c in "._-"}))
 
 
+def there(state: State, store: str, number: int) -> Version | None:
+    """A version, if there is one of this number and it was not removed."""
+    versions = state.stores.get(store, ())
+    return versions[number - 1] if 1 <= number <= len(versions) else None
+
+
 def pinned(state: State, store: str, number: int) -> Pinned:
-    """A version that there is, as a reader needs it."""
-    version = state.stores[store][number - 1]
+    """A version that is there, as a reader needs it."""
+    version = there(state, store, number)
+    assert version is not None, "kept for whoever reads it"
     return Pinned(store, number, version.path, version.digest)
 
 
 def unknown(state: State, reads: Iterable[tuple[str, int]]) -> str | None:
     """Why these versions cannot be read, in a sentence; None if they can."""
     for store, number in reads:
-        there = len(state.stores.get(store, ()))
-        if not 1 <= number <= there:
-            newest = f"its newest is {there}" if there else "it has none yet"
-            return f"the shared store {store!r} has no version {number}: {newest}"
+        if there(state, store, number) is not None:
+            continue
+        newest = len(state.stores.get(store, ()))
+        if 1 <= number <= newest:
+            return (
+                f"version {number} of the shared store {store!r} was removed: sharedStores says "
+                "how many are kept, and hold() keeps those that trials to come will pin"
+            )
+        told = f"its newest is {newest}" if newest else "it has none yet"
+        return f"the shared store {store!r} has no version {number}: {told}"
     return None
 
 
@@ -92,3 +126,107 @@ def objection(state: State, store: str, path: str, owner: str) -> str:
     if len(state.stores.get(store, ())) >= MOST_VERSIONS:
         return f"the shared store {store!r} has {MOST_VERSIONS:,} versions already"
     return ""
+
+
+# ---- what may go -----------------------------------------------------------------------------
+
+
+def enter(state: State, store: str, version: Version) -> int:
+    """Make it the newest version; its number."""
+    numbers = _kept(state, store)
+    versions = state.stores.setdefault(store, [])
+    versions.append(version)
+    numbers.append(len(versions))
+    return len(versions)
+
+
+def hear(trial: Trial, store: str, number: int, *, own: bool) -> None:
+    """Note what a running attempt was told of: it may read that as long as it runs, until it has
+    published one of its own, at which it stands then."""
+    before = () if own else tuple(each for each in trial.heard if each != (store, number))
+    others = tuple(each for each in trial.heard if own and each[0] != store)
+    trial.heard = (*before, *others, (store, number))
+    if own:
+        told = tuple(each for each in trial.published if each[0] != store)
+        trial.published = (*told, (store, number))
+
+
+def bound_of(state: State, store: str) -> int:
+    """How many of the newest versions stay in any case; 0: all."""
+    settings = state.settings
+    return settings.keep_versions_of.get(store, settings.keep_versions)
+
+
+def over_bound(state: State) -> bool:
+    """Whether a store has more versions than are to be kept."""
+    for store in state.stores:
+        bound = bound_of(state, store)
+        if bound and len(_kept(state, store)) > bound:
+            return True
+    return False
+
+
+def let_go_of_old(state: State, keep: int = 0) -> tuple[tuple[str, int, Version], ...]:
+    """Take those versions off the books that are older than the newest ``keep`` (0: as many as the
+    settings say) and that nobody needs.
+
+    Needed is what a trial that has not ended reads or was told of, what the tuner holds, and, for
+    as long as a request is open, the version that was the newest when it was asked for, with all
+    after that: the tuner may be about to pin it.
+    """
+    needed = set(_needed(state))
+    asked = (state.trials[each].asked_serial for each in (*state.open, *state.blocked))
+    oldest_asked = min(asked, default=state.version_serial)
+    gone = []
+    for store, versions in state.stores.items():
+        bound = keep or bound_of(state, store)
+        if not bound:
+            continue
+        numbers = _kept(state, store)
+        may_go, stay = numbers[:-bound], numbers[-bound:]
+        staying: list[int] = []
+        for number in may_go:
+            version = versions[number - 1]
+            assert version is not None
+            after = versions[number]  # this is not the newest; one that is gone was old then, too
+            newest_then = after is not None and after.serial > oldest_asked
+            if (store, number) in needed or version.serial > oldest_asked or newest_then:
+                staying.append(number)
+            else:
+                gone.append((store, number, version))
+        state.kept_versions[store] = staying + stay
+    for store, number, _ in gone:
+        state.stores[store][number - 1] = None
+    return tuple(gone)
+
+
+def kept(state: State) -> tuple[tuple[str, int, Version], ...]:
+    """All versions that are there."""
+    found = []
+    for store in state.stores:
+        for number in _kept(state, store):
+            version = there(state, store, number)
+            assert version is not None
+            found.append((store, number, version))
+    return tuple(found)
+
+
+def _kept(state: State, store: str) -> list[int]:
+    """The numbers of a store's versions; older states do not have them written down."""
+    known = state.kept_versions.get(store)
+    if known is None:
+        versions = state.stores.get(store, [])
+        known = [number for number, each in enumerate(versions, 1) if each is not None]
+        state.kept_versions[store] = known
+    return known
+
+
+def _needed(state: State) -> Iterator[tuple[str, int]]:
+    for collection in (state.held, state.queued, state.running, state.backoff):
+        for trial_id in collection:
+            trial = state.trials[trial_id]
+            yield from trial.reads
+            yield from trial.heard
+    for store, numbers in state.held_versions.items():
+        for number in numbers:
+            yield store, number

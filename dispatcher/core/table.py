@@ -74,6 +74,8 @@ FREES_NOTHING = (
     e.FinalReported,
     e.WeightsPublished,
     e.VersionOffered,
+    e.VersionsHeld,
+    e.StoresReviewed,
     e.ResultDelivered,
     e.EndDelivered,
     e.DeliveryStandsStill,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import State, Verdict, Wait
+from dispatcher.core.model import FailReason, State, Verdict, Wait
 
 
 class Answer(NamedTuple):
@@ -86,13 +86,21 @@ def find_cycle(
 
 
 def draw(
-    state: State, waiter: TrialId, ticket: int, parents: tuple[TrialId, ...], mode: str
+    state: State,
+    waiter: TrialId,
+    ticket: int,
+    parents: tuple[TrialId, ...],
+    mode: str,
+    store: str = "",
+    version: int = 0,
 ) -> None:
     """Enter a wait whose answer is still pending."""
     missing = {p for p in parents if state.trials[p].verdict is None}
-    state.waits[waiter] = Wait(ticket, parents, mode, missing, state.now)
+    state.waits[waiter] = Wait(ticket, parents, mode, missing, state.now, store, version)
     for parent in missing:
         state.waiters.setdefault(parent, {})[waiter] = None
+    if store:
+        state.version_waiters.setdefault(store, {})[waiter] = None
 
 
 def erase(state: State, waiter: TrialId) -> None:
@@ -100,12 +108,22 @@ def erase(state: State, waiter: TrialId) -> None:
     wait = state.waits.pop(waiter, None)
     if wait is None:
         return
+    if wait.store:
+        _erase_of_store(state, waiter, wait.store)
     for parent in wait.missing:
         others = state.waiters.get(parent)
         if others is not None:
             others.pop(waiter, None)
             if not others:
                 del state.waiters[parent]
+
+
+def _erase_of_store(state: State, waiter: TrialId, store: str) -> None:
+    waiting = state.version_waiters.get(store)
+    if waiting is not None:
+        waiting.pop(waiter, None)
+        if not waiting:
+            del state.version_waiters[store]
 
 
 def released_by(state: State, parent: TrialId) -> list[tuple[TrialId, Wait, Answer]]:
@@ -120,7 +138,10 @@ def released_by(state: State, parent: TrialId) -> list[tuple[TrialId, Wait, Answ
     for waiter in state.waiters.pop(parent, {}):
         wait = state.waits[waiter]
         wait.missing.discard(parent)
-        if wait.mode == "any":
+        if wait.mode == "version":  # what it published before its end was answered then
+            answer = failed or Answer("failed", parent, Verdict(FailReason.NO_VERSION))
+            _erase_of_store(state, waiter, wait.store)
+        elif wait.mode == "any":
             answer = resolve(wait.parents, wait.mode, lambda p: state.trials[p].verdict)
             if answer.kind == "pending":
                 continue

@@ -11,7 +11,7 @@ from dispatcher.core.model import AttemptState, EndReason, State, Trial, TrialSt
 from dispatcher.core.moves import move
 from dispatcher.core.quarantine import judge
 from dispatcher.core.resources import NO_RULES
-from dispatcher.core.stores import pinned
+from dispatcher.core.stores import RESTORED_FROM, pinned, read_version
 
 
 def start_attempt(
@@ -24,6 +24,7 @@ def start_attempt(
     trial.worker = worker.id
     trial.devices = devices
     trial.last_seq = trial.weights_seq = trial.passed_over = 0
+    trial.heard = ()
     worker.running.add(trial.id)
     if needs_of(state, trial).counted:
         recount(state, worker)
@@ -36,6 +37,13 @@ def start_of(state: State, trial: Trial) -> StartAttempt:
     """The message that starts the trial's newest attempt."""
     assert trial.worker is not None
     weights = state.trials[trial.parent].weights if trial.parent is not None else None
+    restore_path, restore_digest = trial.restore_path, weights.digest if weights else None
+    restore_kind = weights.kind if weights else None
+    named = None if restore_path is None else read_version(restore_path)
+    if named is not None:  # read, too: it is there
+        version = pinned(state, *named)
+        restore_path, restore_digest = f"{RESTORED_FROM}/{version.path}", version.digest
+        restore_kind = "bequeath"
     needs = needs_of(state, trial)
     share = 1.0
     if trial.devices:
@@ -46,9 +54,9 @@ def start_of(state: State, trial: Trial) -> StartAttempt:
         attempt=trial.attempt,
         parameters=trial.parameters,
         save_path=trial.save_path,
-        restore_path=trial.restore_path,
-        restore_digest=weights.digest if weights else None,
-        restore_kind=weights.kind if weights else None,
+        restore_path=restore_path,
+        restore_digest=restore_digest,
+        restore_kind=restore_kind,
         devices=trial.devices,
         cpus=needs.cpus,
         memory_bytes=needs.memory_bytes,

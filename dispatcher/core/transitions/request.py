@@ -4,11 +4,17 @@ from dispatcher.core import events as e
 from dispatcher.core import stores, waits
 from dispatcher.core.actions import Action, AnswerWait, ReportTunerError
 from dispatcher.core.claims import claim, owner_of
-from dispatcher.core.gates import end_without_trial, fail_unstarted, open_gate
+from dispatcher.core.gates import (
+    end_without_trial,
+    fail_unstarted,
+    open_gate,
+    version_failed,
+)
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import FailReason, Phase, State, Trial, TrialState
+from dispatcher.core.model import FailReason, Phase, State, Trial, TrialState, Verdict
 from dispatcher.core.moves import move
 from dispatcher.core.settings import REQUEST_RETRIES, TUNER_ERRORS_IN_A_ROW, TunerErrorPolicy
+from dispatcher.core.transitions.store import awaited_version
 
 
 def wait_started(state: State, event: e.WaitStarted, out: list[Action]) -> None:
@@ -21,7 +27,7 @@ def wait_started(state: State, event: e.WaitStarted, out: list[Action]) -> None:
     if answer is not None:
         out.append(answer)
         return
-    waits.draw(state, trial.id, event.ticket, event.parents, event.mode)
+    waits.draw(state, trial.id, event.ticket, event.parents, event.mode, event.store, event.version)
     move(state, trial, TrialState.BLOCKED)
 
 
@@ -31,6 +37,8 @@ def _immediate_answer(state: State, event: e.WaitStarted) -> AnswerWait | None:
     for parent in event.parents:
         if parent not in state.trials:
             return AnswerWait(event.trial, event.ticket, "unknown", parent=parent)
+    if event.mode == "version":
+        return _answer_of_version(state, event)
     resolved = waits.resolve(event.parents, event.mode, lambda p: state.trials[p].verdict)
     if resolved.kind == "granted":
         ready = tuple(p for p in event.parents if (v := state.trials[p].verdict) and v.ok)
@@ -45,6 +53,22 @@ def _immediate_answer(state: State, event: e.WaitStarted) -> AnswerWait | None:
             reason=resolved.verdict.reason,
             chain=resolved.verdict.chain,
         )
+    cycle = waits.find_cycle(state, event.trial, event.parents)
+    if cycle is not None:
+        return AnswerWait(event.trial, event.ticket, "cycle", chain=cycle)
+    return None
+
+
+def _answer_of_version(state: State, event: e.WaitStarted) -> AnswerWait | None:
+    known = awaited_version(state, event)
+    if known is not None:
+        return known
+    for publisher in event.parents:
+        verdict = state.trials[publisher].verdict
+        if verdict is not None:
+            told = verdict if not verdict.ok else Verdict(FailReason.NO_VERSION)
+            failed = waits.Answer("failed", publisher, told)
+            return version_failed(event.trial, event.ticket, failed)
     cycle = waits.find_cycle(state, event.trial, event.parents)
     if cycle is not None:
         return AnswerWait(event.trial, event.ticket, "cycle", chain=cycle)
@@ -97,7 +121,8 @@ def admit(
     """Take a proposal in, or return the sentence that refuses it (nothing has changed then)."""
     save_path, restore_path = event.save_path, event.restore_path
     parent: TrialId | None = None
-    if restore_path is not None and not restore_path.startswith("/"):
+    started_from = None if restore_path is None else stores.read_version(restore_path)
+    if started_from is None and restore_path is not None and not restore_path.startswith("/"):
         if save_path is not None and f"{restore_path}/".startswith(f"{save_path}/"):
             return f"trial {trial.id} would restore from its own save path {save_path!r}"
         parent = owner_of(state, restore_path)

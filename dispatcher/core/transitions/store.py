@@ -1,10 +1,20 @@
-"""What trials offer to shared stores."""
+"""What trials offer to shared stores, what the tuner holds of them, and what may go."""
+
+from collections.abc import Sequence
 
 from dispatcher.core import events as e
-from dispatcher.core.actions import Action, AnswerOffer, TellVersion
+from dispatcher.core import stores, waits
+from dispatcher.core.actions import (
+    Action,
+    AnswerOffer,
+    AnswerWait,
+    GrantVersions,
+    ReviewStores,
+    TellVersion,
+)
 from dispatcher.core.fitting import domain_of
-from dispatcher.core.model import State, Version
-from dispatcher.core.stores import objection, pinned
+from dispatcher.core.model import State, Trial, Version
+from dispatcher.core.moves import let_go
 
 
 def version_offered(state: State, event: e.VersionOffered, out: list[Action]) -> bool:
@@ -16,22 +26,17 @@ def version_offered(state: State, event: e.VersionOffered, out: list[Action]) ->
     trial = state.trials[event.trial]
     assert trial.worker is not None
     versions = state.stores.get(event.store, [])
-    refusal = objection(state, event.store, event.path, f"{event.trial}.{event.attempt}")
+    refusal = stores.objection(state, event.store, event.path, f"{event.trial}.{event.attempt}")
     if not refusal and event.base > len(versions):
         refusal = f"it was made from version {event.base}, and there are {len(versions)}"
     number = 0 if refusal else _number_of(versions, event)
     entered = not refusal and not number and event.base == len(versions)
     if entered:
-        worker = state.workers.get(trial.worker)
-        domain = "" if worker is None else domain_of(state, worker)
-        versions.append(
-            Version(event.path, event.digest, event.nbytes, trial.id, event.attempt, domain)
-        )
-        state.stores[event.store] = versions
-        number = len(versions)
-        if state.host_ready:
-            out.append(TellVersion(event.store, number))
-    told = number or len(versions)
+        number = _enter(state, trial, event, out)
+        versions = state.stores[event.store]
+    told = 0 if refusal else number or len(versions)
+    if told:
+        stores.hear(trial, event.store, told, own=bool(number))
     out.append(
         AnswerOffer(
             trial.worker,
@@ -39,17 +44,87 @@ def version_offered(state: State, event: e.VersionOffered, out: list[Action]) ->
             event.attempt,
             event.digest,
             accepted=bool(number),
-            newest=pinned(state, event.store, told) if told else None,
+            newest=stores.pinned(state, event.store, told) if told else None,
             refusal=refusal,
         )
     )
     return entered
 
 
-def _number_of(versions: list[Version], event: e.VersionOffered) -> int:
+def _enter(state: State, trial: Trial, event: e.VersionOffered, out: list[Action]) -> int:
+    assert trial.worker is not None
+    worker = state.workers.get(trial.worker)
+    domain = "" if worker is None else domain_of(state, worker)
+    state.version_serial += 1
+    version = Version(
+        event.path,
+        event.digest,
+        event.nbytes,
+        trial.id,
+        event.attempt,
+        domain,
+        state.version_serial,
+    )
+    number = stores.enter(state, event.store, version)
+    if state.host_ready:
+        out.append(TellVersion(event.store, number))
+    _answer_waits(state, event.store, number, trial, out)
+    if stores.over_bound(state):
+        out.append(ReviewStores())
+    return number
+
+
+def _answer_waits(
+    state: State, store: str, number: int, publisher: Trial, out: list[Action]
+) -> None:
+    for waiter_id in list(state.version_waiters.get(store, ())):
+        wait = state.waits[waiter_id]
+        due = number >= wait.version if wait.version else publisher.id in wait.parents
+        if due:
+            waits.erase(state, waiter_id)
+            let_go(state, state.trials[waiter_id])
+            out.append(AnswerWait(waiter_id, wait.ticket, "granted", version=number))
+
+
+def _number_of(versions: Sequence[Version | None], event: e.VersionOffered) -> int:
     """The number under which this very offer was accepted before; 0 if it was not."""
     if not 0 <= event.base < len(versions):
         return 0
     version = versions[event.base]
+    if version is None:
+        return 0
     same = version.path == event.path and version.digest == event.digest
     return event.base + 1 if same else 0
+
+
+def versions_held(state: State, event: e.VersionsHeld) -> bool:
+    """Words of a process that only repeats its past change nothing: what it held last is known."""
+    if not state.host_ready:
+        return False
+    if event.numbers:
+        state.held_versions[event.store] = event.numbers
+    else:
+        state.held_versions.pop(event.store, None)
+    return True
+
+
+def stores_reviewed(state: State, event: e.StoresReviewed, out: list[Action]) -> None:
+    """Grant what nobody can ask for any more. From here on a proposal that pins one of these is
+    refused, whatever becomes of the files."""
+    removed = stores.let_go_of_old(state, event.keep)
+    out.append(GrantVersions(removed, stores.kept(state)))
+
+
+def awaited_version(state: State, event: e.WaitStarted) -> AnswerWait | None:
+    """The answer to a wait for a version that can be given at once."""
+    newest = len(state.stores.get(event.store, ()))
+    if event.version:
+        if newest < event.version:
+            return None
+        return AnswerWait(event.trial, event.ticket, "granted", version=newest)
+    (publisher_id,) = event.parents
+    publisher = state.trials[publisher_id]
+    for store, number in publisher.published:
+        if store == event.store:
+            return AnswerWait(event.trial, event.ticket, "granted", version=number)
+    return None

@@ -2,7 +2,13 @@
 
 from dispatcher.core import events as e
 from dispatcher.core import waits
-from dispatcher.core.actions import Action, CancelRequest, ReportTunerError, StopAttempt
+from dispatcher.core.actions import (
+    Action,
+    CancelRequest,
+    ReportTunerError,
+    StopAttempt,
+    TellImport,
+)
 from dispatcher.core.fitting import recount
 from dispatcher.core.gates import end_without_trial, fail_unstarted
 from dispatcher.core.model import (
@@ -77,6 +83,23 @@ def stop_requested(state: State, event: e.StopRequested, out: list[Action]) -> N
                 stop_attempt(state, trial, reason, grace, out)
     elif state.phase is Phase.RUNNING:
         state.phase = Phase.DRAINING
+
+
+def data_imported(state: State, event: e.DataImported, out: list[Action]) -> None:
+    """Kept until the tuner has taken it: a host that dies before that is told again."""
+    state.imports[state.imported] = event.data
+    if state.host_ready:
+        out.append(TellImport(state.imported, event.data))
+    state.imported += 1
+
+
+def import_delivered(state: State, event: e.ImportDelivered, out: list[Action]) -> bool:
+    """Once. Words of a process that is gone are not counted: its successor is told again."""
+    if not state.host_ready or state.imports.pop(event.number, None) is None:
+        return False
+    if event.error:
+        out.append(ReportTunerError(None, "import_data", event.error))
+    return True
 
 
 def head_started(state: State, event: e.HeadStarted) -> None:
