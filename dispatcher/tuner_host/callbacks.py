@@ -27,9 +27,9 @@ class SendTrial:
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
-    def __call__(self, parameter_id: int, parameters: Any) -> None:
-        """Answer a request that was refused before."""
-        self._answer(int(parameter_id), parameters)
+    def __call__(self, parameter_id: int, parameters: Any) -> bool:
+        """Answer a request that was refused before; false if nobody waits for it."""
+        return self._answer(int(parameter_id), parameters)
 
 
 class Callbacks:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from dispatcher.core.actions import Deliver, TellSearchSpace
+from dispatcher.core.actions import Assess, Deliver, TellSearchSpace
 from dispatcher.core.events import EndDelivered, ResultDelivered
 from dispatcher.core.ids import TrialId
 from dispatcher.tuner_host.gate import Gate
@@ -26,14 +26,14 @@ from dispatcher.tuner_host.snapshots import Snapshots
 from dispatcher.tuner_host.tracebacks import describe
 from trial_runtime.failpoints import failpoint
 
-Work = Deliver | TellSearchSpace | Request
+Work = Deliver | TellSearchSpace | Assess | Request
 
 
 class Delivery:
     """The queue of what the tuner is told, and the loop that tells it, in the main thread.
 
     With ``multiThread: false`` requests come here, too: everything in one thread, in the
-    order of arrival.
+    order of arrival. Intermediate results come here for advisors only.
 
     Args:
         generated: what each trial's request returned; entries are dropped once delivered.
@@ -97,6 +97,8 @@ class Delivery:
                 self.current = None
             case TellSearchSpace():
                 self._tell_search_space(work)
+            case Assess():
+                self._intermediate(work)
             case Request():
                 self._run(work)
 
@@ -150,6 +152,14 @@ class Delivery:
         text = describe(error)
         self._calls.remember(call, text)
         return text
+    def _intermediate(self, work: Assess) -> None:
+        try:
+            assert self._calls.advisor is not None
+            self._calls.advisor.intermediate_result(work.trial, json.loads(work.value))
+        except BaseException as error:  # noqa: BLE001 - becomes a note; the trial goes on
+            text = self._raised(f"handle_report_metric_data of trial {work.trial}", error)
+            self._outbox.say(Note(f"handle_report_metric_data raised:\n{text}"))
+
 
     def _tell_search_space(self, work: TellSearchSpace) -> None:
         try:

@@ -31,9 +31,16 @@ from dispatcher.core.actions import (
     TellSearchSpace,
     TellVersion,
 )
-from dispatcher.core.events import RequestEnd, RequestFailed, StacksReported, TunerHostReady
+from dispatcher.core.events import (
+    RequestEnd,
+    RequestFailed,
+    StacksReported,
+    TrialStopRequested,
+    TunerHostReady,
+)
 from dispatcher.core.ids import TrialId
 from dispatcher.errors import BequeathError, InternalError, TunerCodeError
+from dispatcher.core.model import EndReason
 from dispatcher.tuner_host import leash, load, restore
 from dispatcher.tuner_host.assessing import Assessing
 from dispatcher.tuner_host.callbacks import Callbacks
@@ -78,6 +85,7 @@ class Host:
         self._ending = Ending(self._gate)
         self._ready = False
         self._look_at = 0.0
+        self._serial = not config.multi_thread
         self._assessing: Assessing | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._io = IoLoop(
@@ -139,6 +147,10 @@ class Host:
         if config.nni:
             self._requests.let_answer_later(Callbacks(self._note))
         self._threads = RequestThreads(self._requests.run, self._floor, self._note)
+        if calls.advisor is not None:
+            self._serial = True
+            calls.advisor.note = self._note
+            calls.advisor.stop_trial = self._stop_early
         self._snapshots = Snapshots(
             calls,
             self._floor,
@@ -159,7 +171,7 @@ class Host:
         self._still_delivery = StillDelivery(self._delivery, self._outbox.say)
 
     def _restore(self, past: restore.RestoreFile) -> None:
-        start = self._threads.open if self._config.multi_thread else self._requests.run
+        start = self._requests.run if self._serial else self._threads.open
         repeat = restore.Restore(
             self._requests, self._gate, start, self._note, self._config.replay_call_timeout_s
         )
@@ -194,6 +206,11 @@ class Host:
             self._outbox.say(event)
 
     def _over(self, request: Request) -> None:
+    def _stop_early(self, trial: int) -> None:
+        """What an advisor ended before a restart has ended, too."""
+        if self._ready:
+            self._outbox.say(TrialStopRequested(TrialId(trial), EndReason.STOPPED_EARLY))
+
         if self._live.get(request.trial) is request:
             del self._live[request.trial]
         self._ending.over(request)
@@ -271,7 +288,9 @@ class Host:
                 if self._assessing is not None and isinstance(message, Deliver):
                     self._assessing.put(message)
             case Assess():
-                if self._assessing is not None:
+                if self._calls.advisor is not None:
+                    self._delivery.put(message)
+                elif self._assessing is not None:
                     self._assessing.put(message)
             case TellVersion(store=store, number=number):
                 self._stores[store] = number
@@ -286,16 +305,16 @@ class Host:
         request = Request(trial, self._say)
         self._live[trial] = request
         self._gate.opened(trial)
-        if self._config.multi_thread:
-            self._threads.open(request)
-        else:
+        if self._serial:
             self._delivery.put(request)
 
+        else:
+            self._threads.open(request)
     def _cancel(self, trial: int) -> None:
         request = self._live.get(trial)
         if request is None or self._requests.give_up(trial):
             return  # answered already
-        if self._config.multi_thread and self._threads.withdraw(request):
+        if not self._serial and self._threads.withdraw(request):
             del self._live[trial]
             self._outbox.say(RequestFailed(TrialId(trial), RequestEnd.CANCELLED))
         else:

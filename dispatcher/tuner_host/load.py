@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from dispatcher.errors import TunerCodeError
+from dispatcher.tuner_host.advising import AdvisorTuner, is_advisor
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
@@ -32,14 +33,8 @@ def build(config: TunerHostConfig) -> TunerCalls:
     else:
         owner = _find_class(config)
         tuner = _construct(config.class_name, lambda: _call(owner, config.class_args))
-    calls = TunerCalls(tuner)
+    calls = TunerCalls(AdvisorTuner(tuner) if is_advisor(tuner) else tuner)
     missing = calls.missing()
-    if missing is not None and callable(getattr(calls.tuner, "handle_request_trial_jobs", None)):
-        raise TunerCodeError(
-            f"{type(calls.tuner).__name__} is an advisor of NNI's, which handles messages of its "
-            "manager, and those are not sent here",
-            hint="write it as a tuner: generate_parameters and receive_trial_result",
-        )
     if missing is not None:
         raise TunerCodeError(
             f"the tuner class {type(tuner).__name__} has no method {missing}",

@@ -13,9 +13,9 @@ from trial_runtime import nni_shim
 
 def furnish(config: TunerHostConfig) -> None:
     """Make ``nni`` importable, last of all, so that a real one wins; set what NNI sets."""
-    folder = nni_shim.folder()
-    if folder not in sys.path:
-        sys.path.append(folder)
+    for folder in (nni_shim.folder(), nni_shim.companions()):
+        if folder not in sys.path:
+            sys.path.append(folder)
     home = Path(config.failure_file).parent if config.failure_file else Path.cwd()
     checkpoints = home / "checkpoint"
     checkpoints.mkdir(exist_ok=True)

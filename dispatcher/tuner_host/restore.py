@@ -174,6 +174,8 @@ class Restore:
         self.differs(trial, repeated.wanted, answer)
 
     def about_to(self, name: str, trial: int) -> None:
+            if self._calls.advisor is not None:
+                self._calls.advisor.take_back(trial)
         """A call is about to be repeated; for who looks on."""
 
     def differs(self, trial: int, wanted: str, answer: object) -> None:

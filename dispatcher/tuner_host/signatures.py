@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from dispatcher.tuner_host.advising import AdvisorTuner
 from tuners.base import Tuner
 from tuners.errors import NoMoreTrialError
 
@@ -107,6 +108,11 @@ class TunerCalls:
         self._result(parameter_id, parameters, value, **keywords)
 
     def end(self, parameter_id: int, success: bool) -> None:
+    @property
+    def advisor(self) -> AdvisorTuner | None:
+        """The tuner, if it is an advisor of NNI's: it is told of intermediate results, too."""
+        return self.tuner if isinstance(self.tuner, AdvisorTuner) else None
+
         """Tell that a trial ended; NNI's oldest tuners have no such method."""
         if self._end is not None:
             self._end(parameter_id, success)

@@ -32,7 +32,7 @@ def settings_of(config: ExperimentConfig) -> Settings:
         substitute_result=json.dumps(silent) if isinstance(silent, float) else None,
         silent_is_failure=silent == "fail",
         trial_stop_grace_s=config.trial_stop_grace,
-        assess=config.assessor is not None,
+        assess=config.assessor is not None or _may_be_advised(config),
         early_stop_keeps_result=config.assessor is not None and config.assessor.keep_result,
         needs=needs_of(config),
         worker_rules=worker_rules(config),
@@ -42,3 +42,9 @@ def settings_of(config: ExperimentConfig) -> Settings:
 def worker_count(config: ExperimentConfig) -> int:
     """On how many machines trials run."""
     return len(config.workers)
+
+
+def _may_be_advised(config: ExperimentConfig) -> bool:
+    """Whether the tuner may be an advisor of NNI's, which sees intermediate results, too. The
+    file need not say so; it shows when the class is built."""
+    return config.for_nni and not config.tuner.builtin

@@ -15,3 +15,8 @@ import os
 def folder() -> str:
     """The folder to put on a module path."""
     return os.path.dirname(os.path.abspath(__file__))
+
+
+def companions() -> str:
+    """The folder of what NNI brought along, for tuner hosts only."""
+    return os.path.join(folder(), "companions")

@@ -126,14 +126,6 @@ def _trial(draft: Draft, section: Any, source: JsonPath) -> None:
 
 
 def _tuner(draft: Draft, key: str, section: Any) -> None:
-    if key == "advisor" and isinstance(section, Mapping) and section.get("className"):
-        draft.refuse(
-            (key,),
-            "is a class of your own, and NNI's advisors handle messages that are not sent here",
-            "write it as a tuner: generate_parameters and receive_trial_result",
-        )
-        draft.broken.add("tuner")
-        return
     left = sections.algorithm(draft, "tuner", section, (key,), V1_ALGORITHM.get)
     _own_class(draft, "tuner", left)
     if "gpuIndices" in left:

@@ -158,10 +158,11 @@ def test_what_cannot_be_honoured_is_refused_at_its_place(
     assert f"'{key}'" in error
 
 
-def test_an_advisor_of_ones_own_is_refused_by_name(files: Files) -> None:
+def test_an_advisor_of_ones_own_stands_where_a_tuner_would(files: Files) -> None:
     own = "advisor:\n  codeDir: code\n  classFileName: waves.py\n  className: Waves\n"
-    (error,) = files.errors(V1.replace("tuner:\n  builtinTunerName: Random\n", own))
-    assert error.startswith("e.yml:9:1: 'advisor' is a class of your own")
+    config = files.load(V1.replace("tuner:\n  builtinTunerName: Random\n", own))
+    assert config.tuner.file == files.folder / "code" / "waves.py"
+    assert config.tuner.class_name == "Waves"
 
 
 def test_a_weights_root_that_the_file_adds_counts(files: Files) -> None:

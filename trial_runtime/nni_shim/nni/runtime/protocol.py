@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -25,8 +26,8 @@ class CommandType(Enum):
     KillTrialJob = b"KI"
 
 
-#: Who hears what advisors say: set by the tuner host's adapter.
-hearer: Any = None
+#: Who hears what advisors say: set by the tuner host, see ``dispatcher/tuner_host/advising.py``.
+hearer: Callable[[Any, Any], None] | None = None
 
 
 def send(command: CommandType, data: Any) -> None:

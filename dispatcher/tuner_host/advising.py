@@ -1,0 +1,230 @@
+"""An advisor written for NNI, in the place of a tuner.
+
+An advisor is told by messages what a tuner is told by calls, and sends trials whenever it likes,
+under ids of its own. Here it has a tuner's shape: a request becomes "give me one trial", and the
+trial that it sends is the request's answer, at once or later by NNI's ``st_callback``. What it
+sends beyond that waits in a queue, from which the next requests are served. All calls of it come
+from one thread, one after another; it may send from any.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dispatcher.errors import TunerCodeError
+from dispatcher.tuner_host.advisor_metrics import decodes_values
+from trial_runtime import nni_shim
+from tuners.errors import NoMoreTrialError
+
+#: Trials that an advisor may send ahead of the requests for them. NNI's own send a bracket or a
+#: batch at most; one that sends without end is told so before memory is full.
+MAX_AHEAD = 100_000
+
+#: The method by which a class is known for an advisor.
+MARK = "handle_request_trial_jobs"
+
+
+@dataclass(slots=True, eq=False)
+class _Sent:
+    """A trial as the advisor sent it."""
+
+    own_id: Any  # its ``parameter_id``, of any kind
+    text: str  # the whole message, which it gets back at the trial's end
+    parameters: Any
+    metrics: int = 0  # intermediate ones so far
+    killed: bool = False  # by the advisor
+
+
+def is_advisor(owner: Any) -> bool:
+    """Whether an object is an advisor of NNI's and no tuner."""
+    return callable(getattr(owner, MARK, None)) and not hasattr(owner, "generate_parameters")
+
+
+class AdvisorTuner:
+    """A tuner, as :class:`~dispatcher.tuner_host.signatures.TunerCalls` calls it.
+
+    Raises:
+        TunerCodeError: the advisor was built by a real NNI, whose messages go another way.
+    """
+
+    def __init__(self, advisor: Any) -> None:
+        self._advisor = advisor
+        protocol = importlib.import_module("nni.runtime.protocol")
+        if not str(getattr(protocol, "__file__", "")).startswith(nni_shim.folder()):
+            raise TunerCodeError(
+                f"{type(advisor).__name__} is an advisor, and the nni that it imports is the "
+                "installed one, which speaks with its own manager only",
+                hint="start bequeath from an environment without nni: it brings what advisors need",
+            )
+        vars(protocol)["hearer"] = self._hear
+        self._words = protocol.CommandType
+        self._decodes = decodes_values(type(advisor))
+        self._initialized = False
+        self._accept_customized = False  # it does not know the trials that users add
+        #: Ends a trial early; set by the host once it is ready.
+        self.stop_trial: Callable[[int], None] = lambda trial: None
+        #: Told what a user should read.
+        self.note: Callable[[str], None] = lambda text: None
+        self._noted = False
+        self._lock = threading.Lock()  # held for a few steps, never while the advisor runs
+        self._ahead: deque[_Sent] = deque()
+        self._waiting: deque[tuple[int, Callable[[int, Any], Any]]] = deque()
+        self._running: dict[int, _Sent] = {}
+
+    # ---- what a tuner is told ------------------------------------------------------------
+
+    def update_search_space(self, search_space: Any) -> None:
+        """The first one is NNI's "initialize"."""
+        first, self._initialized = not self._initialized, True
+        self._tell("Initialize" if first else "UpdateSearchSpace", search_space)
+
+    def generate_parameters(self, parameter_id: int, st_callback: Any = None) -> Any:
+        """Returns what the advisor sends for this request, or has sent before it.
+
+        Raises:
+            NoMoreTrialError: it has sent nothing; ``st_callback`` will bring it, if it does.
+        """
+        with self._lock:
+            before = len(self._waiting)
+            self._waiting = deque(one for one in self._waiting if one[0] != parameter_id)
+            owes = len(self._waiting) < before  # asked again for what it has not sent yet
+            ask = not self._ahead and not owes
+        if ask:
+            self._tell("RequestTrialJobs", 1)
+        with self._lock:
+            if self._ahead:
+                sent = self._running[parameter_id] = self._ahead.popleft()
+                return sent.parameters
+            if st_callback is not None:
+                self._waiting.append((parameter_id, st_callback))
+        raise NoMoreTrialError("the advisor has sent no trial for this request")
+
+    def take_back(self, parameter_id: int) -> None:
+        """What was sent for a request is not its answer (when all is repeated after a restart):
+        it goes to the next one."""
+        with self._lock:
+            sent = self._running.pop(parameter_id, None)
+            if sent is not None:
+                self._ahead.appendleft(sent)
+
+    def intermediate_result(self, parameter_id: int, value: Any) -> None:
+        """A running trial has reported something."""
+        sent = self._running.get(parameter_id)
+        if sent is not None:
+            number, sent.metrics = sent.metrics, sent.metrics + 1
+            self._metric(parameter_id, sent, "PERIODICAL", number, value)
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any) -> None:
+        """A trial has a final result."""
+        sent = self._running.get(parameter_id)
+        if sent is not None:
+            self._metric(parameter_id, sent, "FINAL", 0, value)
+
+    def trial_end(self, parameter_id: int, success: bool) -> None:
+        """A trial is over."""
+        sent = self._running.pop(parameter_id, None)
+        if sent is None:
+            return
+        how = "SUCCEEDED" if success else "EARLY_STOPPED" if sent.killed else "FAILED"
+        told = {"trial_job_id": str(parameter_id), "event": how, "hyper_params": sent.text}
+        self._tell("TrialEnd", told)
+
+    def import_data(self, data: Any) -> None:
+        """Results of another experiment."""
+        self._tell("ImportData", data)
+
+    def _on_exit(self) -> None:
+        self._advisor.stopping = True  # what threads of its own may look at
+        on_exit = getattr(self._advisor, "_on_exit", None)
+        if on_exit is not None:
+            on_exit()
+
+    def _tell(self, command: str, data: Any) -> None:
+        self._advisor.process_command(self._words[command], data)
+
+    def _metric(self, trial: int, sent: _Sent, kind: str, number: int, value: Any) -> None:
+        said = value if not self._decodes else json.dumps(value)
+        self._tell(
+            "ReportMetricData",
+            {
+                "parameter_id": sent.own_id,
+                "trial_job_id": str(trial),
+                "type": kind,
+                "sequence": number,
+                "value": said,
+            },
+        )
+
+    # ---- what it says, in any thread -----------------------------------------------------
+
+    def _hear(self, command: Any, data: Any) -> None:
+        match getattr(command, "name", command):
+            case "NewTrialJob":
+                self._take(_read(data))
+            case "KillTrialJob":
+                self._kill(data)
+            case "SendTrialJobParameter":
+                raise ValueError(
+                    "SendTrialJobParameter has no meaning here: a trial gets its parameters once; "
+                    "send each phase as a trial of its own (NewTrialJob)"
+                )
+            case "Initialized" | "NoMoreTrialJobs":
+                pass  # seen by what it does, or does not
+            case other:
+                raise ValueError(f"{other} is no command that an advisor sends")
+
+    def _take(self, sent: _Sent) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    if len(self._ahead) >= MAX_AHEAD:
+                        raise RuntimeError(
+                            f"{MAX_AHEAD:,} trials were sent that nobody has asked for yet: send "
+                            "one for each that handle_request_trial_jobs asks for"
+                        )
+                    self._ahead.append(sent)
+                    return
+                trial, answer = self._waiting.popleft()
+                self._running[trial] = sent
+            if answer(trial, sent.parameters):
+                return
+            with self._lock:  # nobody waits for that request any more
+                self._running.pop(trial, None)
+
+    def _kill(self, data: Any) -> None:
+        try:
+            trial = int(json.loads(data) if isinstance(data, str) else data)
+        except ValueError:
+            trial = -1
+        sent = self._running.get(trial)
+        if sent is not None:
+            sent.killed = True
+            self.stop_trial(trial)
+        elif not self._noted:
+            self._noted = True
+            self.note(
+                f"the advisor wants to end trial {data}, and none of that trial_job_id runs. "
+                "(Said once.)"
+            )
+
+
+def _read(data: Any) -> _Sent:
+    """A trial out of the text of NewTrialJob. Raises ``ValueError`` for what is none."""
+    try:
+        message = json.loads(data)
+    except (TypeError, ValueError):
+        message = None
+    if not isinstance(message, dict) or not {"parameter_id", "parameters"} <= message.keys():
+        raise ValueError(
+            "NewTrialJob needs the JSON text of an object with 'parameter_id' and 'parameters', "
+            f"not {str(data)[:200]!r}"
+        )
+    message.setdefault("parameter_source", "algorithm")
+    message.setdefault("parameter_index", 0)
+    return _Sent(message["parameter_id"], json.dumps(message), message["parameters"])

@@ -1,0 +1,223 @@
+"""Advisors as people wrote them for NNI, in the tuner host."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dispatcher.core import actions as a
+from dispatcher.core import events as e
+from dispatcher.core.events import RequestEnd
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import EndReason
+from dispatcher.tuner_host import restore
+from tests.integration.tuner_host.fake_head import FakeHead
+
+Make = Callable[..., FakeHead]
+
+#: Two founders; then as many trials as results have come, two at once, under ids of its own.
+WAVES = """
+    import json_tricks
+    from nni.msg_dispatcher_base import MsgDispatcherBase
+    from nni.protocol import CommandType, send
+    from nni.utils import MetricType
+
+    class T(MsgDispatcherBase):
+        def __init__(self, size=2):
+            super(T, self).__init__()
+            self.size, self.sent, self.credit, self.seen = size, 0, 0, []
+
+        def handle_initialize(self, data):
+            self.space = data
+            self.seen.append("initialized")
+            send(CommandType.Initialized, "")
+
+        def handle_update_search_space(self, data):
+            self.space = data
+
+        def handle_request_trial_jobs(self, data):
+            self.credit += data
+            self.pay()
+
+        def pay(self):
+            while self.credit and self.size:
+                self.credit, self.size = self.credit - 1, self.size - 1
+                self.new(self.seen)
+
+        def new(self, seen):
+            self.sent += 1
+            send(CommandType.NewTrialJob, json_tricks.dumps({
+                "parameter_id": "wave_%d" % self.sent,
+                "parameters": {"n": self.sent, "space": self.space, "seen": list(seen)},
+                "parameter_source": "algorithm",
+            }))
+
+        def handle_report_metric_data(self, data):
+            value = VALUE
+            self.seen.append([data["parameter_id"], data["trial_job_id"], data["type"],
+                              data["sequence"], value])
+            if data["type"] == MetricType.PERIODICAL and value < 0:
+                send(CommandType.KillTrialJob, json_tricks.dumps(data["trial_job_id"]))
+
+        def handle_trial_end(self, data):
+            own = json_tricks.loads(data["hyper_params"])
+            self.seen.append([own["parameter_id"], own["parameters"]["n"], data["event"]])
+            self.size += 1
+            self.pay()
+
+        def handle_import_data(self, data):
+            pass
+
+        def handle_add_customized_trial(self, data):
+            pass
+    """
+#: How code of v1.4 and before, and how newer code comes to the value of a metric.
+BEFORE, SINCE = "data['value']", "json_tricks.loads(data['value'])"
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    """``make(source, **config)``: a head with the advisor class ``T``."""
+    heads: list[FakeHead] = []
+
+    def build(source: str, **config: Any) -> FakeHead:
+        (tmp_path / "advisor.py").write_text(textwrap.dedent(source))
+        config.setdefault("multi_thread", False)
+        head = FakeHead(
+            tmp_path / f"experiment{len(heads)}",
+            class_name="T",
+            file=str(tmp_path / "advisor.py"),
+            nni=True,
+            save_key="",
+            restore_key="",
+            search_space='{"x": 1}',
+            **config,
+        )
+        heads.append(head)
+        return head.start()
+
+    yield build
+    for head in heads:
+        head.close()
+
+
+def parameters(head: FakeHead, trial: int) -> Any:
+    return json.loads(head.wait_for(e.Proposed, trial).parameters)
+
+
+@pytest.mark.parametrize("value", [BEFORE, SINCE])
+def test_it_is_told_all_that_nnis_manager_tells_under_its_own_ids(make: Make, value: str) -> None:
+    # multiThread makes no difference: it is told one thing after another.
+    head = make(WAVES.replace("VALUE", value), multi_thread=True)
+    head.open(0, 1, 2)
+    assert parameters(head, 0) == {"n": 1, "space": {"x": 1}, "seen": ["initialized"]}
+    assert parameters(head, 1)["n"] == 2
+    head.wait_for(e.ForeignWaitSeen, 2)  # no more than two at once: it waits, and holds no slot
+    head.do(a.Assess(TrialId(1), "0.5"), a.Assess(TrialId(1), "-0.5"))
+    assert head.wait_for(e.TrialStopRequested, 1).reason is EndReason.STOPPED_EARLY
+    head.deliver(0, value=0.75)
+    third = parameters(head, 2)  # the request that waited, answered after trial 0 had ended
+    assert third["seen"] == [
+        "initialized",
+        ["wave_2", "1", "PERIODICAL", 0, 0.5],
+        ["wave_2", "1", "PERIODICAL", 1, -0.5],
+        ["wave_1", "0", "FINAL", 0, 0.75],
+        ["wave_1", 1, "SUCCEEDED"],
+    ]
+    head.fail(1)
+    head.open(3)
+    assert parameters(head, 3)["seen"][5:] == [["wave_2", 2, "EARLY_STOPPED"]]
+    head.fail(2)
+    head.open(4)
+    assert parameters(head, 4)["seen"][6:] == [["wave_3", 3, "FAILED"]]
+
+
+def test_what_it_sends_unasked_answers_the_next_requests_in_order(make: Make) -> None:
+    head = make("""
+        import json
+        import nni.protocol as protocol
+        from nni.msg_dispatcher_base import MsgDispatcherBase
+
+        class T(MsgDispatcherBase):
+            asked = 0
+            def handle_initialize(self, data):
+                protocol.send(protocol.CommandType.Initialized, "")
+                for n in range(3):
+                    self.new(n)
+            def handle_request_trial_jobs(self, data):
+                self.asked += 1
+                self.new("asked %d" % self.asked)
+            def new(self, n):
+                told = {"parameter_id": n, "parameters": {"n": n}}
+                protocol.send(protocol.CommandType.NewTrialJob, json.dumps(told))
+        """)
+    head.open(0, 1, 2, 3, 4)
+    assert [parameters(head, n)["n"] for n in range(5)] == [0, 1, 2, "asked 1", "asked 2"]
+
+
+def test_without_a_trial_that_could_make_it_send_a_request_is_not_now(make: Make) -> None:
+    source = WAVES.replace("VALUE", BEFORE).replace("self.size += 1", "self.size += self.sent < 2")
+    head = make(source, class_args={"size": 1})
+    head.open(0, 1)
+    assert parameters(head, 0)["n"] == 1
+    head.wait_for(e.ForeignWaitSeen, 1)
+    head.deliver(0)
+    assert parameters(head, 1)["n"] == 2
+    head.open(2)
+    head.wait_for(e.ForeignWaitSeen, 2)
+    head.deliver(1)
+    assert head.wait_for(e.RequestFailed, 2).kind is RequestEnd.NOT_NOW
+
+
+def test_it_is_rebuilt_by_repeating_what_it_was_told(make: Make, tmp_path: Path) -> None:
+    past = tmp_path / "past"
+    first = json.dumps({"n": 1, "space": {"x": 1}, "seen": ["initialized"]})
+    second = json.dumps({"n": 2, "space": {"x": 1}, "seen": ["initialized"]})
+    calls = [
+        ["generate", 0, first],
+        ["generate", 1, second],
+        ["generate", 2, None],
+        ["result", 0, first, "0.75"],
+        ["end", 0, True, True],
+    ]
+    restore.write(past, None, calls)
+    head = make(WAVES.replace("VALUE", BEFORE), restore=str(past))
+    head.deliver(1, value=0.5)
+    head.open(2, 3)  # 2 had no answer yet: what was sent for it is kept
+    told = [["wave_1", "0", "FINAL", 0, 0.75], ["wave_1", 1, "SUCCEEDED"]]
+    assert parameters(head, 2) == {"n": 3, "space": {"x": 1}, "seen": ["initialized", *told]}
+    told += [["wave_2", "1", "FINAL", 0, 0.5], ["wave_2", 2, "SUCCEEDED"]]
+    assert parameters(head, 3) == {"n": 4, "space": {"x": 1}, "seen": ["initialized", *told]}
+
+
+WRONG = {
+    "send(CommandType.NewTrialJob, json.dumps({'lr': 1}))": "'parameter_id' and 'parameters'",
+    "send(CommandType.NewTrialJob, 'lr=1')": "'parameter_id' and 'parameters'",
+    "send(CommandType.SendTrialJobParameter, '{}')": "a trial gets its parameters once",
+    "send(CommandType.Ping, '')": "Ping is no command that an advisor sends",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_what_cannot_be_sent_is_said_where_it_is_sent(make: Make, line: str) -> None:
+    head = make(f"""
+        import json
+        from nni.runtime.msg_dispatcher_base import MsgDispatcherBase
+        from nni.runtime.protocol import CommandType, send
+
+        class T(MsgDispatcherBase):
+            def handle_initialize(self, data):
+                pass
+            def handle_request_trial_jobs(self, data):
+                {line}
+        """)
+    head.open(0)
+    failed = head.wait_for(e.RequestFailed, 0)
+    assert failed.kind is RequestEnd.ERROR
+    assert WRONG[line] in failed.text
+    assert line in failed.text  # the author's own line
