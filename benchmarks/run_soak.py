@@ -24,7 +24,7 @@ from dispatcher.collector import walk_less
 from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head
-from dispatcher.past import compact
+from dispatcher.past.compacted import compact
 from dispatcher.store import SqliteJournal
 from dispatcher.store.verify import verify
 

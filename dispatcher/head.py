@@ -38,14 +38,14 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import secret_values
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
-from dispatcher.history import Past
 from dispatcher.leading import open_journal, take_the_lead
 from dispatcher.logs import head_log
 from dispatcher.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.notices import Notice, NoticeKind
-from dispatcher.past import fold_at_start, read_whole_past
+from dispatcher.past.compacted import fold_at_start, read_whole_past
+from dispatcher.past.history import Past
+from dispatcher.past.restoring import RestoringTuner
 from dispatcher.ports import Entry, TunerPort
-from dispatcher.restoring import RestoringTuner
 from dispatcher.retention import RetentionThread
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal

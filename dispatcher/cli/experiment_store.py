@@ -77,7 +77,7 @@ def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json 
     """
     from dispatcher.cli.find import find_folder, find_one
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.past import compact as compact_store
+    from dispatcher.past.compacted import compact as compact_store
     from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.leadership import Leadership
 

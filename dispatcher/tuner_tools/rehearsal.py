@@ -32,9 +32,9 @@ from dispatcher.core.settings import Settings, TunerErrorPolicy
 from dispatcher.core.why import why
 from dispatcher.engine import Engine
 from dispatcher.errors import BequeathError
-from dispatcher.past import read_whole_past
+from dispatcher.past.compacted import read_whole_past
+from dispatcher.past.restoring import RestoringTuner
 from dispatcher.ports import Entry, JournalRow
-from dispatcher.restoring import RestoringTuner
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host import TunerHostConfig, TunerHostDriver

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from dispatcher.errors import StoreError, UserError
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder
-from dispatcher.history import read_past
+from dispatcher.past.history import read_past
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host.rerun import Difference, rerun

@@ -22,7 +22,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.engine import Engine
 from dispatcher.errors import UserError
-from dispatcher.history import replay
+from dispatcher.past.history import replay
 from dispatcher.ports import Entry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host import messages as tuner_wire

@@ -117,7 +117,7 @@ ALL: tuple[Mutation, ...] = (
         "a-restored-tuner-is-not-told-ends",
         2,
         "after a restart the tuner still believes that trials run which are over",
-        "dispatcher/history.py",
+        "dispatcher/past/history.py",
         '            return ["end", number, trial_record.success, due is not None and due.ok]',
         "            return None",
     ),

@@ -28,10 +28,10 @@ from dispatcher.core.model import OVER, Phase
 from dispatcher.core.why import Cause, why
 from dispatcher.engine import Engine
 from dispatcher.errors import StoreError
-from dispatcher.history import Past
-from dispatcher.past import fold_at_start, read_whole_past
+from dispatcher.past.compacted import fold_at_start, read_whole_past
+from dispatcher.past.history import Past
+from dispatcher.past.restoring import RestoringTuner
 from dispatcher.ports import Entry, Journal
-from dispatcher.restoring import RestoringTuner
 from dispatcher.store import SqliteJournal
 from dispatcher.store.compaction import Compaction
 from tests.support.agents import Host, SimBackend

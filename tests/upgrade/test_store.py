@@ -18,7 +18,7 @@ from dispatcher.core import events as e
 from dispatcher.core.model import Phase
 from dispatcher.head import Head
 from dispatcher.notices import Notice
-from dispatcher.past import compact
+from dispatcher.past.compacted import compact
 from dispatcher.store import SqliteJournal
 from dispatcher.store.schema import SCHEMA_VERSION
 from dispatcher.store.verify import verify

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import BequeathError
-from dispatcher.history import replay
+from dispatcher.past.history import replay
 from dispatcher.ports import Snapshot
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.schema import trials

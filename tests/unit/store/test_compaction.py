@@ -11,8 +11,8 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.errors import StoreError
-from dispatcher.history import replay
-from dispatcher.past import compact, fold_at_start, read_whole_past
+from dispatcher.past.compacted import compact, fold_at_start, read_whole_past
+from dispatcher.past.history import replay
 from dispatcher.ports import Snapshot
 from dispatcher.store import SqliteJournal, SqliteWeightsLedger, compaction
 from dispatcher.store.compaction import Compaction

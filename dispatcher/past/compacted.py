@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dispatcher.errors import StoreError
-from dispatcher.history import Past, read_past
+from dispatcher.past.history import Past, read_past
 from dispatcher.ports import Journal
 from dispatcher.store.compaction import Compaction, not_over, seeds_of
 from dispatcher.store.journal import SqliteJournal

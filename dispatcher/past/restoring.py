@@ -8,8 +8,8 @@ import msgspec
 
 from dispatcher.core.actions import LaunchTuner, TunerAction
 from dispatcher.core.events import Event
-from dispatcher.history import Past
-from dispatcher.past import read_whole_past
+from dispatcher.past.compacted import read_whole_past
+from dispatcher.past.history import Past
 from dispatcher.ports import Journal, TunerPort
 from dispatcher.store.compaction import Compaction
 from trial_runtime.failpoints import failpoint
