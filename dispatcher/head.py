@@ -27,7 +27,6 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import OVER, Phase
 from dispatcher.crew import Crew, open_doors
-from dispatcher.disk_watch import DiskWatch
 from dispatcher.engine import Engine
 from dispatcher.errors import (
     BequeathError,
@@ -46,12 +45,13 @@ from dispatcher.past.compacted import fold_at_start, read_whole_past
 from dispatcher.past.history import Past
 from dispatcher.past.restoring import RestoringTuner
 from dispatcher.ports import Entry, TunerPort
-from dispatcher.retention import RetentionThread
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
+from dispatcher.upkeep.disk_watch import DiskWatch
+from dispatcher.upkeep.retention import RetentionThread
 from dispatcher.user_requests import UserRequests
 from dispatcher.wiring.machines import secrets_of_machines
 from dispatcher.wiring.remote_roots import secrets_of_root

@@ -11,7 +11,7 @@ import structlog
 
 from dispatcher.core import actions as a
 from dispatcher.notices import Notice, NoticeKind
-from dispatcher.retention import RetentionThread
+from dispatcher.upkeep.retention import RetentionThread
 from trial_runtime.masking import Mask
 from trial_runtime.refusals import Refusals
 

@@ -19,11 +19,11 @@ from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
 from dispatcher.attempt_files.gathered import Gathered
 from dispatcher.attempt_files.places import ShowsNoFiles, WorkerFiles
 from dispatcher.core.events import DiskLow
-from dispatcher.disk_watch import Watermark
 from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.queries import ExperimentReader
+from dispatcher.upkeep.disk_watch import Watermark
 from dispatcher.wiring.machines import LOCAL, Place, places
 
 #: Seconds between looks at the store, and until the record of what was fetched is written again.

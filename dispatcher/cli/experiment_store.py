@@ -42,8 +42,8 @@ def backup(
     Without --weights a copy goes on with the weights root that the file names, so do not let
     both run.
     """
-    from dispatcher.backup import back_up
     from dispatcher.cli.find import find_folder
+    from dispatcher.upkeep.backup import back_up
 
     done = back_up(find_folder(experiment, folder), destination, weights=weights)
     if as_json:

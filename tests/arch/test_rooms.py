@@ -37,7 +37,6 @@ JOINERS = {
     "api",
     "attempt_files",
     "background",
-    "backup",
     "cli",
     "conformance",
     "creating",
@@ -47,8 +46,8 @@ JOINERS = {
     "past",
     "leading",
     "platforms",
-    "retention",
     "tuner_tools",
+    "upkeep",
     "wiring",
 }
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.backup import back_up
 from dispatcher.control.client import HeadClient
 from dispatcher.core.model import Phase
 from dispatcher.errors import UserError
 from dispatcher.store.verify import verify
+from dispatcher.upkeep.backup import back_up
 from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
 from tests.support.processes import processes_of, wait_until

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher import retention
 from dispatcher.errors import PassingBackendError
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.folders import ExperimentFolder
 from dispatcher.store.journal import SqliteJournal
+from dispatcher.upkeep import retention
 
 CONFIG = build_experiment(
     {

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from dispatcher.core.events import DiskLow, DiskRecovered, Event
-from dispatcher.disk_watch import DiskWatch, Watermark
 from dispatcher.errors import PassingBackendError
+from dispatcher.upkeep.disk_watch import DiskWatch, Watermark
 
 MB = 1 << 20
 

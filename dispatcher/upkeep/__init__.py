@@ -1,0 +1,6 @@
+"""What keeps an experiment's disks and weights in order while it runs.
+
+`retention` removes weights that nothing needs, in a thread beside the engine; `disk_watch` sees a
+disk run low before it is full; `backup` makes a second folder that can be resumed like the first.
+None of them decides: what may go and what a low disk means, the core says.
+"""
