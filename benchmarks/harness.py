@@ -17,7 +17,6 @@ import zmq
 
 from benchmarks.run_experiment import TRIALS
 from dispatcher.channel import Router
-from dispatcher.collector import walk_less
 from dispatcher.control.desk import Desk
 from dispatcher.core import actions as a
 from dispatcher.core import apply, new_state, outstanding
@@ -26,6 +25,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
 from dispatcher.core.settings import Settings
 from dispatcher.engine import Engine
+from dispatcher.leading.collector import walk_less
 from dispatcher.ports import Entry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host.config import TunerHostConfig

@@ -19,10 +19,10 @@ from typing import Any
 
 import psutil
 
-from dispatcher.collector import walk_less
 from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head
+from dispatcher.leading.collector import walk_less
 
 #: Trials after the last mark: when that is taken, all processes are still there.
 MARGIN = 5

@@ -20,10 +20,10 @@ import psutil
 
 from benchmarks.rows import median
 from benchmarks.run_experiment import TRIALS
-from dispatcher.collector import walk_less
 from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head
+from dispatcher.leading.collector import walk_less
 from dispatcher.past.compacted import compact
 from dispatcher.store import SqliteJournal
 from dispatcher.store.verify import verify

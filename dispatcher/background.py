@@ -153,9 +153,9 @@ def _belongs(process: psutil.Process, folder: Path) -> bool:
 
 def main() -> int:
     """Lead the experiment whose folder is the first argument."""
-    from dispatcher.collector import walk_less
     from dispatcher.core.model import Phase
     from dispatcher.head import Head
+    from dispatcher.leading.collector import walk_less
     from dispatcher.notices import Notice, NoticeKind
 
     last: list[str] = [""]

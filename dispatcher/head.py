@@ -18,7 +18,6 @@ import zmq
 
 from dispatcher.attempt_files.gathering import Gathering
 from dispatcher.channel import Router
-from dispatcher.clock import SteadyClock
 from dispatcher.control.client import RunFile
 from dispatcher.control.desk import Desk
 from dispatcher.core import State, apply, check, outstanding
@@ -26,7 +25,6 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import OVER, Phase
-from dispatcher.crew import Crew, open_doors
 from dispatcher.engine import Engine
 from dispatcher.errors import (
     BequeathError,
@@ -37,9 +35,12 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import secret_values
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
-from dispatcher.leading import open_journal, take_the_lead
-from dispatcher.logs import head_log
-from dispatcher.notice_board import EngineWatcher, NoticeBoard
+from dispatcher.leading.clock import SteadyClock
+from dispatcher.leading.crew import Crew, open_doors
+from dispatcher.leading.lead import open_journal, take_the_lead
+from dispatcher.leading.logs import head_log
+from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
+from dispatcher.leading.user_requests import UserRequests
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.past.compacted import fold_at_start, read_whole_past
 from dispatcher.past.history import Past
@@ -52,7 +53,6 @@ from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.upkeep.disk_watch import DiskWatch
 from dispatcher.upkeep.retention import RetentionThread
-from dispatcher.user_requests import UserRequests
 from dispatcher.wiring.machines import secrets_of_machines
 from dispatcher.wiring.remote_roots import secrets_of_root
 from dispatcher.wiring.settings import settings_of

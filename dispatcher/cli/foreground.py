@@ -49,8 +49,8 @@ def lead(folder: Path, name: str, *, as_json: bool, take_over: bool = False) -> 
         typer.Exit: unless the experiment is completed.
         BequeathError: another head leads it or has taken over, or the head ended early.
     """
-    from dispatcher.collector import walk_less
     from dispatcher.head import Head
+    from dispatcher.leading.collector import walk_less
 
     watching = Watching(Observer(folder, name))
     head = Head(folder, on_notice=lambda notice: _tell(watching, notice), take_over=take_over)

@@ -16,10 +16,10 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
 from dispatcher.creating import create
-from dispatcher.crew import Crew, open_doors
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
+from dispatcher.leading.crew import Crew, open_doors
 from dispatcher.wiring.weights import weights_root
 
 CODE = Path(__file__).parent / "code"

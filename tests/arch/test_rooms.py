@@ -40,7 +40,6 @@ JOINERS = {
     "cli",
     "conformance",
     "creating",
-    "crew",
     "engine",
     "head",
     "past",

@@ -540,7 +540,7 @@ ALL: tuple[Mutation, ...] = (
         "a-stepped-clock-postpones-what-is-due",
         9,
         "a clock set back by hours lets every back-off wait for hours",
-        "dispatcher/clock.py",
+        "dispatcher/leading/clock.py",
         "        self._ahead = max(wall(), not_before) - monotonic()",
         "        self._ahead = wall() - monotonic()",
         (SIM, "tests/unit/engine"),

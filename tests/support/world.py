@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.channel import Said
-from dispatcher.clock import SteadyClock
 from dispatcher.control.desk import Desk
 from dispatcher.control.messages import Reply, Request, encoder, reply_decoder
 from dispatcher.core import State, apply, new_state, outstanding
@@ -28,6 +27,7 @@ from dispatcher.core.model import OVER, Phase
 from dispatcher.core.why import Cause, why
 from dispatcher.engine import Engine
 from dispatcher.errors import StoreError
+from dispatcher.leading.clock import SteadyClock
 from dispatcher.past.compacted import fold_at_start, read_whole_past
 from dispatcher.past.history import Past
 from dispatcher.past.restoring import RestoringTuner

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from dispatcher.clock import SteadyClock
 from dispatcher.core import apply, new_state, next_deadline
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, State, TrialState
 from dispatcher.core.settings import Settings
+from dispatcher.leading.clock import SteadyClock
 from dispatcher.ports import Entry
 
 HOUR = 3600.0

@@ -15,8 +15,8 @@ from dispatcher.errors import UserError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder
+from dispatcher.leading.user_requests import UserRequests
 from dispatcher.submitted import looked_up
-from dispatcher.user_requests import UserRequests
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dispatcher.clock import SteadyClock
+from dispatcher.leading.clock import SteadyClock
 
 HOUR = 3600.0
 

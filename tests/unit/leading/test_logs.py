@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher import logs
-from dispatcher.logs import head_log
+from dispatcher.leading import logs
+from dispatcher.leading.logs import head_log
 
 
 def test_it_is_rotated_and_the_newest_lines_stay(

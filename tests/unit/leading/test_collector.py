@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[3]
 
 PROGRAM = """
 import gc
-from dispatcher.collector import THRESHOLDS, walk_less
+from dispatcher.leading.collector import THRESHOLDS, walk_less
 class Node: pass
 one = Node(); one.self = one; del one  # garbage is not kept for ever by being frozen
 walk_less()
