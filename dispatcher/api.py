@@ -23,8 +23,8 @@ from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.experiment import ExperimentConfig, build_experiment, load_experiment
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder
-from dispatcher.notebook_code import NotebookCode
-from dispatcher.plotting import PlotFile, PlotKind, draw
+from dispatcher.notebook.code import NotebookCode
+from dispatcher.notebook.plotting import PlotFile, PlotKind, draw
 from dispatcher.queries.status import is_led
 from dispatcher.submitted import looked_up
 

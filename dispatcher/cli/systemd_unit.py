@@ -20,9 +20,9 @@ def systemd_unit(
     head. Trials go on while the head is away. docs/service.md says how to install it.
     """
     from dispatcher.cli.find import find_one
+    from dispatcher.cli.unit_text import UnitValues, unit_text
     from dispatcher.experiment.snapshot import from_json
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.systemd_unit import UnitValues, unit_text
 
     found = find_one(experiment, folder)
     files = ExperimentFolder(found.folder.resolve())

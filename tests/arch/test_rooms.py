@@ -42,6 +42,7 @@ JOINERS = {
     "creating",
     "engine",
     "head",
+    "notebook",
     "past",
     "leading",
     "platforms",

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from dispatcher.cli.unit_text import UnitValues, unit_text
 from dispatcher.control.client import HeadClient
-from dispatcher.systemd_unit import UnitValues, unit_text
 from tests.faults.heads.conftest import PATIENCE_S, ROOT, wait_until
 
 

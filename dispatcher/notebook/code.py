@@ -11,7 +11,7 @@ from typing import Any
 from dispatcher.experiment import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.folders import ExperimentFolder
-from dispatcher.function_source import (
+from dispatcher.notebook.function_source import (
     Definition,
     check_stands_alone,
     import_folder,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import UserError
-from dispatcher.function_source import (
+from dispatcher.notebook.function_source import (
     check_stands_alone,
     import_folder,
     is_importable,
