@@ -15,7 +15,7 @@ Array = npt.NDArray[np.float64]
 Weights = dict[str, Array]
 
 PIXELS, CLASSES, WIDTH, NARROW = 64, 10, 32, 8
-LAYERS = 4
+LAYERS = 6
 OPERATIONS = ("relu", "tanh", "narrow", "same")
 
 

@@ -422,7 +422,7 @@ ALL: tuple[Mutation, ...] = (
         7,
         "a stale view of a network file system is taken for the parent's weights",
         "dispatcher/core/transitions/attempt.py",
-        "        restore_digest=weights.digest if weights else None,",
+        "        restore_digest=restore_digest,",
         "        restore_digest=None,",
     ),
     Mutation(

@@ -21,8 +21,9 @@ Choose = Callable[[Array], int]
 
 @dataclass(frozen=True)
 class Drawn:
-    """One pass of the controller. ``log_probability`` and ``skip_divergence`` are on its tape;
-    ``entropy`` (nats) is that of all decisions, given those before each."""
+    """One pass of the controller. ``log_probability`` and ``skip_divergence`` (the mean over layers
+    that have earlier ones to choose from) are on its tape; ``entropy`` (nats) is that of all
+    decisions, given those before each."""
 
     decisions: list[int]
     log_probability: Node
@@ -93,6 +94,9 @@ class Controller:
             walk.micro(self.space)
         far = walk.divergences or [tape.leaf(np.zeros(()))]
         likely, divergence = (tape.total(tape.joined(each)) for each in (walk.logs, far))
+        # A mean over layers, as the authors' own code has it: with their sum the prior would weigh
+        # more the deeper the network is, and outweigh what the controller is rewarded for.
+        divergence = tape.scale(divergence, 1 / max(1, walk.choosing_layers))
         return Drawn(walk.decisions, likely, divergence, walk.entropy)
 
 
@@ -109,6 +113,7 @@ class _Walk:
         self.decisions: list[int] = []
         self.logs: list[Node] = []
         self.divergences: list[Node] = []
+        self.choosing_layers = 0
         self.entropy = 0.0
         nothing = np.zeros(owner.hidden)
         self.cell, self.thought = tape.leaf(nothing), tape.leaf(nothing)
@@ -121,6 +126,7 @@ class _Walk:
             seen = self._operation(seen)
             self._step(seen)
             chosen = []
+            self.choosing_layers += layer > 1
             for earlier in range(max(0, layer - 1)):
                 if self._skip(self._match(thoughts[earlier])):
                     chosen.append(thoughts[earlier])

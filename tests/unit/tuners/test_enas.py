@@ -154,6 +154,38 @@ def test_what_pays_becomes_likely():
     assert after > before + 0.3
 
 
+def test_a_few_hundred_trials_teach_a_controller_with_the_defaults():
+    """While the shared weights get better all the time, which says nothing about architectures:
+    a baseline that lags behind would praise whatever was drawn."""
+    tuner = with_gate(
+        ENASTuner(["a", "b", "c"], layers=3, hidden=8, weights_trials=0, controller_trials=24)
+    )
+    noise = np.random.default_rng(4)
+    shares = []
+    for trial in range(240):
+        told = tuner.generate_parameters(trial)
+        layers = told["architectures"][0]
+        shares.append(sum(layer["operation"] == "b" for layer in layers) / 3)
+        worth = 0.1 + 0.002 * trial + 0.2 * shares[-1] + noise.normal(0, 0.05)
+        tuner.receive_trial_result(trial, told, worth)
+    assert np.mean(shares[:24]) < 0.5
+    assert np.mean(shares[-24:]) > 0.8
+
+
+def test_the_prior_of_skips_weighs_no_more_in_a_deeper_network():
+    """With all probabilities alike the divergence of a layer is its skips times one number."""
+    found = []
+    for layers in (4, 8):
+        own = controller(MacroSpace(("a", "b"), layers))
+        for value in own.parameters.values():
+            value *= 0
+        skips = sum(range(1, layers - 1))
+        divergence = float(own.draw(np.random.default_rng(1)).skip_divergence.value)
+        found.append(divergence * (layers - 2) / skips)
+    assert found[0] == pytest.approx(found[1])
+    assert found[0] == pytest.approx(-0.5 * np.log(4 * 0.4 * 0.6))
+
+
 def test_rounds_wait_for_the_one_before_and_all_of_one_pin_one_version():
     tuner = with_gate(ENASTuner(**SMALL))
     newest = tuner._bequeath_stores = {}
