@@ -148,10 +148,6 @@ class Delivery:
             return self._raised(f"trial_end({trial})", error)
         return ""
 
-    def _raised(self, call: str, error: BaseException) -> str:
-        text = describe(error)
-        self._calls.remember(call, text)
-        return text
     def _intermediate(self, work: Assess) -> None:
         try:
             assert self._calls.advisor is not None
@@ -160,6 +156,10 @@ class Delivery:
             text = self._raised(f"handle_report_metric_data of trial {work.trial}", error)
             self._outbox.say(Note(f"handle_report_metric_data raised:\n{text}"))
 
+    def _raised(self, call: str, error: BaseException) -> str:
+        text = describe(error)
+        self._calls.remember(call, text)
+        return text
 
     def _tell_search_space(self, work: TellSearchSpace) -> None:
         try:

@@ -39,8 +39,8 @@ from dispatcher.core.events import (
     TunerHostReady,
 )
 from dispatcher.core.ids import TrialId
-from dispatcher.errors import BequeathError, InternalError, TunerCodeError
 from dispatcher.core.model import EndReason
+from dispatcher.errors import BequeathError, InternalError, TunerCodeError
 from dispatcher.tuner_host import leash, load, restore
 from dispatcher.tuner_host.assessing import Assessing
 from dispatcher.tuner_host.callbacks import Callbacks
@@ -84,8 +84,8 @@ class Host:
         self._early: deque[Any] = deque()  # what the head said before the tuner was built
         self._ending = Ending(self._gate)
         self._ready = False
-        self._look_at = 0.0
         self._serial = not config.multi_thread
+        self._look_at = 0.0
         self._assessing: Assessing | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._io = IoLoop(
@@ -146,11 +146,11 @@ class Host:
         )
         if config.nni:
             self._requests.let_answer_later(Callbacks(self._note))
-        self._threads = RequestThreads(self._requests.run, self._floor, self._note)
         if calls.advisor is not None:
             self._serial = True
             calls.advisor.note = self._note
             calls.advisor.stop_trial = self._stop_early
+        self._threads = RequestThreads(self._requests.run, self._floor, self._note)
         self._snapshots = Snapshots(
             calls,
             self._floor,
@@ -205,12 +205,12 @@ class Host:
         else:
             self._outbox.say(event)
 
-    def _over(self, request: Request) -> None:
     def _stop_early(self, trial: int) -> None:
         """What an advisor ended before a restart has ended, too."""
         if self._ready:
             self._outbox.say(TrialStopRequested(TrialId(trial), EndReason.STOPPED_EARLY))
 
+    def _over(self, request: Request) -> None:
         if self._live.get(request.trial) is request:
             del self._live[request.trial]
         self._ending.over(request)
@@ -307,9 +307,9 @@ class Host:
         self._gate.opened(trial)
         if self._serial:
             self._delivery.put(request)
-
         else:
             self._threads.open(request)
+
     def _cancel(self, trial: int) -> None:
         request = self._live.get(trial)
         if request is None or self._requests.give_up(trial):

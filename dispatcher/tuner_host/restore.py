@@ -165,6 +165,8 @@ class Restore:
     def _compare(self, trial: int, repeated: _Repeated) -> None:
         if repeated.wanted is None:
             self._requests.generated.pop(trial, None)
+            if self._calls.advisor is not None:
+                self._calls.advisor.take_back(trial)
             return
         answer = repeated.answer
         wanted = json.loads(repeated.wanted)
@@ -174,8 +176,6 @@ class Restore:
         self.differs(trial, repeated.wanted, answer)
 
     def about_to(self, name: str, trial: int) -> None:
-            if self._calls.advisor is not None:
-                self._calls.advisor.take_back(trial)
         """A call is about to be repeated; for who looks on."""
 
     def differs(self, trial: int, wanted: str, answer: object) -> None:

@@ -107,12 +107,12 @@ class TunerCalls:
             keywords["trial_job_id"] = str(parameter_id)
         self._result(parameter_id, parameters, value, **keywords)
 
-    def end(self, parameter_id: int, success: bool) -> None:
     @property
     def advisor(self) -> AdvisorTuner | None:
         """The tuner, if it is an advisor of NNI's: it is told of intermediate results, too."""
         return self.tuner if isinstance(self.tuner, AdvisorTuner) else None
 
+    def end(self, parameter_id: int, success: bool) -> None:
         """Tell that a trial ended; NNI's oldest tuners have no such method."""
         if self._end is not None:
             self._end(parameter_id, success)
