@@ -149,11 +149,16 @@ class Tuner:
             **kwargs: for what NNI may add; nothing today.
         """
 
-    def import_data(self, data: Sequence[dict[str, Any]]) -> None:
+    def import_data(self, data: Sequence[dict[str, Any]]) -> str | None:
         """Takes results of another experiment: ``[{"parameter": …, "value": …}, …]``.
 
-        bequeath does not call it; NNI does, and so may an author's own constructor.
+        Called when a user brings some (``bequeath experiment import``), once, in one order with
+        results; they are told again to a tuner that is rebuilt.
+
+        Returns:
+            What that user should know of it, such as that they are of no use to this tuner.
         """
+        return f"{type(self).__name__} does not learn from them: what was imported is ignored"
 
     def _on_exit(self) -> None:
         """Called when the experiment is over or stops, as far as there is time for it."""

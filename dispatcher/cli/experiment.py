@@ -34,6 +34,7 @@ EXPERIMENT: Table = {
     "show": Entry("experiment:show", "Print an experiment's settings as they are now."),
     "export": Entry("experiment:export", "All trials as JSON or CSV."),
     "update": Entry("experiment:update", "Change a limit or the search space while it runs."),
+    "import": Entry("experiment_import:import_results", "Tell the tuner results of another one."),
     "fetch": Entry("experiment_fetch:fetch", "Bring here what trials elsewhere have left."),
     "delete": Entry("experiment:delete", "Delete an experiment with logs and weights."),
     "verify": Entry("experiment:verify", "Check the store against its own journal."),

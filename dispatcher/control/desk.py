@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from dispatcher.codec import UNREADABLE
+from dispatcher.control.imported import results_text
 from dispatcher.control.messages import (
     MAX_REQUEST_BYTES,
+    ImportArguments,
     NoArguments,
     Reply,
     Request,
@@ -80,6 +82,7 @@ class Desk:
             "stop_trial": (StopTrialArguments, self._stop_trial),
             "submit": (SubmitArguments, self._submit),
             "update": (UpdateArguments, self._change),
+            "import": (ImportArguments, self._import),
         }
 
     def receive(self, payload: bytes, state: State) -> Handled:
@@ -145,6 +148,10 @@ class Desk:
     def _change(self, request: Request, state: State, told: UpdateArguments) -> Handled:
         events = self._update(told.key, told.value)
         return _answer(request, events, lambda s: {"key": told.key})
+
+    def _import(self, request: Request, state: State, told: ImportArguments) -> Handled:
+        event = e.DataImported(results_text(told.rows))
+        return _answer(request, [event], lambda s: {"rows": len(told.rows)})
 
 
 def _answer(

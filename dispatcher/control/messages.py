@@ -64,6 +64,12 @@ class UpdateArguments(msgspec.Struct, forbid_unknown_fields=True):
     value: Any
 
 
+class ImportArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """Of ``import``: results of another experiment."""
+
+    rows: list[dict[str, Any]]
+
+
 encoder = msgspec.msgpack.Encoder()
 request_decoder = msgspec.msgpack.Decoder(Request)
 reply_decoder = msgspec.msgpack.Decoder(Reply)

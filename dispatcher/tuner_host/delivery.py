@@ -13,8 +13,8 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from dispatcher.core.actions import Assess, Deliver, TellSearchSpace
-from dispatcher.core.events import EndDelivered, ResultDelivered
+from dispatcher.core.actions import Assess, Deliver, TellImport, TellSearchSpace
+from dispatcher.core.events import EndDelivered, ImportDelivered, ResultDelivered
 from dispatcher.core.ids import TrialId
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.messages import Note
@@ -26,7 +26,7 @@ from dispatcher.tuner_host.snapshots import Snapshots
 from dispatcher.tuner_host.tracebacks import describe
 from trial_runtime.failpoints import failpoint
 
-Work = Deliver | TellSearchSpace | Assess | Request
+Work = Deliver | TellSearchSpace | TellImport | Assess | Request
 
 
 class Delivery:
@@ -97,6 +97,8 @@ class Delivery:
                 self.current = None
             case TellSearchSpace():
                 self._tell_search_space(work)
+            case TellImport():
+                self._import(work)
             case Assess():
                 self._intermediate(work)
             case Request():
@@ -166,6 +168,18 @@ class Delivery:
             self._calls.update_search_space(json.loads(work.search_space))
         except BaseException as error:  # noqa: BLE001 - becomes a note; the tuner keeps what it has
             self._outbox.say(Note(f"update_search_space raised:\n{describe(error)}"))
+
+    def _import(self, work: TellImport) -> None:
+        error = ""
+        try:
+            said = self._calls.import_data(json.loads(work.data))
+            if said:
+                self._note(said)
+        except BaseException as raised:  # noqa: BLE001 - becomes an event; never repeated
+            error = self._raised("import_data", raised)
+        failpoint("host.import.returned")
+        self._snapshots.count()
+        self._outbox.say(ImportDelivered(work.number, error))
 
 
 def _changed(returned: Any, parameters: str) -> bool:

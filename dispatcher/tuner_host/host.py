@@ -28,6 +28,7 @@ from dispatcher.core.actions import (
     Deliver,
     OpenGate,
     OpenRequest,
+    TellImport,
     TellSearchSpace,
     TellVersion,
 )
@@ -283,7 +284,7 @@ class Host:
                 self._cancel(trial)
             case AnswerWait():
                 self._gate.answer(message)
-            case Deliver() | TellSearchSpace():
+            case Deliver() | TellSearchSpace() | TellImport():
                 self._delivery.put(message)
                 if self._assessing is not None and isinstance(message, Deliver):
                     self._assessing.put(message)

@@ -35,7 +35,8 @@ STILL_S = 0.05
 class RestoreFile(msgspec.Struct, frozen=True):
     """``calls`` in journal order: ``["generate", id, parameters]``, ``["result", id,
     parameters, value]``, ``["end", id, success, ok]``. Parameters and values are JSON text,
-    None for a request that was answered otherwise; ``ok``: its gate let children in."""
+    None for a request that was answered otherwise; ``ok``: its gate let children in. Also
+    ``["import", number, data]``, with a number of its own and data as JSON text."""
 
     state: str | None
     calls: list[list[Any]]
@@ -113,6 +114,8 @@ class Restore:
                 self._result(trial, call[2], call[3])
             elif name == "end":
                 self._end(trial, success=bool(call[2]), ok=bool(call[3]))
+            elif name == "import":
+                self._import(call[2])
             else:
                 raise InternalError(f"unknown call {name!r} among those to repeat")
         self._finish()
@@ -146,6 +149,12 @@ class Restore:
         except BaseException as error:  # noqa: BLE001 - as above
             self._note(f"trial_end({trial}) raised again:\n{describe(error)}")
         self._gate.open(trial, Verdict(None if ok else FailReason.FAILED))
+
+    def _import(self, data: str) -> None:
+        try:
+            self._calls.import_data(json.loads(data))
+        except BaseException as error:  # noqa: BLE001 - as above
+            self._note(f"import_data raised again:\n{describe(error)}")
 
     def _await(self, trial: int) -> None:
         """A result follows its parameters: let the request finish first."""

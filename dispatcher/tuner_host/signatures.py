@@ -55,6 +55,7 @@ class TunerCalls:
         self._result = getattr(tuner, "receive_trial_result", None)
         self._end = getattr(tuner, "trial_end", None)
         self._space = getattr(tuner, "update_search_space", None)
+        self._import = getattr(tuner, "import_data", None)
         self._on_exit = getattr(tuner, "_on_exit", None)
         if _is_nnis_own(self._generate_many):
             self._generate_many = None  # NNI's own only loops; asked one by one, all is clearer
@@ -116,6 +117,14 @@ class TunerCalls:
         """Tell that a trial ended; NNI's oldest tuners have no such method."""
         if self._end is not None:
             self._end(parameter_id, success)
+
+    def import_data(self, data: list[dict[str, Any]]) -> str:
+        """Hand over results of another experiment. Returns what a user should know of that: that
+        the tuner has no use for them, or what one of ours says."""
+        if self._import is None or _is_nnis_own(self._import):
+            return f"{type(self.tuner).__name__} has no import_data: what was imported is ignored"
+        said = self._import(data)
+        return said if isinstance(said, str) else ""
 
     def on_exit(self) -> None:
         """Tell that the experiment is over."""

@@ -10,7 +10,7 @@ import typer
 from dispatcher.cli.arguments import Experiment, Yes
 from dispatcher.cli.console import note
 from dispatcher.cli.lazy_group import Entry, Table
-from dispatcher.cli.nni.arguments import Needed
+from dispatcher.cli.nni.arguments import File, Needed
 from dispatcher.errors import UserError
 
 EXPERIMENT: Table = {
@@ -18,7 +18,7 @@ EXPERIMENT: Table = {
     "status": Entry("nni.experiment:status", "One word on how an experiment stands, as JSON."),
     "list": Entry("nni.experiment:list_running", "List experiments that run, or all."),
     "export": Entry("nni.export:export", "Write parameters and results as JSON or CSV."),
-    "import": Entry("nni.refused:experiment_import", "Refused: trials are submitted instead."),
+    "import": Entry("nni.experiment:import_data", "Tell the tuner results of another one."),
     "delete": Entry("nni.experiment:delete", "Delete an experiment with logs and weights."),
     "save": Entry("nni.experiment:save", "Copy an experiment into a folder."),
     "load": Entry("nni.refused:experiment_load", "Refused: a copy needs no loading."),
@@ -80,6 +80,13 @@ def list_running(
         note("no experiment is running; --all lists those that are kept")
         return
     print_experiments(running)
+
+
+def import_data(file: File, experiment: Experiment = None) -> None:
+    """Tell the tuner results of another experiment, as `bequeath experiment import` does."""
+    from dispatcher.cli.experiment_import import import_results
+
+    import_results(file, experiment)
 
 
 def delete(

@@ -21,11 +21,6 @@ REFUSED: dict[str, tuple[str, str]] = {
         "annotated code is not read",
         "write the search space into a file of its own",
     ),
-    "experiment import": (
-        "results of other experiments are not told to a tuner",
-        "run their best parameters again: 'bequeath trial submit'; results of this experiment "
-        "need no import, 'bequeath nni resume' knows them all",
-    ),
     "experiment load": (
         "a copy needs no loading",
         "take it up where it lies: 'bequeath nni resume ID --experiment_dir DIR'",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.tuner_host import restore
 from tests.integration.tuner_host.conftest import Make
@@ -88,6 +89,38 @@ def test_repeated_waits_end_at_repeated_ends(make: Make, tmp_path: Path) -> None
     assert not head.notes
     assert not head.events  # nothing of it was told to the head
     assert head.log().split() == ["result", "2", "result", "0", "result", "1", "result", "3"]
+
+
+IMPORTING = """
+    def import_data(self, data): self.taken.append(["imported", *[d["value"] for d in data]])
+"""
+
+
+def test_what_was_imported_is_told_again_in_its_place(make: Make, tmp_path: Path) -> None:
+    calls = [
+        ["generate", 0, '{"id":0,"taken":[]}'],
+        ["import", 0, '[{"parameter":{},"value":3}]'],
+        ["end", 0, True, True],
+    ]
+    head = make(COUNTER + IMPORTING, restore=past(tmp_path, None, calls)).start()
+    head.do(a.TellImport(1, '[{"parameter":{},"value":4},{"parameter":{},"value":5}]'))
+    assert head.wait_for(e.ImportDelivered) == e.ImportDelivered(1)
+    head.open(1)
+    taken = [["imported", 3], [0, True], ["imported", 4, 5]]
+    assert json.loads(head.wait_for(e.Proposed, 1).parameters)["taken"] == taken
+    assert not head.notes
+
+
+def test_a_tuner_that_takes_no_imports_or_fails_says_so(make: Make) -> None:
+    head = make(COUNTER).start()
+    head.do(a.TellImport(0, '[{"parameter":{},"value":3}]'))
+    assert head.wait_for(e.ImportDelivered) == e.ImportDelivered(0)
+    (said,) = head.notes  # on its way before the end was told
+    assert "what was imported is ignored" in said
+    failing = COUNTER + IMPORTING.replace('d["value"]', 'd["nothing"]')
+    head = make(failing).start()
+    head.do(a.TellImport(0, '[{"parameter":{},"value":3}]'))
+    assert "KeyError: 'nothing'" in head.wait_for(e.ImportDelivered).error
 
 
 def test_from_its_own_state(make: Make, tmp_path: Path) -> None:

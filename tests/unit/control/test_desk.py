@@ -30,6 +30,7 @@ VERBS: dict[str, dict[str, Any]] = {
     "stop_trial": {"trial": 0},
     "submit": {"parameters": {"x": 1}},
     "update": {"key": "lookahead", "value": 3},
+    "import": {"rows": [{"parameter": {"x": 1}, "value": 1}]},
 }
 
 

@@ -56,6 +56,7 @@ TYPED = {
     "experiment list": "--all",
     "experiment delete": "--all",
     "experiment export": "--filename -f --type -t --intermediate -i",
+    "experiment import": "--filename -f",
     "experiment save": "--path -p --saveCodeDir -s",
     "config show": "",
     "log stdout": "--tail -T --head -H --path",

@@ -1,0 +1,69 @@
+"""``bequeath experiment import``: results of another experiment, for the tuner of this one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dispatcher.cli.arguments import Experiment, Folder, Json
+from dispatcher.cli.console import print_json, say
+from dispatcher.errors import UserError
+
+#: Results in one request: far below what a request may hold, whatever they are.
+ROWS_AT_ONCE = 200
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="JSON: a list of objects with `parameter` and `value`, as "
+        "`bequeath nni experiment export` writes them.",
+        show_default=False,
+    ),
+]
+
+
+def import_results(
+    file: Data, experiment: Experiment = None, folder: Folder = None, as_json: Json = False
+) -> None:
+    """Tell the tuner of a running experiment results of another one.
+
+    They make no trials. Each is told once, in one order with results of its own, and again to a
+    tuner that is rebuilt; a tuner that has no use for them says so in the experiment's log.
+    """
+    from dispatcher.cli.find import find_running
+    from dispatcher.control.client import HeadClient
+    from dispatcher.control.imported import results_text
+
+    rows = _read(file)
+    try:
+        results_text(rows)  # all of them, before the first is told
+    except UserError as error:
+        raise UserError(error.message, hint=error.hint, where=str(file)) from error
+    found = find_running(experiment, folder)
+    with HeadClient(found.folder) as client:
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            client.ask("import", rows=rows[start : start + ROWS_AT_ONCE])
+    if as_json:
+        print_json({"experiment": found.id, "rows": len(rows)})
+    else:
+        say(f"{len(rows)} results for the tuner of {found.id}")
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    try:
+        rows = json.loads(file.expanduser().read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", where=str(file)) from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"is not JSON: {error}", where=str(file)) from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UserError(
+            "must be a list of objects",
+            hint="""write '[{"parameter": {…}, "value": 0.9}, …]'""",
+            where=str(file),
+        )
+    return rows
