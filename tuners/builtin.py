@@ -18,6 +18,7 @@ _TUNERS = {
     "Random": ("tuners.random", "RandomTuner"),
     "GridSearch": ("tuners.grid", "GridSearchTuner"),
     "ASHA": ("tuners.asha", "ASHATuner"),
+    "BOHB": ("tuners.bohb", "BOHBTuner"),
     "ENAS": ("tuners.enas", "ENASTuner"),
     "Hyperband": ("tuners.hyperband", "HyperbandTuner"),
     "MorphingEvolution": ("tuners.morphing", "MorphingEvolutionTuner"),
@@ -44,6 +45,7 @@ _ASSESSORS = {
 #: What NNI's files mean by names that are theirs; in files of one's own others do better.
 _OF_NNI = {
     "Batch": ("tuners.nni", "BatchTuner"),
+    "NniBOHB": ("tuners.nni", "NniBOHBTuner"),
     "NniHyperband": ("tuners.nni", "NniHyperbandTuner"),
     "NniPBT": ("tuners.nni", "NniPBTTuner"),
 }

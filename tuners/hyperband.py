@@ -25,15 +25,15 @@ class Rung:
     budget: int
 
 
-def bracket(max_budget: int, eta: int, s: int, first: int = 0) -> list[Rung]:
+def bracket(max_budget: int, eta: int, s: int, first: int = 0, least: int = 1) -> list[Rung]:
     """The rungs of bracket ``s``, Li et al. (2018), Algorithm 1, lines 3 to 9.
 
-    Budgets are rounded to whole numbers.
+    Budgets are rounded to whole numbers. ``least``: the smallest budget there is; 1 in the paper.
 
     >>> [(rung.count, rung.budget) for rung in bracket(81, 3, 3)]
     [(34, 3), (11, 9), (3, 27), (1, 81)]
     """
-    most = halvings(max_budget, eta)
+    most = halvings(max_budget, eta, least)
     count = -(-(most + 1) * eta**s // (s + 1))  # rounded up; (most + 1) is B / R
     rungs = []
     for i in range(s + 1):
@@ -42,10 +42,10 @@ def bracket(max_budget: int, eta: int, s: int, first: int = 0) -> list[Rung]:
     return rungs
 
 
-def halvings(max_budget: int, eta: int) -> int:
-    """``s_max``: how often the largest budget can be divided by eta and is 1 or more."""
+def halvings(max_budget: int, eta: int, least: int = 1) -> int:
+    """``s_max``: how often the largest budget can be divided by eta and is ``least`` or more."""
     times = 0
-    while eta ** (times + 1) <= max_budget:
+    while least * eta ** (times + 1) <= max_budget:
         times += 1
     return times
 
@@ -77,6 +77,9 @@ class HyperbandTuner(InheritingTuner):
     """
 
     _own_keys: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", "budget", "budget_before")
+    #: The smallest budget of all.
+    min_budget: int = 1
+
     _not_ended = "trial {trial} of the rung before has not ended"
 
     def __init__(
@@ -93,7 +96,7 @@ class HyperbandTuner(InheritingTuner):
         self.eta = values.whole("eta", eta, 2)
         self.inherit = values.flag("inherit", inherit)
         self.seed = values.seed(seed)
-        self._rungs = _table(self.max_budget, self.eta, bracket)
+        self._rungs = _table(self.max_budget, self.eta, bracket, self.min_budget)
         self._trials = sum(rung.count for rungs in self._rungs for rung in rungs)
         # Of rounds that may still promote, by number: configuration and score; how trials ended.
         self._results: dict[int, tuple[dict[str, Any], float]] = {}
@@ -127,7 +130,7 @@ class HyperbandTuner(InheritingTuner):
         paths = {"save_path": self.save_path(parameter_id)} if self.inherit else {}
         if before is None:
             with self.lock:
-                drawn = spaces.sample(self._space, self.rng(parameter_id))
+                drawn = self._draw(parameter_id)
             return {**drawn, "budget": rung.budget, "budget_before": 0, **paths}
         well = [
             one
@@ -195,6 +198,10 @@ class HyperbandTuner(InheritingTuner):
             self._ended = {int(one): bool(well) for one, well in state["ended"]}
             self._open = set(state["open"])
 
+    def _draw(self, parameter_id: int) -> dict[str, Any]:
+        """A fresh configuration. Called with the lock held."""
+        return spaces.sample(self._space, self.rng(parameter_id))
+
     def _close(self, parameter_id: int) -> None:
         with self.lock:
             self._open.discard(parameter_id)
@@ -215,8 +222,8 @@ class HyperbandTuner(InheritingTuner):
         return self._ended.get(parameter_id)
 
 
-def _table(max_budget: int, eta: int, only: int | None) -> list[list[Rung]]:
-    most = halvings(max_budget, eta)
+def _table(max_budget: int, eta: int, only: int | None, least: int) -> list[list[Rung]]:
+    most = halvings(max_budget, eta, least)
     if only is not None and (values.whole("bracket", only, 0) > most):
         raise TunerArgumentError(
             f"bracket is from 0 to {most} for a max_budget of {max_budget} and an eta of {eta}, "
@@ -225,6 +232,6 @@ def _table(max_budget: int, eta: int, only: int | None) -> list[list[Rung]]:
     found: list[list[Rung]] = []
     first = 0
     for s in [only] if only is not None else range(most, -1, -1):
-        found.append(bracket(max_budget, eta, s, first))
+        found.append(bracket(max_budget, eta, s, first, least))
         first = found[-1][-1].first + found[-1][-1].count
     return found

@@ -13,7 +13,7 @@ from tuners.builtin import fold as fold_builtin
 #: These search networks, or run what was found: a search space may add to that.
 _OF_THEIR_OWN = {"ENAS", "MorphingEvolution", "NetworkMorphism", "Schedule"}
 
-_NNI = "TPE_legacy Anneal Evolution Batch SMAC Metis PPO DNGO BOHB"
+_NNI = "TPE_legacy Anneal Evolution Batch SMAC Metis PPO DNGO"
 _THEIRS = {fold_builtin(name): name for name in _NNI.split()}
 
 

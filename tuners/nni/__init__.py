@@ -7,7 +7,8 @@ Experiment files written for NNI name them without knowing, see
 from __future__ import annotations
 
 from tuners.nni.batch import BatchTuner
+from tuners.nni.bohb import NniBOHBTuner
 from tuners.nni.hyperband import NniHyperbandTuner
 from tuners.nni.pbt import NniPBTTuner
 
-__all__ = ["BatchTuner", "NniHyperbandTuner", "NniPBTTuner"]
+__all__ = ["BatchTuner", "NniBOHBTuner", "NniHyperbandTuner", "NniPBTTuner"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tuners.hyperband import HyperbandTuner
-
-BUDGET = "TRIAL_BUDGET"
+from tuners.nni.budgets import BUDGET, in_nnis_word, without_budget
 
 
 class NniHyperbandTuner(HyperbandTuner):
@@ -32,14 +31,10 @@ class NniHyperbandTuner(HyperbandTuner):
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """As the base does, with the budget under NNI's name."""
-        parameters = super().generate_parameters(parameter_id, **kwargs)
-        parameters.pop("budget_before", None)
-        parameters[BUDGET] = parameters.pop("budget")
-        return parameters
+        return in_nnis_word(super().generate_parameters(parameter_id, **kwargs))
 
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
         """As the base does; the budget is none of the configuration."""
-        own = {key: parameters[key] for key in parameters if key != BUDGET}
-        super().receive_trial_result(parameter_id, own, value, **kwargs)
+        super().receive_trial_result(parameter_id, without_budget(parameters), value, **kwargs)

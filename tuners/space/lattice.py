@@ -82,7 +82,7 @@ def _points(dimension: Dimension, level: int) -> list[_Point]:
     seen: dict[float, int] = {}
     for born in range(level + 1):
         for odd in range(1, 2 ** (born + 1), 2):
-            seen.setdefault(_quantile(dimension, odd / 2 ** (born + 1)), born)
+            seen.setdefault(value_at(dimension, odd / 2 ** (born + 1)), born)
         if len(seen) == _count(dimension):
             break
     return [(born, value) for value, born in seen.items()]
@@ -94,8 +94,11 @@ def _is_short(dimension: Dimension) -> TypeGuard[RandInt]:
     )
 
 
-def _quantile(dimension: RandInt | Range | Bell, share: float) -> float:
-    """The value below which ``share`` of the distribution lies, rounded as samples are."""
+def value_at(dimension: RandInt | Range | Bell, share: float) -> float:
+    """The value below which ``share`` of the distribution lies, rounded as samples are.
+
+    ``share`` is below 1, and above 0 for normal numbers.
+    """
     if isinstance(dimension, RandInt):
         return dimension.low + int(share * (dimension.high - dimension.low))
     if isinstance(dimension, Range):

@@ -190,8 +190,17 @@ TUNERS: dict[str, Algorithm] = {
         ),
         Algorithm(
             "BOHB",
-            "",
-            note="use 'Hyperband' for its budgets, or 'TPE' for its model of good trials",
+            "NniBOHB",
+            "maximize",
+            {
+                **_MODE,
+                **_same("min_budget", "max_budget", "eta", "min_points_in_model"),
+                **_same("top_n_percent", "num_samples", "random_fraction", "bandwidth_factor"),
+                **_same("min_bandwidth"),
+                **_only(config_space=None),
+            },
+            "trials train from scratch up to TRIAL_BUDGET; the model looks back on 300 results of "
+            "each budget",
         ),
         Algorithm("PPO", "", note="use 'RegularizedEvolution', or bring a controller of your own"),
         Algorithm(

@@ -262,7 +262,7 @@ REPLACED = {
     ),
     ("  name: Random", "  name: Randm"): (
         "e.yml:4:9: 'tuner.name' names no built-in tuner: 'Randm'; did you mean 'Random'?\n"
-        "  there are Random, GridSearch, ASHA, ENAS, Hyperband, MorphingEvolution, "
+        "  there are Random, GridSearch, ASHA, BOHB, ENAS, Hyperband, MorphingEvolution, "
         "NetworkMorphism, PBT, RegularizedEvolution, SPOS, Schedule, Optuna, TPE, CMA-ES, GP, QMC, "
         "NSGA-II; or bring your own with 'className: module:Tuner'"
     ),

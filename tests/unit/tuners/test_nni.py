@@ -62,4 +62,4 @@ def test_pbt_names_folders_and_the_child_loads_its_parents() -> None:
 
 
 def test_they_are_no_names_to_choose_from() -> None:
-    assert not {"Batch", "NniPBT", "NniHyperband"} & set(BUILTIN_NAMES)
+    assert not {"Batch", "NniPBT", "NniHyperband", "NniBOHB"} & set(BUILTIN_NAMES)

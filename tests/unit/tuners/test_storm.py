@@ -43,6 +43,7 @@ CASES = {
     "PBT in generations": ("PBT", {"population_size": 9, "asynchronous": False}),
     "Hyperband": ("Hyperband", {"max_budget": 27}),
     "successive halving": ("Hyperband", {"max_budget": 27, "bracket": 2}),
+    "BOHB": ("BOHB", {"max_budget": 27}),
     "ASHA": ("ASHA", {"max_budget": 64}),
     "ENAS": (
         "ENAS",
