@@ -18,9 +18,9 @@ ROOT: Table = {
     "best": Entry("best:best", "The best trials and their parameters.", _LOOK),
     "lineage": Entry("lineage:lineage", "Who inherited from whom, as a tree.", _LOOK),
     "plot": Entry("plot:PLOT", "Draw progress, parameters or lineage as PNG.", _LOOK),
-    "trial": Entry("trial:TRIAL", "List, show, follow, end and submit trials.", _PARTS),
+    "trial": Entry("trial.verbs:TRIAL", "List, show, follow, end and submit trials.", _PARTS),
     "experiment": Entry(
-        "experiment:EXPERIMENT", "List, show, export, change and delete experiments.", _PARTS
+        "experiment.verbs:EXPERIMENT", "List, show, export, change and delete experiments.", _PARTS
     ),
     "weights": Entry("weights:WEIGHTS", "Export, measure, pin and clean up weights.", _PARTS),
     "nni": Entry("nni.verbs:NNI", "The words of nnictl, for fingers that know them.", _PARTS),
@@ -29,9 +29,9 @@ ROOT: Table = {
     "convert": Entry("convert:convert", "Print a file written for NNI under our keys.", _SETUP),
     "config": Entry("config:CONFIG", "Print the schema or reference of experiment files.", _SETUP),
     "doctor": Entry("doctor:doctor", "Check this machine for what bequeath needs.", _SETUP),
-    "nfs": Entry("nfs:NFS", "Set up an NFS share, measure it, and take it back.", _SETUP),
+    "nfs": Entry("nfs.verbs:NFS", "Set up an NFS share, measure it, and take it back.", _SETUP),
     "hosts": Entry(
-        "hosts:HOSTS", "Make machines known that are reached by SSH, and check them.", _SETUP
+        "hosts.verbs:HOSTS", "Make machines known that are reached by SSH, and check them.", _SETUP
     ),
     "systemd-unit": Entry(
         "systemd_unit:systemd_unit", "Print a systemd unit that leads an experiment.", _SETUP

@@ -28,7 +28,7 @@ CONFIG: Table = {"show": Entry("nni.experiment:show", "Print an experiment's set
 
 def show(experiment: Experiment = None) -> None:
     """Print an experiment's settings as they are now, as `bequeath experiment show` does."""
-    from dispatcher.cli.experiment import show as ours
+    from dispatcher.cli.experiment.verbs import show as ours
 
     ours(experiment)
 
@@ -71,7 +71,7 @@ def list_running(
     ] = False,
 ) -> None:
     """List the experiments that run; with --all as `bequeath experiment list` does."""
-    from dispatcher.cli.experiment import print_experiments
+    from dispatcher.cli.experiment.verbs import print_experiments
     from dispatcher.cli.find import all_experiments
 
     kept = all_experiments(None)
@@ -84,7 +84,7 @@ def list_running(
 
 def import_data(file: File, experiment: Experiment = None) -> None:
     """Tell the tuner results of another experiment, as `bequeath experiment import` does."""
-    from dispatcher.cli.experiment_import import import_results
+    from dispatcher.cli.experiment.importing import import_results
 
     import_results(file, experiment)
 
@@ -97,7 +97,7 @@ def delete(
     yes: Yes = False,
 ) -> None:
     """Delete an experiment, as `bequeath experiment delete` does."""
-    from dispatcher.cli.experiment import delete as ours
+    from dispatcher.cli.experiment.verbs import delete as ours
     from dispatcher.cli.find import all_experiments
 
     if (experiment is None) != everything:
@@ -123,7 +123,7 @@ def save(
 
     Weights come along. The copy is taken up by `bequeath nni resume ID --experiment_dir DIR`.
     """
-    from dispatcher.cli.experiment_store import backup
+    from dispatcher.cli.experiment.store import backup
 
     if code:
         raise UserError(

@@ -11,7 +11,7 @@ import typer
 
 from dispatcher.cli.arguments import Experiment
 from dispatcher.cli.console import note
-from dispatcher.cli.experiment import Format
+from dispatcher.cli.experiment.verbs import Format
 from dispatcher.cli.nni.arguments import File
 from dispatcher.errors import UserError
 

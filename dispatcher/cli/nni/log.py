@@ -76,7 +76,7 @@ def trial(trial: TrialIds = None, experiment: Experiment = None) -> None:
     from dispatcher.cli.console import say
     from dispatcher.cli.find import find_one
     from dispatcher.cli.nni.rows import is_job
-    from dispatcher.cli.trial_log import log
+    from dispatcher.cli.trial.log import log
 
     if trial is not None:
         log(trial_number(trial), experiment)

@@ -56,6 +56,6 @@ def kill(
     experiment: Experiment = None,
 ) -> None:
     """End a trial, running or not yet started, as `bequeath trial kill` does."""
-    from dispatcher.cli.trial_change import kill as ours
+    from dispatcher.cli.trial.change import kill as ours
 
     ours([trial_number(trial)], experiment)

@@ -41,6 +41,6 @@ def trialnum(value: Value, experiment: Experiment = None) -> None:
 
 
 def _change(key: str, value: str, experiment: str | None) -> None:
-    from dispatcher.cli.experiment import update
+    from dispatcher.cli.experiment.verbs import update
 
     update(key, value, experiment)

@@ -17,7 +17,7 @@ from dispatcher.backends.ssh.archive import Archives, pack_all
 from dispatcher.backends.ssh.fitting import Fitted, fit
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.probing import HostUnfit
-from dispatcher.cli import hosts_supply
+from dispatcher.cli.hosts import supply as hosts_supply
 from dispatcher.ssh import SshTarget
 from dispatcher.ssh.host_programs import program_text
 from dispatcher.wheelhouse import MODULES, HostPython, Wheel, Wheelhouse, wheels

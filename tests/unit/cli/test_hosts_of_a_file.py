@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dispatcher.cli.hosts_asked import asked_for
+from dispatcher.cli.hosts.asked import asked_for
 
 
 def test_it_asks_for_all_that_trials_take(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ import pytest
 from rich.console import Console
 
 from dispatcher.cli.json_shapes import SHAPES
-from dispatcher.cli.nfs_inventory import read_inventory
-from dispatcher.cli.nfs_login import logins
-from dispatcher.cli.nfs_progress import Progress
+from dispatcher.cli.nfs.inventory import read_inventory
+from dispatcher.cli.nfs.login import logins
+from dispatcher.cli.nfs.progress import Progress
 from nfs_setup.cluster import plan
 from nfs_setup.cluster.conduct import Conductor
 from nfs_setup.cluster.members import Login, Member
@@ -49,7 +49,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     cluster = Cluster(tmp_path / "machines")
-    monkeypatch.setattr("dispatcher.cli.nfs_login.logins", lambda *_: cluster.connect)
+    monkeypatch.setattr("dispatcher.cli.nfs.login.logins", lambda *_: cluster.connect)
     return cluster
 
 
@@ -307,7 +307,7 @@ def test_the_share_is_measured_from_all_clients(
     file = tmp_path / "inventory.yml"
     text = INVENTORY.replace('  owner: "1000"\n', "").replace("/mnt/w", str(tmp_path / "w"))
     file.write_text(text)
-    monkeypatch.setattr("dispatcher.cli.nfs_login.logins", lambda *_: here_but_two_is_away)
+    monkeypatch.setattr("dispatcher.cli.nfs.login.logins", lambda *_: here_but_two_is_away)
     said = bequeath("nfs", "cluster", file, "--verify", "--quick", "--json")
     document = json.loads(said.out)
     assert document["unasked"] == [{"host": "two", "message": "is away", "hint": ""}]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.cli import nfs_verify
 from dispatcher.cli.json_shapes import SHAPES
+from dispatcher.cli.nfs import verify as nfs_verify
 from dispatcher.errors import UserError
 from nfs_setup.verify import Finding, Level
 from tests.unit.cli.conftest import Shell

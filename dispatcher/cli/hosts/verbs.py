@@ -16,16 +16,18 @@ from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import PermanentBackendError, UserError
 
 if TYPE_CHECKING:
-    from dispatcher.cli.hosts_asked import Asked
+    from dispatcher.cli.hosts.asked import Asked
     from dispatcher.ssh.inspecting import HostFinding
     from dispatcher.ssh.scanning import Shown
 
 HOSTS: Table = {
-    "add": Entry("hosts:add", "Show a machine's fingerprint and record its key."),
-    "check": Entry("hosts:check", "Log in to machines and look whether trials can run there."),
-    "list": Entry("hosts:list_", "The machines that were recorded."),
-    "remove": Entry("hosts:remove", "Forget machines."),
-    "tidy": Entry("hosts_tidy:tidy", "Remove what old experiments have left on machines."),
+    "add": Entry("hosts.verbs:add", "Show a machine's fingerprint and record its key."),
+    "check": Entry(
+        "hosts.verbs:check", "Log in to machines and look whether trials can run there."
+    ),
+    "list": Entry("hosts.verbs:list_", "The machines that were recorded."),
+    "remove": Entry("hosts.verbs:remove", "Forget machines."),
+    "tidy": Entry("hosts.tidy:tidy", "Remove what old experiments have left on machines."),
 }
 
 _MOST_AT_ONCE = 8
@@ -71,7 +73,7 @@ def add(
     show another. Recorded in a file of our own; ~/.ssh/known_hosts is read as well and never
     changed. Nothing is sent to the machine.
     """
-    from dispatcher.cli.hosts_asked import target_named
+    from dispatcher.cli.hosts.asked import target_named
     from dispatcher.ssh.scanning import learn, look_at_keys
 
     if fingerprint and len(hosts) > 1:
@@ -141,7 +143,7 @@ def remove(hosts: Hosts, yes: Yes = False, as_json: Json = False) -> None:
 
     ~/.ssh/known_hosts stays as it is (`ssh-keygen -R` changes it).
     """
-    from dispatcher.cli.hosts_asked import target_named
+    from dispatcher.cli.hosts.asked import target_named
     from dispatcher.ssh.scanning import forget
 
     targets = [target_named(text) for text in hosts]
@@ -186,7 +188,7 @@ def check(
     brought there are fetched to this machine, if it has not got them. Exit code 1 if a machine has
     a problem.
     """
-    from dispatcher.cli.hosts_asked import asked_for
+    from dispatcher.cli.hosts.asked import asked_for
     from dispatcher.ssh.inspecting import Verdict
 
     asked = [one for word in words for one in asked_for(word, python, weights, jump)]

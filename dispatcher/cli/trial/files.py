@@ -19,7 +19,7 @@ from dispatcher.errors import BackendError, PassingBackendError, UserError
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt
     from dispatcher.attempt_files.fetching import Outcome
-    from dispatcher.cli.trial_found import TrialFound
+    from dispatcher.cli.trial.found import TrialFound
     from dispatcher.ports import AttemptFiles, FileEntry, FileList
 
 #: Files shown without ``--number``.
@@ -57,7 +57,7 @@ def files(
     Of a machine that is not to be reached, those that were fetched are shown.
     """
     from dispatcher.attempt_files import fetching
-    from dispatcher.cli.trial_found import TrialFound
+    from dispatcher.cli.trial.found import TrialFound
 
     with TrialFound(trial, experiment, folder) as found:
         one = found.attempt(attempt)
@@ -159,7 +159,7 @@ def fetch(
     from dispatcher.attempt_files import fetching
     from dispatcher.attempt_files.attempt_at import kept_here
     from dispatcher.attempt_files.ways import files_of
-    from dispatcher.cli.trial_found import TrialFound
+    from dispatcher.cli.trial.found import TrialFound
     from dispatcher.experiment.sizes import parse_size
 
     most_bytes = None

@@ -28,7 +28,7 @@ def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_js
         typer.Exit: if anything is wrong (1), or a client could not be asked (4).
     """
     from dispatcher.cli.failure import report
-    from dispatcher.cli.nfs_verify import show_findings
+    from dispatcher.cli.nfs.verify import show_findings
     from nfs_setup.verify import Plan, judged, survey
 
     with contextlib.ExitStack() as closing:

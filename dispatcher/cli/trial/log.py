@@ -17,7 +17,7 @@ from dispatcher.errors import BackendError
 
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt
-    from dispatcher.cli.trial_found import TrialFound
+    from dispatcher.cli.trial.found import TrialFound
     from dispatcher.ports import AttemptFiles
 
 #: Seconds between looks at a trial that has not begun, and at a file on another machine.
@@ -50,7 +50,7 @@ def log(
     there, unless it was fetched already.
     """
     from dispatcher.attempt_files import log_stream
-    from dispatcher.cli.trial_found import TrialFound
+    from dispatcher.cli.trial.found import TrialFound
 
     stream = "stderr" if stderr else "stdout"
     with TrialFound(trial, experiment, folder) as found:

@@ -98,7 +98,7 @@ def asked_for(word: str, python: str, weights: str, jump: str) -> list[Asked]:
     """
     if is_file(word):
         return _of_file(Path(word))
-    from dispatcher.cli.hosts_supply import supply
+    from dispatcher.cli.hosts.supply import supply
 
     needs = Needs(python=python, useful=_useful(), supply=supply)
     return [Asked(word, target_named(word, jump), needs, weights_there=weights)]
@@ -114,7 +114,7 @@ def _useful(*, cache: bool = True) -> dict[str, str]:
 
 def _of_file(path: Path) -> list[Asked]:
     from dispatcher.backends.ssh.fitting import OLDEST
-    from dispatcher.cli.hosts_supply import supply
+    from dispatcher.cli.hosts.supply import supply
     from dispatcher.experiment import load_experiment
     from dispatcher.known_folders import housed
     from dispatcher.ssh.inspecting import NEEDED_MODULES

@@ -114,7 +114,7 @@ def _elsewhere(
     others: Sequence[str], folder: str, python: str, closing: contextlib.ExitStack
 ) -> list[Place]:
     """The other machines, logged in to."""
-    from dispatcher.cli.hosts_asked import need_paramiko
+    from dispatcher.cli.hosts.asked import need_paramiko
     from nfs_setup.verify import Place
 
     found = [_host_and_path(text, os.path.abspath(folder)) for text in others]

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from nfs_setup.request import Request
 
 NFS: Table = {
-    "server": Entry("nfs:server", "Export a folder of this machine."),
-    "client": Entry("nfs:client", "Mount a share on this machine, now and after each boot."),
-    "status": Entry("nfs:status", "What was set up on this machine, and how it stands."),
-    "undo": Entry("nfs:undo", "Take back what was set up, byte for byte."),
-    "verify": Entry("nfs_verify:verify", "Measure any share: what passes, what to change."),
-    "cluster": Entry("nfs_cluster:cluster", "All of it on a server and its clients, over SSH."),
+    "server": Entry("nfs.verbs:server", "Export a folder of this machine."),
+    "client": Entry("nfs.verbs:client", "Mount a share on this machine, now and after each boot."),
+    "status": Entry("nfs.verbs:status", "What was set up on this machine, and how it stands."),
+    "undo": Entry("nfs.verbs:undo", "Take back what was set up, byte for byte."),
+    "verify": Entry("nfs.verify:verify", "Measure any share: what passes, what to change."),
+    "cluster": Entry("nfs.cluster:cluster", "All of it on a server and its clients, over SSH."),
 }
 
 DryRun = Annotated[
@@ -214,7 +214,7 @@ def undo(
 
 
 def _answer(request: Request, as_json: bool) -> None:
-    from dispatcher.cli.nfs_shown import show_report, show_step
+    from dispatcher.cli.nfs.shown import show_report, show_step
     from nfs_setup.errors import RequestRefused, RollbackFailed, SetupError
     from nfs_setup.local_host import LocalHost
     from nfs_setup.verbs import perform

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from dispatcher.queries import TrialDetail, TrialSummary
 
 TRIAL: Table = {
-    "ls": Entry("trial:ls", "List trials."),
-    "show": Entry("trial:show", "Everything about one trial."),
-    "log": Entry("trial_log:log", "What a trial has printed."),
-    "files": Entry("trial_files:files", "The files that a trial has left, wherever it ran."),
-    "fetch": Entry("trial_files:fetch", "Bring files of a trial here."),
-    "shell": Entry("trial_shell:shell", "Open a shell where a trial runs."),
-    "kill": Entry("trial_change:kill", "End a running or waiting trial."),
-    "submit": Entry("trial_change:submit", "Run a trial with parameters of your own."),
+    "ls": Entry("trial.verbs:ls", "List trials."),
+    "show": Entry("trial.verbs:show", "Everything about one trial."),
+    "log": Entry("trial.log:log", "What a trial has printed."),
+    "files": Entry("trial.files:files", "The files that a trial has left, wherever it ran."),
+    "fetch": Entry("trial.files:fetch", "Bring files of a trial here."),
+    "shell": Entry("trial.shell:shell", "Open a shell where a trial runs."),
+    "kill": Entry("trial.change:kill", "End a running or waiting trial."),
+    "submit": Entry("trial.change:submit", "Run a trial with parameters of your own."),
 }
 
 #: Metrics shown without ``--all-metrics``.

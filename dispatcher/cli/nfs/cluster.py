@@ -13,7 +13,7 @@ import typer
 from dispatcher.cli.arguments import Json
 from dispatcher.cli.console import heading, note, print_json, say
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.nfs_progress import Progress, print_outcomes
+from dispatcher.cli.nfs.progress import Progress, print_outcomes
 from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import BequeathError, PermanentBackendError, UserError
 
@@ -71,15 +71,15 @@ def cluster(
     if quick and not verify:
         raise typer.BadParameter("goes with --verify", param_hint="'--quick'")
 
-    from dispatcher.cli.nfs_inventory import read_inventory
-    from dispatcher.cli.nfs_login import logins
+    from dispatcher.cli.nfs.inventory import read_inventory
+    from dispatcher.cli.nfs.login import logins
     from nfs_setup.cluster import plan
     from nfs_setup.cluster.conduct import Conductor
 
     found = read_inventory(inventory)
     connect = logins(found, inventory.expanduser().absolute().parent)
     if verify:
-        from dispatcher.cli.nfs_cluster_verify import verify_cluster
+        from dispatcher.cli.nfs.cluster_verify import verify_cluster
 
         verify_cluster(found, connect, quick=quick, as_json=as_json)
         return
@@ -140,7 +140,7 @@ def _answer(outcomes: Sequence[Outcome], interrupted: bool, as_json: bool) -> No
 
 
 def _show(outcomes: Sequence[Outcome]) -> None:
-    from dispatcher.cli.nfs_shown import show_remarks, show_status, show_step
+    from dispatcher.cli.nfs.shown import show_remarks, show_status, show_step
 
     for outcome in outcomes:
         report = outcome.report

@@ -35,7 +35,7 @@ def shell(
     the trial reports. With a COMMAND that is run, with stdin passed on; its exit code is ours.
     """
     from dispatcher.attempt_files.ways import files_of
-    from dispatcher.cli.trial_found import TrialFound
+    from dispatcher.cli.trial.found import TrialFound
 
     with TrialFound(trial, experiment, folder) as found:
         one = found.attempt(attempt)

@@ -83,7 +83,7 @@ def tidy(
 
 def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
     from dispatcher.backends.ssh import Machine
-    from dispatcher.cli.hosts_asked import is_file, need_paramiko, target_named
+    from dispatcher.cli.hosts.asked import is_file, need_paramiko, target_named
 
     if not is_file(word):
         target = target_named(word)

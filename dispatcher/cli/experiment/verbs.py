@@ -30,16 +30,18 @@ if TYPE_CHECKING:
     from dispatcher.queries import ExperimentListing
 
 EXPERIMENT: Table = {
-    "list": Entry("experiment:list_all", "List all experiments that are kept."),
-    "show": Entry("experiment:show", "Print an experiment's settings as they are now."),
-    "export": Entry("experiment:export", "All trials as JSON or CSV."),
-    "update": Entry("experiment:update", "Change a limit or the search space while it runs."),
-    "import": Entry("experiment_import:import_results", "Tell the tuner results of another one."),
-    "fetch": Entry("experiment_fetch:fetch", "Bring here what trials elsewhere have left."),
-    "delete": Entry("experiment:delete", "Delete an experiment with logs and weights."),
-    "verify": Entry("experiment:verify", "Check the store against its own journal."),
-    "backup": Entry("experiment_store:backup", "Copy an experiment, also while it runs."),
-    "compact": Entry("experiment_store:compact", "Make an experiment's journal shorter."),
+    "list": Entry("experiment.verbs:list_all", "List all experiments that are kept."),
+    "show": Entry("experiment.verbs:show", "Print an experiment's settings as they are now."),
+    "export": Entry("experiment.verbs:export", "All trials as JSON or CSV."),
+    "update": Entry("experiment.verbs:update", "Change a limit or the search space while it runs."),
+    "import": Entry(
+        "experiment.importing:import_results", "Tell the tuner results of another one."
+    ),
+    "fetch": Entry("experiment.fetch:fetch", "Bring here what trials elsewhere have left."),
+    "delete": Entry("experiment.verbs:delete", "Delete an experiment with logs and weights."),
+    "verify": Entry("experiment.verbs:verify", "Check the store against its own journal."),
+    "backup": Entry("experiment.store:backup", "Copy an experiment, also while it runs."),
+    "compact": Entry("experiment.store:compact", "Make an experiment's journal shorter."),
 }
 
 

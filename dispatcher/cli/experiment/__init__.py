@@ -1,0 +1,1 @@
+"""``bequeath experiment``: whole experiments: listed, exported, changed, copied, deleted."""

@@ -1,0 +1,1 @@
+"""``bequeath hosts``: machines that are reached by SSH, made known, checked and tidied."""
