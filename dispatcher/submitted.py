@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from dispatcher.core.stores import read_version
 from dispatcher.errors import UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json
@@ -66,9 +67,8 @@ def _paths(
     reads = [str(path) for path in config.weights_read_roots]
     try:
         save, restore = parameters.get(keys.save), parameters.get(keys.restore)
-        return (
-            resolve(root, save) if save is not None else None,
-            resolve(root, restore, read_roots=reads) if restore is not None else None,
-        )
+        if restore is not None and read_version(restore) is None:  # else no path, but a number
+            restore = resolve(root, restore, read_roots=reads)
+        return resolve(root, save) if save is not None else None, restore
     except (TrialRuntimeError, ValueError, TypeError, AttributeError) as error:
         raise UserError(f"cannot submit these parameters: {error}") from error

@@ -103,7 +103,8 @@ def save_weights(state: Any, path: str | os.PathLike[str] | None = None) -> str:
             "this trial has no save path",
             hint="let the tuner put 'save_path' into the parameters, or name a path",
         )
-    ours = told.restore_kind == "bequeath"
+    # Versions of a store go by rules of their own: nobody's weights refer to a file of one.
+    ours = told.restore_kind == "bequeath" and not told.from_store
     published = weights.save(
         state,
         target,
@@ -148,7 +149,8 @@ def load_weights(
     if source == told.restore_path and told.restore_kind == "bequeath":
         options.setdefault("digest", told.restore_digest)
         options.setdefault("stale_timeout_s", told.stale_timeout_s)
-    options.setdefault("root", told.weights_root)
+    stored = source == told.restore_path and told.from_store
+    options.setdefault("root", told.stores if stored else told.weights_root)
     if told.read_roots:
         options.setdefault("read_roots", told.read_roots)
     return weights.load(source, into, **options)

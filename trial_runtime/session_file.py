@@ -69,6 +69,12 @@ class SessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     stores: str = ""  # the folder of the experiment's shared stores; empty: there are none here
     versions: tuple[PinnedVersion, ...] = ()  # of them, that it reads
 
+    @property
+    def from_store(self) -> bool:
+        """Whether it starts from a version of a shared store."""
+        within = f"{os.path.realpath(self.stores)}/" if self.stores else ""
+        return bool(within) and (self.restore_path or "").startswith(within)
+
     def __repr__(self) -> str:
         return f"SessionFile({self.trial}.{self.attempt})"  # its secret is nobody's business
 

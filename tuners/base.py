@@ -28,6 +28,14 @@ class Gate(Protocol):
     def wait(self, parents: tuple[int, ...], mode: WaitMode, timeout: float | None) -> list[int]:
         """Blocks until the parents can bequeath; returns those that can, raises otherwise."""
 
+    def wait_for_version(
+        self, store: str, number: int, by: int | None, timeout: float | None
+    ) -> int:
+        """Blocks until a shared store has version ``number``, or (0) one by trial ``by``."""
+
+    def hold(self, store: str, numbers: tuple[int, ...]) -> None:
+        """Keeps these versions of a shared store, and no others that were held before."""
+
 
 class _Raise:
     """Marks a ``fallback`` that was not given, since None is a useful one."""
@@ -289,7 +297,71 @@ class Tuner:
         0
         """
         heard = self._bequeath_stores
-        return StoreView(name, {} if heard is None else heard)
+        return StoreView(name, {} if heard is None else heard, self._hold_versions)
+
+    def wait_for_version(
+        self,
+        store: str,
+        number: SupportsIndex | None = None,
+        *,
+        by: SupportsIndex | None = None,
+        timeout: float | None = None,
+        fallback: Any = _RAISE,
+    ) -> Any:
+        """Blocks until a shared store has a version. Holds no slot meanwhile.
+
+        Name one of the two: ``self.wait_for_version("omega", 5)`` waits until there are five
+        versions, ``self.wait_for_version("omega", by=3)`` until trial 3 has published one, which it
+        may do while it runs. Ten thousand requests may wait for one version.
+
+        Args:
+            store: its name.
+            number: of the version, from 1.
+            by: ``parameter_id`` of the trial that is to publish it.
+            timeout: seconds; None waits as long as it takes.
+            fallback: returned instead of raising ParentFailed.
+
+        Returns:
+            The number of a version to pin: the newest there is by then, or the newest of that
+            trial's own.
+
+        Raises:
+            ParentFailed: that trial has ended and published none.
+            UnknownParent: no such trial.
+            VersionTimeout: the timeout passed.
+            WaitCancelled: the experiment is stopping.
+            WaitNotAllowed: outside a request thread, or with ``multiThread: false``.
+            WaitWithLock: this thread holds ``self.lock``.
+            SelfWait, CycleRefused: the wait could never end.
+        """
+        if (number is None) == (by is None):
+            raise ValueError("wait_for_version takes either a number or by=, a trial")
+        wanted = 0 if number is None else _parameter_id(number)
+        if number is not None and wanted < 1:
+            raise ValueError(f"versions count from 1, not from {wanted}")
+        publisher = None if by is None else _parameter_id(by)
+        if timeout is not None and not timeout >= 0:
+            raise ValueError(f"timeout is a number of seconds from 0 up, or None, not {timeout!r}")
+        if _held_by_this_thread(self.__dict__.get("lock")):
+            raise WaitWithLock(() if publisher is None else (publisher,))
+        gate = self._bequeath_gate
+        if gate is None:
+            raise WaitNotAllowed(
+                "this tuner is not run by the dispatcher",
+                "In a test, install an object with wait_for_version(store, number, by, timeout) as "
+                "tuner._bequeath_gate.",
+            )
+        try:
+            return gate.wait_for_version(store, wanted, publisher, timeout)
+        except ParentFailed:
+            if isinstance(fallback, _Raise):
+                raise
+            return fallback
+
+    def _hold_versions(self, store: str, numbers: tuple[int, ...]) -> None:
+        hold = getattr(self._bequeath_gate, "hold", None)  # stand-ins in tests may have none
+        if hold is not None:
+            hold(store, numbers)
 
     def save_path(self, parameter_id: int) -> str:
         """Returns where trial ``parameter_id`` keeps its weights, relative to the weights root.

@@ -91,6 +91,21 @@ class WaitTimeout(TunerError):
         )
 
 
+class VersionTimeout(WaitTimeout):
+    """A shared store did not have the version within ``timeout`` seconds."""
+
+    def __init__(self, store: str, number: int, by: int | None, timeout_s: float) -> None:
+        self.store = store
+        self.number = number
+        self.parents = () if by is None else (by,)
+        self.timeout_s = timeout_s
+        TunerError.__init__(
+            self,
+            f"there was no {awaited_version(store, number, *self.parents)} after {timeout_s:g} s.",
+            "Catch VersionTimeout and go on without it, or leave timeout out to wait to the end.",
+        )
+
+
 class WaitRefused(TunerError):
     """Base of waits that could never end, or could never be allowed."""
 
@@ -150,6 +165,13 @@ class WaitWithLock(WaitRefused):
 
 class TunerArgumentError(TunerError, ValueError):
     """A class argument of a built-in tuner is unknown, missing or out of range."""
+
+
+def awaited_version(store: str, number: int, *by: int) -> str:
+    """What a wait for a version of a shared store waits for, in words."""
+    if by:
+        return f"version of the shared store {store!r} by {_trials(by)}"
+    return f"version {number} of the shared store {store!r}"
 
 
 def _trials(ids: Sequence[int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 PINS_KEY = "shared_stores"
@@ -15,9 +15,15 @@ class StoreView:
     It may be asked from any thread, also by requests that overlap.
     """
 
-    def __init__(self, name: str, newest: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        name: str,
+        newest: Mapping[str, int],
+        hold: Callable[[str, tuple[int, ...]], None] | None = None,
+    ) -> None:
         self.name = name
         self._newest = newest
+        self._hold = hold
 
     def latest(self) -> int:
         """The number of the newest version; 0 before the first. Does not wait.
@@ -42,3 +48,36 @@ class StoreView:
         if not number:
             return dict(parameters)
         return {**parameters, PINS_KEY: {**parameters.get(PINS_KEY, {}), self.name: number}}
+
+    def hold(self, *versions: int) -> None:
+        """Keep these versions for trials to come, until the next call, which names all again.
+
+        Old versions are removed once nobody needs them (``sharedStores`` in the experiment file). A
+        request may pin, until it returns, whatever was the newest since it was asked for; who pins
+        the same version in several requests holds it in the first of them. Call it in
+        ``generate_parameters``; it does not wait. A restored tuner holds what it held.
+
+        Args:
+            versions: their numbers; none lets go of all.
+        """
+        if self._hold is not None:
+            self._hold(self.name, tuple(sorted({number for number in versions if number})))
+
+    def restore_path(self, version: int | None = None) -> str:
+        """What a trial names as its ``restore_path`` to start from a version.
+
+        ``load_weights`` loads it then as it loads weights of a parent. That pins the version, too.
+
+        Args:
+            version: its number; the newest if not given.
+
+        Raises:
+            ValueError: there is none yet.
+
+        >>> StoreView("omega", {"omega": 3}).restore_path()
+        '.stores/omega/3'
+        """
+        number = self.latest() if version is None else version
+        if number < 1:
+            raise ValueError(f"the shared store {self.name!r} has no version yet to start from")
+        return f".stores/{self.name}/{number}"

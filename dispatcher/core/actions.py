@@ -79,10 +79,12 @@ class TellSearchSpace:
 
 @dataclass(frozen=True, slots=True)
 class TellVersion:
-    """A shared store has this newest version now."""
+    """A shared store has this newest version now, which ``trial`` has published (None: some trial,
+    before the tuner's process was there). Waits for it are over."""
 
     store: str
     number: int
+    trial: TrialId | None = None
 
 
 @dataclass(frozen=True, slots=True)

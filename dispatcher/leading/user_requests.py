@@ -7,7 +7,7 @@ from typing import Any
 
 from dispatcher.core import events as e
 from dispatcher.core.own_needs import BadNeeds, read_needs
-from dispatcher.core.stores import PINS_KEY, BadPins, read_pins
+from dispatcher.core.stores import PINS_KEY, BadPins, read_pins, read_version
 from dispatcher.errors import UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import to_json
@@ -37,7 +37,9 @@ class UserRequests:
                 read_needs(parameters[key], needs_of(self._config)) if key in parameters else None
             )
             text = json.dumps(rest, allow_nan=False)
-            return e.TrialSubmitted(text, save, restore, needs, read_pins(rest))
+            named = None if restore is None else read_version(restore)
+            reads = (*read_pins(rest), *(() if named is None else (named,)))
+            return e.TrialSubmitted(text, save, restore, needs, tuple(dict.fromkeys(reads)))
         except BadPins as error:
             raise UserError(f"cannot submit these parameters: {PINS_KEY!r} {error}") from error
         except BadNeeds as error:

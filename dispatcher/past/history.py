@@ -92,9 +92,10 @@ def _begin(row: JournalRow) -> State:
 
 
 def _call_before(state: State, event: e.Event) -> list[Any] | None:
-    """``["generate", id, parameters]``, ``["result", id, parameters, value]`` or ``["end", id,
-    success, gate open]``, if the event tells the end of one; parameters and value are JSON
-    texts. Asked before the event is applied, which drops them."""
+    """``["generate", id, parameters]``, ``["result", id, parameters, value]``, ``["end", id,
+    success, gate open]`` or ``["import", number, data]``, if the event tells the end of one, and
+    ``["version", id, store, number]`` of what a trial has published; parameters, value and data
+    are JSON texts. Asked before the event is applied, which drops them."""
     match event:
         case e.Proposed(trial=trial, parameters=parameters):
             return ["generate", trial, parameters]
@@ -105,5 +106,9 @@ def _call_before(state: State, event: e.Event) -> list[Any] | None:
             trial_record = state.trials[number]
             due = trial_record.verdict_due
             return ["end", number, trial_record.success, due is not None and due.ok]
+        case e.VersionOffered(trial=trial, store=store, base=base):
+            return ["version", trial, store, base + 1]
+        case e.ImportDelivered(number=which) if which in state.imports:
+            return ["import", which, state.imports[which]]
         case _:
             return None

@@ -13,9 +13,10 @@ from __future__ import annotations
 import threading
 from _thread import allocate_lock
 from collections.abc import Iterable
+from typing import TypeVar
 
 from dispatcher.core.actions import AnswerWait
-from dispatcher.core.events import WaitGivenUp, WaitStarted
+from dispatcher.core.events import VersionsHeld, WaitGivenUp, WaitStarted
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Verdict
 from dispatcher.core.waits import resolve
@@ -26,9 +27,11 @@ from tuners.errors import (
     ParentFailed,
     SelfWait,
     UnknownParent,
+    VersionTimeout,
     WaitCancelled,
     WaitNotAllowed,
     WaitTimeout,
+    awaited_version,
 )
 
 #: A wait with a shorter timeout for parents this process knows nothing of still gives the
@@ -36,6 +39,8 @@ from tuners.errors import (
 ANSWER_S = 1.0
 
 _OK = Verdict()
+
+K = TypeVar("K")
 
 
 class Wait:
@@ -45,13 +50,33 @@ class Wait:
     second lock that an Event would cost each of ten thousand blocked threads.
     """
 
-    __slots__ = ("answer", "gone", "mode", "number", "parents", "request", "ticket")
+    __slots__ = (
+        "answer",
+        "gone",
+        "mode",
+        "number",
+        "parents",
+        "request",
+        "store",
+        "ticket",
+        "version",
+    )
 
-    def __init__(self, request: Request, number: int, parents: tuple[int, ...], mode: str) -> None:
+    def __init__(
+        self,
+        request: Request,
+        number: int,
+        parents: tuple[int, ...],
+        mode: str,
+        store: str = "",
+        version: int = 0,
+    ) -> None:
         self.request = request
         self.number = number
         self.parents = parents
         self.mode = mode
+        self.store = store
+        self.version = version
         self.answer: list[int] | BaseException | None = None
         self.gone = allocate_lock()  # whoever takes it first decides: woken, or gone by itself
         self.ticket = allocate_lock()
@@ -80,6 +105,8 @@ class Gate:
         self._requested: set[int] = set()  # asked of this process, not ended yet
         self._waits: dict[int, Wait] = {}  # by the waiting request
         self._waiters: dict[int, dict[int, None]] = {}  # parent → waiting requests
+        self.newest: dict[str, int] = {}  # versions of shared stores, as far as was told
+        self._of_store: dict[str, dict[int, None]] = {}  # store → requests that wait for a version
         self._here = threading.local()
         self._closing = ""
 
@@ -87,34 +114,65 @@ class Gate:
 
     def wait(self, parents: tuple[int, ...], mode: str, timeout: float | None) -> list[int]:
         """Block until the parents can bequeath. See ``Tuner.wait_for`` for the errors."""
+        request = self._waiting_request(parents)
+        wait = self._enter(request, parents, mode, timeout)
+        if isinstance(wait, list):
+            return wait
+        answer = self._stand(wait, timeout)
+        if answer is None:
+            raise WaitTimeout(parents, timeout or 0.0)
+        return answer
+
+    def wait_for_version(
+        self, store: str, number: int, by: int | None, timeout: float | None
+    ) -> int:
+        """Block until a shared store has a version. See ``Tuner.wait_for_version``."""
+        parents = () if by is None else (by,)
+        request = self._waiting_request(parents)
+        wait = self._enter_version(request, store, number, parents)
+        if isinstance(wait, int):
+            return wait
+        answer = self._stand(wait, timeout)
+        if answer is None:
+            raise VersionTimeout(store, number, by, timeout or 0.0)
+        return answer[0]
+
+    def hold(self, store: str, numbers: tuple[int, ...]) -> None:
+        """Say which versions the tuner holds; in the thread of a request, whose opening keeps what
+        was the newest then until this is heard."""
+        self._request_here("hold").say(VersionsHeld(store, numbers))
+
+    def _waiting_request(self, parents: tuple[int, ...]) -> Request:
         if self._refusal:
             raise WaitNotAllowed(
                 self._refusal, "Set multiThread: true, or raise NoMoreTrialError to be asked later."
             )
-        request: Request | None = getattr(self._here, "request", None)
-        if request is None:
-            raise WaitNotAllowed(
-                f"thread {threading.current_thread().name!r} runs no generate_parameters",
-                "Call wait_for in generate_parameters, in the thread in which it was called.",
-            )
+        request = self._request_here("wait_for")
         if request.trial in parents:
             raise SelfWait(request.trial)
         for parent in parents:
             if not is_trial(parent):
                 raise UnknownParent(parent)
-        wait = self._enter(request, parents, mode, timeout)
-        if isinstance(wait, list):
-            return wait
-        self._floor.block(request)
+        return request
+
+    def _request_here(self, called: str) -> Request:
+        request: Request | None = getattr(self._here, "request", None)
+        if request is None:
+            raise WaitNotAllowed(
+                f"thread {threading.current_thread().name!r} runs no generate_parameters",
+                f"Call {called} in generate_parameters, in the thread in which it was called.",
+            )
+        return request
+
+    def _stand(self, wait: Wait, timeout: float | None) -> list[int] | None:
+        """Block; None if the timeout passed."""
+        self._floor.block(wait.request)
         if not wait.ticket.acquire(timeout=self._patience(wait, timeout)):
             self._give_up(wait)
-        request.turn = wait
-        answer = wait.answer
-        if answer is None:
-            raise WaitTimeout(parents, timeout or 0.0)
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
+        wait.request.turn = wait
+        if isinstance(wait.answer, BaseException):
+            raise wait.answer
+        return wait.answer
 
     def enter(self, request: Request) -> None:
         """This thread runs that request from now on."""
@@ -153,6 +211,18 @@ class Gate:
                     self._ask_again(wait)
         self._floor.let_go(ready)
 
+    def tell_version(self, store: str, number: int, by: int | None) -> None:
+        """A shared store has a newer version: let those go who wait for it."""
+        with self._lock:
+            self.newest[store] = number
+            ready: list[Waking] = []
+            for waiter in list(self._of_store.get(store, ())):
+                wait = self._waits[waiter]
+                due = number >= wait.version if wait.version else by in wait.parents
+                if due:
+                    self._finish(wait, [number], ready)
+        self._floor.let_go(ready)
+
     def answer(self, action: AnswerWait) -> None:
         """The head knew. Answers to waits that are over already come to nothing."""
         ready: list[Waking] = []
@@ -187,10 +257,14 @@ class Gate:
         with self._lock:
             return set(self._waits)
 
-    def waiting(self, trial: int) -> tuple[int, ...]:
-        """The parents that request ``trial`` waits for, () if it does not."""
+    def waiting(self, trial: int) -> str:
+        """What request ``trial`` waits for, empty if it does not."""
         wait = self._waits.get(trial)
-        return wait.parents if wait is not None else ()
+        if wait is None:
+            return ""
+        if wait.mode == "version":
+            return awaited_version(wait.store, wait.version, *wait.parents)
+        return ", ".join(map(str, wait.parents[:8]))
 
     # ---- with the lock held --------------------------------------------------------------
 
@@ -217,10 +291,28 @@ class Gate:
             self._say_started(wait)
             return wait
 
+    def _enter_version(
+        self, request: Request, store: str, number: int, parents: tuple[int, ...]
+    ) -> int | Wait:
+        with self._lock:
+            if request.cancelled or self._closing:
+                raise WaitCancelled(self._closing or "this request was cancelled")
+            if number and self.newest.get(store, 0) >= number:
+                return self.newest[store]
+            request.tickets += 1
+            wait = Wait(request, request.tickets, parents, "version", store, number)
+            self._waits[request.trial] = wait
+            self._of_store.setdefault(store, {})[request.trial] = None
+            request.foreign = False
+            self._say_started(wait)
+            return wait
+
     def _say_started(self, wait: Wait) -> None:
         parents = tuple(TrialId(parent) for parent in wait.parents)
         trial = TrialId(wait.request.trial)
-        wait.request.say(WaitStarted(trial, wait.number, parents, wait.mode))
+        wait.request.say(
+            WaitStarted(trial, wait.number, parents, wait.mode, wait.store, wait.version)
+        )
 
     def _ask_again(self, wait: Wait) -> None:
         """A parent that ended under the process before this one is known to the head only."""
@@ -252,11 +344,9 @@ class Gate:
         if wait is None:
             return
         for parent in wait.parents:
-            others = self._waiters.get(parent)
-            if others is not None:
-                others.pop(trial, None)
-                if not others:
-                    del self._waiters[parent]
+            _strike(self._waiters, parent, trial)
+        if wait.store:
+            _strike(self._of_store, wait.store, trial)
 
     def _all_pending(self, parents: tuple[int, ...]) -> bool:
         return all(parent in self._requested for parent in parents)
@@ -266,7 +356,8 @@ class Gate:
     def _patience(self, wait: Wait, timeout: float | None) -> float:
         if timeout is None:
             return -1.0
-        known = self._all_pending(wait.parents)
+        # Only the head knows who has published under the process before this one.
+        known = self._all_pending(wait.parents) and not (wait.store and wait.parents)
         return min(timeout if known else max(timeout, ANSWER_S), threading.TIMEOUT_MAX)
 
     def _give_up(self, wait: Wait) -> None:
@@ -280,6 +371,14 @@ class Gate:
         self._floor.go_on(wait.request)
 
 
+def _strike(waiters: dict[K, dict[int, None]], key: K, trial: int) -> None:
+    others = waiters.get(key)
+    if others is not None:
+        others.pop(trial, None)
+        if not others:
+            del waiters[key]
+
+
 def is_trial(number: int) -> bool:
     """Whether a number could be a trial's: what is not cannot even be sent."""
     return 0 <= number < 1 << 63
@@ -287,6 +386,8 @@ def is_trial(number: int) -> bool:
 
 def _answer(wait: Wait, action: AnswerWait) -> list[int] | BaseException:
     match action.kind:
+        case "granted" if wait.mode == "version":
+            return [action.version]
         case "granted":
             opened = set(action.parents)
             return [parent for parent in wait.parents if parent in opened]

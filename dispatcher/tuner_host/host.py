@@ -79,7 +79,6 @@ class Host:
         self._outbox = Outbox()
         self._floor = Floor()
         self._gate = Gate(self._floor, refusal="" if config.multi_thread else SERIAL)
-        self._stores: dict[str, int] = {}  # newest versions of shared stores
         self._foreign = ForeignWaits(self._floor)
         self._live: dict[int, Request] = {}  # from OpenRequest to just before its answer
         self._early: deque[Any] = deque()  # what the head said before the tuner was built
@@ -116,7 +115,7 @@ class Host:
     def _set_up(self) -> None:
         config = self._config
         calls = load.build(config)
-        load.install_gate(calls.tuner, self._gate, config.seed, self._stores)
+        load.install_gate(calls.tuner, self._gate, config.seed, self._gate.newest)
         self._assemble(calls)
         if config.assessor is not None:
             assessor = load.build_assessor(config.assessor, config.optimize_mode)
@@ -293,8 +292,8 @@ class Host:
                     self._delivery.put(message)
                 elif self._assessing is not None:
                     self._assessing.put(message)
-            case TellVersion(store=store, number=number):
-                self._stores[store] = number
+            case TellVersion(store=store, number=number, trial=publisher):
+                self._gate.tell_version(store, number, publisher)
             case OpenGate(trial=trial, verdict=verdict):
                 self._gate.open(trial, verdict)
             case AskStacks(trials=trials):

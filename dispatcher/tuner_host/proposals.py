@@ -17,7 +17,7 @@ from dispatcher.core.events import Proposed
 from dispatcher.core.ids import TrialId
 from dispatcher.core.own_needs import BadNeeds, read_needs
 from dispatcher.core.resources import A_SLOT, Needs
-from dispatcher.core.stores import PINS_KEY, BadPins, read_pins
+from dispatcher.core.stores import PINS_KEY, BadPins, read_pins, read_version
 from dispatcher.tuner_host.plain_values import NotJson, plain
 from trial_runtime.errors import PathError
 
@@ -67,11 +67,11 @@ def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:
     reads: tuple[tuple[str, int], ...] = ()
     if isinstance(value, Mapping):
         save = _canonical(value, rules.save_key, rules, ())
-        restore = _canonical(value, rules.restore_key, rules, rules.read_roots)
         try:
             reads = read_pins(value)
         except BadPins as error:
             raise Nonsense(f"parameters.{PINS_KEY}: {error}") from None
+        restore, reads = _restored(value, reads, rules)
     return Proposed(TrialId(trial), encoded.decode(), save, restore, needs, reads)
 
 
@@ -92,6 +92,22 @@ def _without_needs(value: Any, rules: ProposalRules) -> tuple[Any, Needs | None]
         return rest, read_needs(rest.pop(rules.needs_key), rules.needs)
     except BadNeeds as error:
         raise Nonsense(f"parameters.{rules.needs_key}: {error}") from None
+
+
+def _restored(
+    value: Mapping[str, Any], reads: tuple[tuple[str, int], ...], rules: ProposalRules
+) -> tuple[str | None, tuple[tuple[str, int], ...]]:
+    """Where a trial starts from, and what it reads: what it starts from, too, if that is a version
+    of a shared store."""
+    told = value.get(rules.restore_key) if rules.restore_key else None
+    if isinstance(told, str):
+        try:
+            version = read_version(told)
+        except BadPins as error:
+            raise Nonsense(f"parameters.{rules.restore_key}: {error}") from None
+        if version is not None:
+            return told, tuple(dict.fromkeys((*reads, version)))
+    return _canonical(value, rules.restore_key, rules, rules.read_roots), reads
 
 
 def _canonical(

@@ -55,7 +55,7 @@ def rerun(
     tuner = load.build(config)
     floor = Floor()
     gate = Gate(floor, refusal="" if config.multi_thread else SERIAL)
-    load.install_gate(tuner.tuner, gate, config.seed)
+    load.install_gate(tuner.tuner, gate, config.seed, gate.newest)
     try:
         tuner.update_search_space(json.loads(config.search_space))
     except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included

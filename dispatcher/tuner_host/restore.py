@@ -36,7 +36,8 @@ class RestoreFile(msgspec.Struct, frozen=True):
     """``calls`` in journal order: ``["generate", id, parameters]``, ``["result", id,
     parameters, value]``, ``["end", id, success, ok]``. Parameters and values are JSON text,
     None for a request that was answered otherwise; ``ok``: its gate let children in. Also
-    ``["import", number, data]``, with a number of its own and data as JSON text."""
+    ``["import", number, data]``, with a number of its own and data as JSON text, and
+    ``["version", id, store, number]``: what that trial published to a shared store."""
 
     state: str | None
     calls: list[list[Any]]
@@ -114,6 +115,8 @@ class Restore:
                 self._result(trial, call[2], call[3])
             elif name == "end":
                 self._end(trial, success=bool(call[2]), ok=bool(call[3]))
+            elif name == "version":
+                self._gate.tell_version(call[2], int(call[3]), trial)
             elif name == "import":
                 self._import(call[2])
             else:

@@ -67,10 +67,9 @@ def _one(trial: int, frame: FrameType | None, gate: Gate, locks: Iterable[str]) 
     if frame is None:
         return f"request {trial} has no thread yet"
     lines = stack_of(frame)
-    parents = gate.waiting(trial)
-    if parents:
-        named = ", ".join(str(parent) for parent in parents[:8])
-        head = f"request {trial} waits for {named} in wait_for"
+    awaited = gate.waiting(trial)
+    if awaited:
+        head = f"request {trial} waits for {awaited} in wait_for"
     else:
         head = f"request {trial} is at {_place(lines)}"
     text = "".join(traceback.StackSummary.from_list(lines).format())

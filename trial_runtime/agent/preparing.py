@@ -54,17 +54,26 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         bound_for(config.stale_timeout_s, config.weights_root),
         folder_of(config.weights_root, config.experiment, start.trial),
         f"{folder}/work" if spec.own_folders else "",
-        stores=_stores_folder(config),
+        stores=stores_folder(config, root),
         versions=start.versions,
     )
 
 
-def _stores_folder(config: AgentConfig) -> str:
-    """Where the experiment's shared stores lie; empty where there can be none: for a head that
-    knows of none, and on a weights root that is no folder, whose views end with their attempts."""
-    if not config.shared_stores or config.remote is not None:
+def stores_folder(config: AgentConfig, weights_root: str) -> str:
+    """Where the experiment's shared stores lie for who has this weights root; empty where there
+    are none: for a head that knows of none. A view of a store elsewhere is the experiment's own."""
+    if not config.shared_stores:
         return ""
-    return os.path.join(config.weights_root, STORES_NAME, config.experiment)
+    if config.remote is not None:
+        return os.path.join(weights_root, STORES_NAME)
+    return os.path.join(weights_root, STORES_NAME, config.experiment)
+
+
+def version_of(start: wire.Start) -> str:
+    """The path below the stores of the version that an attempt starts from; empty if it starts
+    from none."""
+    above, _, below = (start.restore_path or "").partition("/")
+    return below if above == STORES_NAME else ""
 
 
 def located(config: AgentConfig, start: wire.Start, session: SessionFile) -> SessionFile:
@@ -91,7 +100,10 @@ def _paths(
     try:
         if start.save_path is not None:
             save = os.path.join(root, resolve_in_root(root, start.save_path))
-        if start.restore_path is not None:
+        version = version_of(start)
+        if version:
+            restore = os.path.join(os.path.realpath(stores_folder(config, weights_root)), version)
+        elif start.restore_path is not None:
             restore = os.path.join(
                 root,
                 resolve_in_root(root, start.restore_path, read_roots=config.read_roots),

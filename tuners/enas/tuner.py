@@ -159,8 +159,11 @@ class ENASTuner(InheritingTuner):
         mine = self._round_of(parameter_id)
         for earlier in self._members_before(mine):
             self._has_ended_well(earlier)
+        omega = self.shared_store(self.store)
         with self.lock:
-            self._begin(mine)
+            if mine > self._begun:
+                self._begin(mine)
+                omega.hold(self._pin)  # for all of the round: its trials publish meanwhile
             rng = self.rng(parameter_id, "architectures")
             training = mine[1] == 0 and self.weights_trials > 0
             drawn = [
@@ -169,7 +172,7 @@ class ENASTuner(InheritingTuner):
             ]
             pinned = self._pin
         parameters = {"phase": WEIGHTS if training else CONTROLLER, "architectures": drawn}
-        return self.shared_store(self.store).pin(parameters, pinned)
+        return omega.pin(parameters, pinned)
 
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
@@ -220,8 +223,6 @@ class ENASTuner(InheritingTuner):
 
     def _begin(self, this: Round) -> None:
         """With the first request of a round: learn from all before, pin what is newest."""
-        if this <= self._begun:
-            return
         before = self._members_before(this)
         ended = sorted(each for each in self._rewards if each < before.stop)
         self._rule.update([self._rewards.pop(each) for each in ended])

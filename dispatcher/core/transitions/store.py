@@ -67,23 +67,21 @@ def _enter(state: State, trial: Trial, event: e.VersionOffered, out: list[Action
     )
     number = stores.enter(state, event.store, version)
     if state.host_ready:
-        out.append(TellVersion(event.store, number))
-    _answer_waits(state, event.store, number, trial, out)
+        out.append(TellVersion(event.store, number, trial.id))
+    _end_waits(state, event.store, number, trial)
     if stores.over_bound(state):
         out.append(ReviewStores())
     return number
 
 
-def _answer_waits(
-    state: State, store: str, number: int, publisher: Trial, out: list[Action]
-) -> None:
+def _end_waits(state: State, store: str, number: int, publisher: Trial) -> None:
+    """The tuner host wakes the waiting threads itself; here they are taken off the books."""
     for waiter_id in list(state.version_waiters.get(store, ())):
         wait = state.waits[waiter_id]
         due = number >= wait.version if wait.version else publisher.id in wait.parents
         if due:
             waits.erase(state, waiter_id)
             let_go(state, state.trials[waiter_id])
-            out.append(AnswerWait(waiter_id, wait.ticket, "granted", version=number))
 
 
 def _number_of(versions: Sequence[Version | None], event: e.VersionOffered) -> int:

@@ -63,7 +63,7 @@ def test_an_answer_that_was_lost_is_given_again_and_nothing_is_entered_twice() -
 def test_the_tuner_hears_of_versions_and_a_new_host_of_all() -> None:
     scene = scene_with(1)
     event = e.VersionOffered(TrialId(0), 1, 5, "omega", 0, "omega/0.1-a", "d", 10)
-    assert of_kind(scene.say(event), a.TellVersion) == [a.TellVersion("omega", 1)]
+    assert of_kind(scene.say(event), a.TellVersion) == [a.TellVersion("omega", 1, TrialId(0))]
     assert of_kind(scene.say(event), a.TellVersion) == [], "once"
     scene.say(e.TunerHostLost("gone"))
     assert scene.say(e.TunerHostReady())[0] == a.TellVersion("omega", 1)

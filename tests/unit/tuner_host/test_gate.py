@@ -94,11 +94,11 @@ def bench() -> Iterator[Bench]:
 def test_a_wait_is_said_and_ends_with_the_gate(bench: Bench) -> None:
     child = bench.wait(5, 3)
     assert bench.heard() == WaitStarted(TrialId(5), 1, (TrialId(3),), "all")
-    assert bench.gate.waiting(5) == (3,)
+    assert bench.gate.waiting(5) == "3"
     bench.gate.open(3, OK, [EndDelivered(TrialId(3))], bench.said.put)
     assert bench.heard() == EndDelivered(TrialId(3))
     assert child.result() == [3]
-    assert bench.gate.waiting(5) == ()
+    assert bench.gate.waiting(5) == ""
 
 
 def test_what_has_ended_here_is_known_without_asking(bench: Bench) -> None:
@@ -127,7 +127,7 @@ def test_any_fails_with_the_last_failure(bench: Bench) -> None:
     child = bench.wait(5, 1, 2, mode="any")
     bench.heard()
     bench.gate.open(1, Verdict(FailReason.FAILED))
-    assert bench.gate.waiting(5) == (1, 2)
+    assert bench.gate.waiting(5) == "1, 2"
     bench.gate.open(2, Verdict(FailReason.LOST))
     assert isinstance(child.result(), ParentFailed)
 
@@ -136,7 +136,7 @@ def test_answers_are_matched_by_ticket(bench: Bench) -> None:
     child = bench.wait(5, 3)
     bench.heard()
     bench.gate.answer(AnswerWait(TrialId(5), 2, "unknown", parent=TrialId(3)))
-    assert bench.gate.waiting(5) == (3,)
+    assert bench.gate.waiting(5) == "3"
     bench.gate.answer(AnswerWait(TrialId(5), 1, "granted", (TrialId(3),)))
     assert child.result() == [3]
     bench.gate.answer(AnswerWait(TrialId(5), 1, "self"))
