@@ -18,7 +18,7 @@ from dispatcher.experiment.loader import build_experiment
 from dispatcher.store.verify import verify
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from tests.support.checker import check_journal, read_store
-from tests.support.processes import end_processes_of, processes_of, wait_until
+from tests.support.processes import end_processes_of, left_of
 from trial_runtime import failpoints, wire
 from trial_runtime.agent.outbox import Outbox
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 CODE = Path(__file__).parent / "code"
 
 #: A bound on a hang of one head.
-HEAD_S = 120.0
+HEAD_S = 240.0
 
 
 class Experiment:
@@ -160,7 +160,7 @@ class Experiment:
         assert sorted(number for what, number, _ in calls if what == "end") == ends
         assert sum(not good for what, _, good in calls if what == "end") <= spoilt
         assert self._generations(calls) == self._expected(events, ends)
-        wait_until(lambda: processes_of(self.folder) == [], "no process is left")
+        assert left_of(self.folder) == []
         verification = verify(self.folder / "journal.sqlite")
         assert verification.ok, verification
         self._judge_removals()

@@ -16,7 +16,7 @@ import pytest
 
 from dispatcher.core import events as e
 from tests.faults.experiments import ROOT, Experiment
-from tests.support.processes import processes_of, wait_until
+from tests.support.processes import left_of, wait_until
 
 Make = Callable[..., Experiment]
 
@@ -104,11 +104,11 @@ def test_an_interrupt_ends_the_chaos_and_what_was_stopped_goes_on(make: Make) ->
     process.send_signal(signal.SIGTERM)
     assert process.wait(RUN_S) == 130
     assert acts(experiment)[-1]["deed"] == "end"
-    wait_until(lambda: processes_of(experiment.folder) == [], "no process is left")
+    assert left_of(experiment.folder) == []
 
 
 @pytest.mark.parametrize("words", [["--chaos"], ["--chaos", "at-random"], ["--chaos-every", "0"]])
 def test_without_a_seed_there_is_no_chaos(words: list[str], make: Make) -> None:
     experiment = make(trials=1)
-    assert run(written(experiment, "wild"), *words).wait(60) == 2
+    assert run(written(experiment, "wild"), *words).wait(RUN_S) == 2
     assert list(experiment.base.glob("faults-*")) == []

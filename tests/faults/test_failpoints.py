@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from dispatcher.core import events as e
 from dispatcher.errors import BequeathError
 from tests.faults.cases import CASES, CREATION, TAKE_OVER, UPDATING
 from tests.faults.experiments import HEAD_S, ROOT, Experiment
-from tests.support.processes import processes_of, wait_until
+from tests.support.processes import left_of, wait_until
 
 Make = Callable[..., Experiment]
 
@@ -85,12 +87,17 @@ def test_an_experiment_that_was_half_laid_down(name: str, make: Make) -> None:
     assert experiment.lead() in (3, 4)
     assert "create" in experiment.stderr
     assert "Traceback" not in experiment.stderr
-    assert processes_of(experiment.folder) == []
+    assert left_of(experiment.folder) == []
+
+
+def _held(folder: Path) -> dict[str, Any]:
+    """Trials that go on until a file is there, whatever the machine is busy with meanwhile."""
+    return {"function": "train_longer", "trialEnvironment": {"GATE": str(folder / "gate")}}
 
 
 @pytest.mark.parametrize("name", UPDATING)
-def test_a_head_that_dies_while_a_setting_is_changed(name: str, make: Make) -> None:
-    experiment = make(trials=20, function="train_longer")
+def test_a_head_that_dies_while_a_setting_is_changed(name: str, make: Make, tmp_path: Path) -> None:
+    experiment = make(trials=20, **_held(tmp_path))
     experiment.create()
     head = experiment.start(f"{name}=kill")
     wait_until(experiment.answers, "the head answers")
@@ -98,6 +105,7 @@ def test_a_head_that_dies_while_a_setting_is_changed(name: str, make: Make) -> N
         client.ask("update", key="maxTrialNumber", value=12)
     assert head.wait(HEAD_S) < 0
     assert experiment.has_struck(name)
+    (tmp_path / "gate").touch()
     if UPDATING[name]:
         experiment.trials = 12
     assert experiment.lead_to_the_end() == 0
@@ -105,13 +113,14 @@ def test_a_head_that_dies_while_a_setting_is_changed(name: str, make: Make) -> N
 
 
 @pytest.mark.parametrize("name", TAKE_OVER)
-def test_a_head_that_dies_while_it_takes_over(name: str, make: Make) -> None:
+def test_a_head_that_dies_while_it_takes_over(name: str, make: Make, tmp_path: Path) -> None:
     """From one that is stopped, and goes on when it does not lead any more."""
-    experiment = make(trials=30, function="train_longer")
+    experiment = make(trials=30, **_held(tmp_path))
     experiment.create()
     older = experiment.start()
     wait_until(experiment.answers, "the head answers")
     os.kill(older.pid, signal.SIGSTOP)
+    (tmp_path / "gate").touch()
     try:
         assert experiment.lead(f"{name}=kill", "--take-over") < 0
         assert experiment.has_struck(name)
@@ -128,4 +137,4 @@ def test_an_agent_that_no_later_head_can_know_of_does_not_begin(make: Make) -> N
     experiment = make()
     experiment.create()
     assert experiment.lead("launch.agent.spawned=kill") < 0
-    wait_until(lambda: processes_of(experiment.folder) == [], "it has left by itself", 30)
+    assert left_of(experiment.folder) == [], "it has left by itself"

@@ -27,6 +27,47 @@ def processes_of(folder: Path) -> list[psutil.Process]:
     return found
 
 
+def left_of(folder: Path, timeout_s: float = 60.0) -> list[psutil.Process]:
+    """What is left of an experiment that is over; nothing, as soon as nothing is.
+
+    Whoever was killed is gone a moment later, or when the machine finds the time.
+    """
+    deadline = time.monotonic() + timeout_s
+    while (left := processes_of(folder)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def find_process(folder: Path, module: str) -> psutil.Process:
+    """The one process of an experiment that runs a module, such as ``trial_runtime.agent``."""
+    found: list[psutil.Process] = []
+
+    def look() -> bool:
+        # One that it is just starting has its words for a moment, until it has its own.
+        found[:] = [process for process in processes_of(folder) if module in words_of(process)]
+        return len(found) == 1
+
+    wait_until(look, f"one process runs {module}")
+    return found[0]
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; empty if it has ended."""
+    try:
+        words: list[str] = process.cmdline()
+    except psutil.Error:
+        return []
+    return words
+
+
+def is_gone(process: psutil.Process) -> bool:
+    """Whether it has ended, if perhaps nobody has asked how."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return True
+
+
 def end_processes_of(folder: Path) -> None:
     """SIGKILL for all that is left, whatever the test did."""
     for process in processes_of(folder):
@@ -36,7 +77,7 @@ def end_processes_of(folder: Path) -> None:
             pass
 
 
-def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:
+def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 120.0) -> None:
     """Look until it holds; a bound on a hang, not a measure of speed."""
     deadline = time.monotonic() + timeout_s
     while not condition():

@@ -7,6 +7,8 @@ import socket
 import threading
 from collections.abc import Iterator
 
+from tests.support.ports import free_port
+
 
 class Relay:
     """Hands bytes on between whoever connects to ``port`` and a server.
@@ -22,13 +24,12 @@ class Relay:
         self._listener: socket.socket | None = None
         self._left: int | None = None
         self.cuts = 0
-        self.port = 0
+        self.port = free_port()
         self.mend()
 
     def mend(self) -> None:
         """Take connections again, at the same port."""
         listener = socket.create_server(("127.0.0.1", self.port))
-        self.port = int(listener.getsockname()[1])
         self._listener = listener
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
 

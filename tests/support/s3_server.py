@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import os
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.support.ports import free_port
 from tests.support.processes import wait_until
 
 BUCKET = "weights"
@@ -70,8 +70,7 @@ class S3Server:
 @contextlib.contextmanager
 def running() -> Iterator[S3Server]:
     """A server while the block lasts."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = int(probe.getsockname()[1])
+    port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
         stdin=subprocess.DEVNULL,

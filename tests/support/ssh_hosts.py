@@ -216,11 +216,11 @@ class SshHosts:
             return
         # The sandbox's own first process takes all others with it.
         with contextlib.suppress(ProcessLookupError):
-            os.kill(host.first_pid, signal.SIGKILL)
-        host.process.wait(60)
+            os.kill(host.first_pid or host.process.pid, signal.SIGKILL)
+        host.process.wait(120)
         assert host.process.stderr is not None
         host.process.stderr.close()
-        host.process = None
+        host.process, host.first_pid = None, 0
 
     def _command(self, host: Host, write: int) -> list[str]:
         words = ["nsenter", f"--net={self.network.path(self.network.name(host.number))}", "bwrap"]
@@ -313,9 +313,10 @@ class SshHosts:
 
     def remove(self) -> None:
         """End all that was started, and take the network away."""
-        for host in self:
-            self._end(host)
-        self.network.remove()
+        with contextlib.ExitStack() as ending:  # each of them, whatever one says
+            ending.callback(self.network.remove)
+            for host in self:
+                ending.callback(self._end, host)
 
 
 def _folders_above(path: str) -> Iterable[str]:

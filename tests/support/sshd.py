@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from dispatcher.ssh import SshTarget
+from tests.support.ports import free_port
 from tests.support.processes import wait_until
 
 _SERVER = "/usr/sbin/sshd"
@@ -58,12 +59,6 @@ def make_key(path: Path, passphrase: str = "", kind: str = "ed25519") -> Path:
     return path
 
 
-def free_port() -> int:
-    """A port of the loopback that nobody has right now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 @dataclass
 class Sshd:
     """One server: its folder holds ``host_key``, ``client_key``, ``known_hosts``, ``log``."""
@@ -103,7 +98,7 @@ class Sshd:
             [_SERVER, "-D", "-f", str(self.folder / "config"), "-E", str(self.folder / "log")],
             stdin=subprocess.DEVNULL,
         )
-        wait_until(self._answers, f"sshd on port {self.port} answers: {self.log()}")
+        wait_until(self._answers, f"sshd on port {self.port} answers")
 
     def _answers(self) -> bool:
         assert self.process is not None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import processes_of
+from tests.support.processes import left_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WANTED = os.environ.get("CI") == "true" or os.environ.get("BEQUEATH_TEST_README") == "1"
@@ -54,4 +54,4 @@ def test_the_readmes_commands_run_as_written(tmp_path: Path) -> None:
             assert re.search(r"(\d+) trials: \1 succeeded", done.stdout), done.stdout[-2000:]
             pictures = {p.name for p in (tmp_path / "home" / "pictures").iterdir()}
             assert pictures == {"progress.png", "parallel.png", "lineage.png"}
-    assert processes_of(tmp_path) == []
+    assert left_of(tmp_path) == []

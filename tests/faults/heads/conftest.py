@@ -24,7 +24,7 @@ from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.trials import metrics
 from tests.support import processes
 from tests.support.checker import check_store
-from tests.support.processes import end_processes_of, processes_of
+from tests.support.processes import end_processes_of, find_process, left_of, processes_of
 from trial_runtime import failpoints
 
 ROOT = Path(__file__).parents[3]
@@ -195,8 +195,7 @@ class Steady:
     @property
     def agent(self) -> psutil.Process:
         """The only one."""
-        (agent,) = self.processes("trial_runtime.agent")
-        return agent
+        return find_process(self.folder, "trial_runtime.agent")
 
     # -- judgement -------------------------------------------------------------------------
 
@@ -224,7 +223,7 @@ class Steady:
         assert set(self.ends()) == {(trial, 1) for trial in range(self.trials)}
         for trial in range(self.trials):
             self.assert_complete(trial)
-        wait_until(lambda: processes_of(self.folder) == [], "no process is left")
+        assert left_of(self.folder, PATIENCE_S) == []
 
     def assert_complete(self, trial: int) -> None:
         """It counted from 0 without a gap, and its result is the number of its words."""

@@ -9,7 +9,7 @@ import psutil
 from dispatcher.core import events as e
 from tests.faults.heads.conftest import PATIENCE_S, wait_until
 from tests.support.checker import check_store
-from tests.support.processes import processes_of
+from tests.support.processes import is_gone, left_of, words_of
 
 #: Seconds.
 SUSPECT, LOST = 1.5, 6.0
@@ -65,27 +65,26 @@ def test_an_agent_that_stands_still_for_longer_is_given_up_and_does_no_harm_afte
     one = steady(leases=LEASES, reuse="none", helper=True)
     head = one.lead_and_run()
     agent = one.agent
-    trials = agent.children(recursive=True)
-    assert len([p for p in trials if p.name() == "sleep"]) == 2
+    trials: list[psutil.Process] = []
+
+    def both_have_helpers() -> bool:
+        trials[:] = agent.children(recursive=True)
+        return sum("sleep" in words_of(process) for process in trials) == 2
+
+    wait_until(both_have_helpers, "two trials with a helper each")
     one.stop(agent)
     wait_until(lambda: [x for x in one.events() if isinstance(x, e.WorkerLost)], "it is lost")
     try:
         one.go_on(agent)
     except ProcessLookupError:
         pass  # being given up is the end of it
-    wait_until(lambda: not psutil.pid_exists(agent.pid) or _zombie(agent), "it is gone")
-    assert not [p for p in trials if p.is_running() and not _zombie(p)]
+    wait_until(lambda: is_gone(agent), "it is gone")
+    # The head looks for what it has left once it is gone, and only then starts another one.
+    wait_until(lambda: all(is_gone(process) for process in trials), "what it ran is gone, too")
     wait_until(lambda: len(one.counting()) == 2, "second attempts count")
     assert one.agent.pid != agent.pid
     one.release()
     assert head.wait(PATIENCE_S) == 0, one.said(head)
     assert check_store(one.folder / "journal.sqlite") == []
     assert set(one.ends()) == {(0, 2), (1, 2), (2, 1), (3, 1)}
-    wait_until(lambda: processes_of(one.folder) == [], "no process is left")
-
-
-def _zombie(process: psutil.Process) -> bool:
-    try:
-        return bool(process.status() == psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return True
+    assert left_of(one.folder, PATIENCE_S) == []

@@ -11,6 +11,7 @@ from dispatcher import Experiment
 from dispatcher.core import events as e
 from dispatcher.store.leadership import read_leader
 from tests.faults.heads.conftest import PATIENCE_S, wait_until
+from tests.support.processes import find_process, is_gone
 
 #: Shorter than the time for which the old head is stopped.
 SHORT_LEASES = {"alive": 0.2, "suspect": 1.0, "lost": 4.0}
@@ -47,7 +48,7 @@ def test_a_stopped_head_is_fenced_and_does_no_harm_when_it_goes_on(steady, trans
     one = steady(leases=SHORT_LEASES, headGrace=60, channel={"transport": transport})
     first = one.lead_and_run()
     agent = one.agent
-    (old_host,) = one.processes("dispatcher.tuner_host")
+    old_host = find_process(one.folder, "dispatcher.tuner_host")
     one.stop_between_commits(first)
     refused = one.lead()
     assert refused.wait(PATIENCE_S) == 3  # without being told to, nobody takes over
@@ -55,7 +56,7 @@ def test_a_stopped_head_is_fenced_and_does_no_harm_when_it_goes_on(steady, trans
     second = one.lead(take_over=True)
     wait_until(lambda: one.leads(second), "the second head answers")
     assert psutil.Process(first.pid).status() == psutil.STATUS_STOPPED  # nobody touched it
-    wait_until(lambda: not old_host.is_running() or _is_zombie(old_host), "the old host left")
+    wait_until(lambda: is_gone(old_host), "the old host left")
     wait_until(lambda: len(one.counting()) == 2, "the trials are taken up again")
     one.go_on(first)
     assert first.wait(PATIENCE_S) == 7, one.said(first)
@@ -117,13 +118,6 @@ def test_of_two_that_take_over_at_once_one_leads(steady):
     one.release()
     assert winner.wait(PATIENCE_S) == 0, one.said(winner)
     one.assert_nothing_happened()
-
-
-def _is_zombie(process: psutil.Process) -> bool:
-    try:
-        return bool(process.status() == psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return True
 
 
 def test_whoever_waits_in_python_waits_for_the_head_that_leads_at_last(steady):

@@ -12,6 +12,7 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
 from tests.faults.experiments import Experiment
+from tests.support.processes import wait_until
 
 CODE = Path(__file__).parent / "code"
 LIMIT_BYTES = 192 << 20
@@ -40,8 +41,16 @@ def little_memory(tmp_path: Path) -> Iterator[Path]:
             yield group
             return
         finally:
-            group.rmdir()  # its processes have ended
+            wait_until(lambda group=group: _removed(group), "its processes have ended")
     pytest.skip("no control group can be made here; run as root with the memory controller")
+
+
+def _removed(group: Path) -> bool:
+    try:
+        group.rmdir()
+    except OSError:  # the kernel has not done with one of them yet
+        return False
+    return True
 
 
 def _ends(experiment: Experiment) -> list[tuple[int, EndReason]]:

@@ -15,7 +15,7 @@ from tests.faults.experiments import Experiment
 from tests.faults.storage.conftest import SmallDisk
 from tests.support.processes import wait_until
 
-HEAD_S = 60.0
+HEAD_S = 240.0
 
 
 class Apart(Experiment):

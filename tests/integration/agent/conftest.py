@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,9 @@ def head_with() -> Iterator[Callable[..., FakeHead]]:
             head.until(lambda: head.hellos, "hello")
             return head
 
-        yield make
-        for head in heads:
-            head.close()
+        try:
+            yield make
+        finally:
+            with contextlib.ExitStack() as closing:  # each of them, whatever one says
+                for head in heads:
+                    closing.callback(head.close)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config
 from trial_runtime.endpoint import Endpoint
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 ROUTING_ID = "agent:local:secret"
 
 
@@ -208,7 +209,13 @@ class FakeHead:
     def script(self, text: str, name: str = "train.py") -> None:
         (self.code / name).write_text(text)
 
+    def wait(self) -> int:
+        """Until the agent has ended by itself: its exit code."""
+        assert self.process is not None
+        return self.process.wait(PATIENCE_S)
+
     def close(self) -> None:
+        """Nothing may be left, whatever the test did: not of it, and not in its folder."""
         if self.process is not None:
             if self.process.poll() is None and self.socket is not None:
                 try:
@@ -219,6 +226,10 @@ class FakeHead:
             if self.process.poll() is None:
                 self.process.kill()
                 self.process.wait()
-            for pid in self.ours():
-                os.kill(pid, signal.SIGKILL)
+            give_up = time.monotonic() + PATIENCE_S
+            while (left := self.ours()) and time.monotonic() < give_up:
+                for pid in left:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                time.sleep(0.02)  # dying takes a moment, in which they may still write
         self.context.destroy(linger=0)

@@ -26,7 +26,7 @@ def test_without_a_head_nothing_is_left_after_the_grace(head_with):
     head.start(1)
     head.until(lambda: len(head.ours()) > 0)
     head.die()
-    assert head.process.wait(20) == 0
+    assert head.wait() == 0
     assert head.ours() == []
 
 
@@ -38,7 +38,7 @@ def test_the_next_agent_hands_in_what_the_last_could_not(head_with):
     head.until(lambda: len(head.metrics(1)) > 10)
     seen = head.metrics(1)
     head.die()
-    assert head.process.wait(20) == 0
+    assert head.wait() == 0
     head.words.clear()
     head.acknowledging = True
     head.live_again()
@@ -153,7 +153,7 @@ def test_a_head_that_hangs_is_a_head_that_is_gone(head_with):
     head = head_with(command="sleep 600", head_grace_s=0.5, stop_grace_s=0.2)
     head.start(1)
     head.until(lambda: len(head.ours()) > 0)
-    assert head.process.wait(20) == 0  # nobody listens meanwhile
+    assert head.wait() == 0  # nobody listens meanwhile
     assert head.ours() == []
 
 

@@ -23,7 +23,7 @@ from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.record import is_running, read_record
 from trial_runtime.endpoint import Endpoint
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 LOCAL = WorkerId("local")
 
 
@@ -110,7 +110,7 @@ def test_an_attempt_from_order_to_end(folder):
         e.AttemptEnded,
     ]
     pid = head.backend.statistics().pid
-    head.backend.close(leave_running=False, deadline_s=10)
+    head.backend.close(leave_running=False, deadline_s=PATIENCE_S)
     assert pid is not None
     assert not Path(f"/proc/{pid}").exists()
     head.die()
@@ -131,7 +131,7 @@ def test_the_next_head_takes_up_the_agent(folder):
     (folder / "go").touch()
     (end,) = head.until(lambda: head.of(e.AttemptEnded))
     assert end.reason is EndReason.FINISHED
-    head.backend.close(leave_running=False, deadline_s=10)
+    head.backend.close(leave_running=False, deadline_s=PATIENCE_S)
     head.die()
 
 
@@ -149,7 +149,7 @@ def test_an_agent_that_dies_is_lost_with_its_trials(folder):
     head.events.clear()
     head.launch()
     assert head.backend.statistics().pid != pid
-    head.backend.close(leave_running=False, deadline_s=10)
+    head.backend.close(leave_running=False, deadline_s=PATIENCE_S)
     head.die()
 
 
@@ -161,5 +161,5 @@ def test_stop(folder):
     head.backend.perform(a.StopAttempt(LOCAL, TrialId(1), 1, EndReason.KILLED, 5.0))
     (end,) = head.until(lambda: head.of(e.AttemptEnded))
     assert end.reason is EndReason.KILLED
-    head.backend.close(leave_running=False, deadline_s=10)
+    head.backend.close(leave_running=False, deadline_s=PATIENCE_S)
     head.die()

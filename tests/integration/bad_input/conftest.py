@@ -18,7 +18,7 @@ from dispatcher.core import events as e
 from dispatcher.errors import BequeathError
 from dispatcher.store.journal import SqliteJournal
 from tests.support.checker import check_store
-from tests.support.processes import end_processes_of, processes_of, wait_until
+from tests.support.processes import end_processes_of, left_of, wait_until
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -131,7 +131,7 @@ class User:
         self._started.append(process)
         return process
 
-    def finish(self, process: subprocess.Popen[str], timeout_s: float = 120.0) -> Answer:
+    def finish(self, process: subprocess.Popen[str], timeout_s: float = 240.0) -> Answer:
         """Wait for its end; it may not show a traceback of ours."""
         out, err = process.communicate(timeout=timeout_s)
         self._started.remove(process)
@@ -156,7 +156,7 @@ class User:
 
     def assert_intact(self) -> None:
         """No process is left, no socket, and the journal keeps its promises."""
-        assert processes_of(self.lab) == []
+        assert left_of(self.lab) == []
         assert not (self.lab / "run.json").exists()
         assert check_store(self.lab / "journal.sqlite") == []
 

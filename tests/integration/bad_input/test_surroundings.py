@@ -165,7 +165,7 @@ def test_a_head_killed_while_it_starts_leaves_nothing(user: User) -> None:
     wait_until(lambda: user.kept.exists() and (user.lab / "run.json").exists(), "it began")
     first.kill()
     first.communicate()
-    wait_until(lambda: _nothing_left(user), "its processes are gone", 30)
+    wait_until(lambda: _nothing_left(user), "its processes are gone")
     assert user.type("resume", str(user.lab)).code == 0
     user.assert_intact()
     results = [line for line in user.heard() if line.startswith("result")]

@@ -205,7 +205,7 @@ def test_trials_that_fork_and_leave(user: User, reuse: str) -> None:
     pids = [int(file.read_text()) for file in user.folder.glob("left-*")]
     assert len(pids) == 2
     for pid in pids:
-        wait_until(lambda pid=pid: _gone(pid), f"{pid} is gone", 5)
+        wait_until(lambda pid=pid: _gone(pid), f"{pid} is gone")
 
 
 DEAF = """\
@@ -237,7 +237,7 @@ def test_trials_that_ignore_sigterm_and_exceed_their_time(user: User, reuse: str
         trialCommand="exec python trial.py" if reuse == "none" else None,
         reuse=reuse,
         maxTrialNumber=1,
-        maxTrialDuration="1s",
+        maxTrialDuration="5s",  # by then it is deaf
         trialStopGrace="300ms",
     )
     assert answer.code == 3, answer  # nothing went well
@@ -245,7 +245,7 @@ def test_trials_that_ignore_sigterm_and_exceed_their_time(user: User, reuse: str
     assert row.reason is EndReason.TIMED_OUT
     assert row.signal == signal.SIGKILL
     assert user.heard() == ["end 0 False"]
-    assert "longer than its maxTrialDuration of 1 s" in row.text
+    assert "longer than its maxTrialDuration of 5 s" in row.text
 
 
 def test_a_function_in_process_that_exceeds_its_time(user: User) -> None:
@@ -255,7 +255,7 @@ def test_a_function_in_process_that_exceeds_its_time(user: User) -> None:
         "def main(parameters):\n    while parameters['n'] == 0:\n        pass\n    return 1.0\n",
     )
     answer = user.run(
-        maxTrialDuration="1s", trialStopGrace="300ms", maxTrialNumber=3, trialConcurrency=1
+        maxTrialDuration="5s", trialStopGrace="300ms", maxTrialNumber=3, trialConcurrency=1
     )
     assert answer.code == 0, answer
     reasons = [user.ended()[trial].reason for trial in range(3)]

@@ -58,7 +58,7 @@ def _raised(user: User) -> list[str]:
     "deed, keys, word",
     [
         ("raise ValueError('as planned')", {}, "failed"),
-        ("time.sleep(600)", {"maxTrialDuration": "1s", "trialStopGrace": 0}, "timed out"),
+        ("time.sleep(600)", {"maxTrialDuration": "5s", "trialStopGrace": 0}, "timed out"),
         ("os._exit(0)", {"onTrialWithoutResult": "fail"}, "failed"),
     ],
     ids=["raises", "times-out", "leaves"],
@@ -160,7 +160,7 @@ class Plain(Tuner):
 def test_a_stall_is_named_with_its_stacks(user: User) -> None:
     """Seven wait for one another through us, the last on an Event of its own."""
     user.write("tuner.py", DEADLOCK)
-    answer = user.run(stallTimeout="1s", trialConcurrency=2, lookahead=8, maxTrialNumber=20)
+    answer = user.run(stallTimeout="3s", trialConcurrency=2, lookahead=8, maxTrialNumber=20)
     assert answer.code == 3, answer
     assert "stall" in answer.said
     report = (user.lab / "reports" / "stall.txt").read_text()

@@ -17,6 +17,9 @@ from dispatcher import queries
 from dispatcher.errors import ExperimentNotFound, StoreError
 from tests.support.processes import end_processes_of
 
+#: A bound on a hang, not a measure of speed.
+PATIENCE_S = 200.0
+
 REPOSITORY = Path(__file__).parents[3]
 
 EXPERIMENT = """\
@@ -106,7 +109,7 @@ class Place:
     def __call__(self, *words: str, code: int = 0) -> str:
         """Run a command to its end and return what it answered."""
         process = self.start(*words)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE_S)
         self._started.remove(process)
         assert process.returncode == code, f"{words} → {process.returncode}\n{out}\n{err}"
         return out if code == 0 else err
@@ -142,7 +145,7 @@ class Place:
 
     def wait_until(self, condition: Callable[[], object], what: str) -> None:
         """Look until it holds; a bound on a hang, not a measure of speed."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while not condition():
             for process in self._started:
                 assert process.poll() in (None, 0), f"ended before {what}: {process.communicate()}"

@@ -79,7 +79,8 @@ def test_an_experiment_from_create_to_delete(place: Place, nni: Nni) -> None:
     assert ident in nni("experiment", "list")
     assert json.loads(nni("experiment", "status"))["status"] == "RUNNING"
     assert "nothing listens" not in nni("top", "--time", "1"), "the answer, not a note"
-    assert nni("log", "trial", "--trial_id", "0").startswith("x is 0.")
+    printed = lambda: nni("log", "trial", "--trial_id", "0")  # noqa: E731 - later than it reports
+    place.wait_until(lambda: printed().startswith("x is 0."), "it has printed")
 
     nni("trial", "kill", "-T", "0")
     nni("update", "trialnum", ident, "--value", "5")

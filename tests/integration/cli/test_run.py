@@ -6,8 +6,8 @@ import os
 import signal
 
 from dispatcher.cli.exit_codes import ExitCode
-from tests.integration.cli.conftest import Place
-from tests.support.processes import processes_of
+from tests.integration.cli.conftest import PATIENCE_S, Place
+from tests.support.processes import left_of
 
 
 def _succeeded(place: Place) -> list[int]:
@@ -24,7 +24,7 @@ def test_to_the_end(place: Place) -> None:
     assert "chain  completed" in place("status")
     assert "bequeath resume" not in place("why")
     assert place.json("best")["trials"][0]["value"] == 5.0
-    assert processes_of(place.experiment) == []
+    assert left_of(place.experiment) == []
 
 
 def test_the_answer_as_json_and_changes_on_the_way(place: Place) -> None:
@@ -41,12 +41,12 @@ def test_ctrl_c_once_drains_and_resume_goes_on(place: Place) -> None:
     head.send_signal(signal.SIGINT)
     place.wait_until(lambda: place.json("top")["snapshot"]["phase"] == "draining", "draining")
     place.go()
-    out, err = head.communicate(timeout=60)
+    out, err = head.communicate(timeout=PATIENCE_S)
     assert head.returncode == ExitCode.INTERRUPTED, err
     assert "running trials may finish" in err
     assert f"bequeath resume {place.experiment.name}" in out
     assert _succeeded(place) == [0, 1]
-    assert processes_of(place.experiment) == []
+    assert left_of(place.experiment) == []
 
     assert "6 trials: 6 succeeded" in place("resume")
     assert _succeeded(place) == [0, 1, 2, 3, 4, 5]
@@ -58,11 +58,11 @@ def test_ctrl_c_twice_stops_at_once_and_resume_goes_on(place: Place) -> None:
     head.send_signal(signal.SIGINT)
     place.wait_until(lambda: place.json("top")["snapshot"]["phase"] == "draining", "draining")
     head.send_signal(signal.SIGINT)
-    out, err = head.communicate(timeout=60)
+    out, err = head.communicate(timeout=PATIENCE_S)
     assert head.returncode == ExitCode.INTERRUPTED, err
     assert out.startswith("chain stopped")
     assert _succeeded(place) == []
-    assert processes_of(place.experiment) == []
+    assert left_of(place.experiment) == []
 
     place.go()
     place("resume")
@@ -73,16 +73,16 @@ def test_a_terminal_that_closes_stops_at_once(place: Place) -> None:
     head = place.start("run", "experiment.yml")
     place.wait_until_running()
     head.send_signal(signal.SIGHUP)
-    _, err = head.communicate(timeout=60)
+    _, err = head.communicate(timeout=PATIENCE_S)
     assert head.returncode == ExitCode.INTERRUPTED, err
-    assert processes_of(place.experiment) == []
+    assert left_of(place.experiment) == []
 
 
 def test_stopped_from_elsewhere(place: Place) -> None:
     head = place.start("run", "experiment.yml")
     place.wait_until_running()
     assert "has stopped" in place("stop")
-    head.communicate(timeout=60)
+    head.communicate(timeout=PATIENCE_S)
     assert head.returncode == ExitCode.EXPERIMENT_STOPPED
     assert place.json("status")["experiment"]["status"] == "stopped"
     assert "bequeath resume" in place("why")
@@ -101,7 +101,7 @@ def test_in_the_background(place: Place) -> None:
     drain = place.start("stop", "--drain")
     place.wait_until(lambda: place.json("top")["snapshot"]["phase"] == "draining", "draining")
     place.go()
-    out, err = drain.communicate(timeout=60)
+    out, err = drain.communicate(timeout=PATIENCE_S)
     assert "has stopped" in out, err
     assert _succeeded(place) == [0, 1]
     place("resume", "--background")
@@ -122,8 +122,8 @@ def test_kill_leaves_nothing_and_resume_goes_on(place: Place) -> None:
     place("kill", code=ExitCode.USAGE)  # nobody was asked
     assert head.poll() is None
     assert head.pid in place.json("kill", "--yes")["processes"]
-    head.communicate(timeout=60)
-    assert processes_of(place.experiment) == []
+    head.communicate(timeout=PATIENCE_S)
+    assert left_of(place.experiment) == []
     assert "ended without winding up" in place("why")
     assert "lost its head" in place("doctor")
     place.go()

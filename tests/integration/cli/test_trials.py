@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from dispatcher.cli.exit_codes import ExitCode
-from tests.integration.cli.conftest import Place
+from tests.integration.cli.conftest import PATIENCE_S, Place
 
 
 def test_submit_and_kill(place: Place) -> None:
@@ -35,12 +35,13 @@ def test_submit_and_kill(place: Place) -> None:
 def test_an_output_is_followed_to_its_end(place: Place) -> None:
     place("create", "experiment.yml")
     place.wait_until_running()
-    assert place("trial", "log", "0") == "␛[2Jtrial 0\n"
+    # What it prints goes another way than what it reports, and may come later.
+    place.wait_until(lambda: place("trial", "log", "0") == "␛[2Jtrial 0\n", "it has printed")
     following = place.start("trial", "log", "0", "--follow")
     assert following.stdout is not None
     assert following.stdout.readline() == "␛[2Jtrial 0\n"
     place.go()
-    following.communicate(timeout=60)
+    following.communicate(timeout=PATIENCE_S)
     assert following.returncode == 0
 
 
@@ -66,7 +67,7 @@ def test_ctrl_c_in_top_ends_the_view_only(place: Place) -> None:
     assert following.stdout is not None
     following.stdout.readline()
     following.send_signal(signal.SIGINT)
-    following.communicate(timeout=60)
+    following.communicate(timeout=PATIENCE_S)
     assert following.returncode == ExitCode.INTERRUPTED
     assert place.json("status")["experiment"]["status"] == "running"
     place("stop")

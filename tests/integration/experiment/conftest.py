@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from dispatcher.background import start_in_background
+from dispatcher.control.client import HeadClient
 from dispatcher.core.model import Phase
 from dispatcher.creating import create
+from dispatcher.errors import BequeathError
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head
 from dispatcher.notices import Notice
@@ -65,6 +67,22 @@ class Lab:
     def start(self, folder: Path) -> int:
         """Lead it in a process of its own; the process's id."""
         return start_in_background(folder)
+
+    def snapshot(self, folder: Path) -> dict[str, Any]:
+        """How things stand, by the head that leads; ``ended`` is -1 if none answers."""
+        try:
+            with HeadClient(folder) as head:
+                return dict(head.ask("snapshot"))
+        except BequeathError:
+            return {"ended": -1, "running": []}
+
+    def hold(self, first: int) -> dict[str, str]:
+        """A ``trialEnvironment`` in which trials from this one on wait for :meth:`let_go`."""
+        return {"GATE": str(self.base / "gate"), "HELD": str(first)}
+
+    def let_go(self) -> None:
+        """What was held may end."""
+        (self.base / "gate").touch()
 
     def rows(self, folder: Path) -> list[Any]:
         """The events of the journal."""

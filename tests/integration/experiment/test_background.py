@@ -6,7 +6,7 @@ import pytest
 
 from dispatcher.errors import BequeathError
 from tests.integration.experiment.conftest import Lab
-from tests.support.processes import processes_of
+from tests.support.processes import left_of
 
 
 def test_a_tuner_that_cannot_be_built_is_told_to_its_starter(lab: Lab) -> None:
@@ -15,4 +15,4 @@ def test_a_tuner_that_cannot_be_built_is_told_to_its_starter(lab: Lab) -> None:
         lab.start(folder)
     assert raised.value.exit_code == 3
     assert "no_such" in str(raised.value)
-    assert processes_of(folder) == []
+    assert left_of(folder) == []

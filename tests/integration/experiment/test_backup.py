@@ -9,29 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.control.client import HeadClient
 from dispatcher.core.model import Phase
 from dispatcher.errors import UserError
 from dispatcher.store.verify import verify
 from dispatcher.upkeep.backup import back_up
 from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
-from tests.support.processes import processes_of, wait_until
-
-
-def _ended(folder: Path) -> int:
-    with HeadClient(folder) as head:
-        return int(head.ask("snapshot")["ended"])
+from tests.support.processes import left_of, wait_until
 
 
 def test_a_copy_made_while_trials_run_is_resumed_beside_the_original(
     lab: Lab, tmp_path: Path
 ) -> None:
-    folder = lab.create(function="slow", maxTrialNumber=12)
+    folder = lab.create(function="slow", maxTrialNumber=12, trialEnvironment=lab.hold(5))
     lab.start(folder)
-    wait_until(lambda: _ended(folder) >= 4, "four trials over")
+    wait_until(lambda: lab.snapshot(folder)["ended"] >= 4, "four trials over")
     done = back_up(folder, tmp_path / "elsewhere", weights=True)
     copy = done.folder
+    lab.let_go()
     lab.folders.append(copy)
     assert copy == tmp_path / "elsewhere" / folder.name
     assert done.weights >= 4
@@ -47,7 +42,7 @@ def test_a_copy_made_while_trials_run_is_resumed_beside_the_original(
 
     phase, notices = lab.run(copy)
     assert phase is Phase.COMPLETED, notices
-    wait_until(lambda: processes_of(folder) == [], "the original is over, too", 60)
+    assert left_of(folder, 120) == [], "the original is over, too"
     for one in (copy, folder):
         assert check_store(one / "journal.sqlite", over=True) == []
     with sqlite3.connect(copy / "journal.sqlite") as reader:

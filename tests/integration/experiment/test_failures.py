@@ -18,7 +18,7 @@ from dispatcher.notices import NoticeKind
 from dispatcher.queries import ExperimentReader, experiment_summary
 from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
-from tests.support.processes import processes_of, wait_until
+from tests.support.processes import left_of, processes_of, wait_until
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 
@@ -50,7 +50,7 @@ def test_an_experiment_in_which_everything_fails_is_ended_and_the_cause_named(
     assert phase is Phase.FAILED
     assert len({end.trial for end in ends(lab, folder)}) >= 8
     assert check_store(folder / "journal.sqlite") == []
-    assert processes_of(folder) == []
+    assert left_of(folder) == []
 
 
 def test_half_of_the_trials_may_fail(lab: Lab) -> None:
@@ -66,7 +66,7 @@ def test_a_time_out_is_tried_again_where_the_file_says_so(lab: Lab, tmp_path: Pa
     keys: dict[str, Any] = {
         "reuse": "forked",
         "maxTrialNumber": 1,
-        "maxTrialDuration": "1s",
+        "maxTrialDuration": "5s",
         "trialStopGrace": "100ms",
         "trialEnvironment": {"SCRATCH": str(tmp_path)},
     }
@@ -106,7 +106,7 @@ def _snapshot(folder: Path) -> dict[str, Any]:
         with HeadClient(folder) as head:
             return dict(head.ask("snapshot"))
     except BackendError:
-        return {"why": {"cause": "", "text": ""}}
+        return {"why": {"cause": "", "text": ""}, "counts": {"running": 0}}
 
 
 def _status(folder: Path) -> str:
@@ -125,18 +125,18 @@ def test_no_trial_begins_on_a_disk_that_is_nearly_full(lab: Lab, disk: Path) -> 
         trialEnvironment={"BALLAST": str(ballast), "BALLAST_BYTES": str((DISK_MB - 1) << 20)},
     )
     head = lab.start(folder)
-    wait_until(
-        lambda: (
-            _snapshot(folder)["why"]["cause"] == "DISK_LOW"
-            and _snapshot(folder)["counts"]["running"] == 1
-        ),
-        "new trials pause",
-    )
-    snapshot = _snapshot(folder)
+    snapshot: dict[str, Any] = {}
+
+    def paused() -> bool:
+        snapshot.update(_snapshot(folder))
+        why, running = snapshot["why"]["cause"], snapshot["counts"]["running"]
+        return (why, running) == ("DISK_LOW", 1)
+
+    wait_until(paused, "new trials pause")
     assert f"the disk of {disk / 'weights'} has 1 MB left" in snapshot["why"]["text"]
     assert "2 MB are kept in reserve" in snapshot["why"]["text"]
     assert [row["trial"] for row in snapshot["running"]] == [0]
-    assert snapshot["troubles"] == [snapshot["why"]["text"]]
+    assert snapshot["why"]["text"] in snapshot["troubles"]
     begun = snapshot["submitted"]
     assert begun < 100
     ballast.unlink()

@@ -8,39 +8,32 @@ from pathlib import Path
 
 import psutil
 
-from dispatcher.control.client import HeadClient
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.trials import metrics
 from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
-from tests.support.processes import processes_of, wait_until
+from tests.support.processes import find_process, is_gone, left_of, wait_until
 
 
-def _snapshot(folder: Path) -> dict:  # type: ignore[type-arg]
-    with HeadClient(folder) as head:
-        return head.ask("snapshot")  # type: ignore[no-any-return]
-
-
-def _find(folder: Path, module: str) -> psutil.Process:
-    (found,) = [p for p in processes_of(folder) if module in p.cmdline()]
-    return found
-
-
-def _running_trials(folder: Path) -> int:
-    return len(_snapshot(folder)["running"])
+def _two_run(lab: Lab, folder: Path, after: int = 0) -> None:
+    """Wait until two trials run, so many after others."""
+    wait_until(lambda: lab.snapshot(folder)["ended"] >= after, f"{after} trials over")
+    wait_until(lambda: len(lab.snapshot(folder)["running"]) == 2, "two trials running")
 
 
 def test_a_killed_head_is_resumed_and_its_trials_are_taken_up(lab: Lab) -> None:
     """Nothing restarted, nothing lost, nothing counted twice."""
-    folder = lab.create(function="slow", maxTrialNumber=12, headGrace=60)
+    folder = lab.create(
+        function="slow", maxTrialNumber=12, headGrace=60, trialEnvironment=lab.hold(5)
+    )
     pid = lab.start(folder)
-    wait_until(lambda: _snapshot(folder)["ended"] >= 3, "three trials over")
-    wait_until(lambda: _running_trials(folder) == 2, "two trials running")
+    _two_run(lab, folder, after=3)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not psutil.pid_exists(pid) or _is_zombie(pid), "the head is gone")
-    agent = _find(folder, "trial_runtime.agent")
+    agent = find_process(folder, "trial_runtime.agent")
+    lab.let_go()
     phase, notices = lab.run(folder)
     assert phase is Phase.COMPLETED, notices
     assert check_store(folder / "journal.sqlite") == []
@@ -51,17 +44,17 @@ def test_a_killed_head_is_resumed_and_its_trials_are_taken_up(lab: Lab) -> None:
     with ExperimentReader.open(folder) as reader:
         for trial in range(12):
             assert len(metrics(reader, trial)) == 11  # ten intermediate, one final
-    assert not agent.is_running() or agent.status() == psutil.STATUS_ZOMBIE
-    assert processes_of(folder) == []
+    wait_until(lambda: is_gone(agent), "the agent is gone")
+    assert left_of(folder) == []
 
 
 def test_without_a_new_head_nothing_is_left_after_the_grace(lab: Lab) -> None:
     """Promise 6."""
     folder = lab.create(function="slow", maxTrialNumber=200, headGrace=2)
     pid = lab.start(folder)
-    wait_until(lambda: _running_trials(folder) == 2, "two trials running")
+    _two_run(lab, folder)
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: processes_of(folder) == [], "all processes gone", 30)
+    assert left_of(folder) == []
     # The spool and the journal are what is left; the next head goes on from them.
     folder_json = folder / "experiment.json"
     folder_json.write_text(
@@ -74,11 +67,16 @@ def test_without_a_new_head_nothing_is_left_after_the_grace(lab: Lab) -> None:
 
 def test_a_killed_tuner_host_is_restored_while_trials_go_on(lab: Lab, tmp_path: Path) -> None:
     folder = lab.create(
-        function="slow", maxTrialNumber=12, args={"folder": str(tmp_path)}, debug=True
+        function="slow",
+        maxTrialNumber=12,
+        args={"folder": str(tmp_path)},
+        trialEnvironment=lab.hold(5),
     )
     pid = lab.start(folder)
-    wait_until(lambda: _snapshot(folder)["ended"] >= 3, "three trials over")
-    os.kill(_find(folder, "dispatcher.tuner_host").pid, signal.SIGKILL)
+    _two_run(lab, folder, after=3)
+    os.kill(find_process(folder, "dispatcher.tuner_host").pid, signal.SIGKILL)
+    wait_until(lambda: _lost(lab, folder, e.TunerHostLost), "it is missed")
+    lab.let_go()
     wait_until(lambda: not psutil.pid_exists(pid) or _is_zombie(pid), "the experiment is over")
     assert check_store(folder / "journal.sqlite") == []
     events = lab.rows(folder)
@@ -89,17 +87,22 @@ def test_a_killed_tuner_host_is_restored_while_trials_go_on(lab: Lab, tmp_path: 
 
 
 def test_a_killed_agent_loses_attempts_and_no_trial(lab: Lab) -> None:
-    folder = lab.create(function="slow", maxTrialNumber=8)
+    folder = lab.create(function="slow", maxTrialNumber=8, trialEnvironment=lab.hold(5))
     pid = lab.start(folder)
-    wait_until(lambda: _snapshot(folder)["ended"] >= 2, "two trials over")
-    wait_until(lambda: _running_trials(folder) == 2, "two trials running")
-    os.kill(_find(folder, "trial_runtime.agent").pid, signal.SIGKILL)
+    _two_run(lab, folder, after=2)
+    os.kill(find_process(folder, "trial_runtime.agent").pid, signal.SIGKILL)
+    wait_until(lambda: _lost(lab, folder, e.WorkerLost), "it is missed")
+    lab.let_go()
     wait_until(lambda: not psutil.pid_exists(pid) or _is_zombie(pid), "the experiment is over")
     assert check_store(folder / "journal.sqlite") == []
     events = lab.rows(folder)
     assert [event for event in events if isinstance(event, e.WorkerLost)]
     assert sorted(x.trial for x in events if isinstance(x, e.EndDelivered)) == list(range(8))
-    assert processes_of(folder) == []
+    assert left_of(folder) == []
+
+
+def _lost(lab: Lab, folder: Path, kind: type[e.Event]) -> bool:
+    return any(isinstance(event, kind) for event in lab.rows(folder))
 
 
 def _is_zombie(pid: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dispatcher.core.model import Phase
 from dispatcher.notices import NoticeKind
 from tests.integration.experiment.conftest import Lab
-from tests.support.processes import processes_of
+from tests.support.processes import left_of
 
 
 def test_it_is_named_and_the_lines_that_wait_are_shown(lab: Lab) -> None:
@@ -18,4 +18,4 @@ def test_it_is_named_and_the_lines_that_wait_are_shown(lab: Lab) -> None:
     stacks = (folder / "reports" / "stall.txt").read_text()
     assert "self.wait_for(parameter_id - 1)" in stacks
     assert "with self.own" in stacks
-    assert processes_of(folder) == []
+    assert left_of(folder) == []

@@ -16,13 +16,12 @@ from typing import Any
 import psutil
 import pytest
 
-from dispatcher.control.client import HeadClient
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
 from dispatcher.store.journal import SqliteJournal
 from tests.integration.experiment.conftest import CODE, Lab
 from tests.support.checker import check_store
-from tests.support.processes import processes_of, wait_until
+from tests.support.processes import find_process, is_gone, wait_until
 
 TRIALS = 140
 
@@ -37,6 +36,9 @@ LATER = 5
 #: A state is kept at a moment without a request under way; on a machine that is very busy there
 #: may be none, and the calls are repeated once more.
 ENOUGH = TRIALS - 30
+
+#: From this trial on they wait until all has been done to the search.
+HELD = ENOUGH + 3 * LATER
 STATELESS = "evolution without state()"
 EVOLUTION = {"population_size": 6, "sample_size": 3, "asynchronous": False}
 TUNERS: dict[str, dict[str, Any]] = {
@@ -61,7 +63,7 @@ SPACE = {
 }
 
 
-def _create(lab: Lab, tuner: str) -> Path:
+def _create(lab: Lab, tuner: str, **keys: Any) -> Path:
     return lab.create(
         tuner=TUNERS[tuner],
         trialFunction="scored:score",
@@ -69,6 +71,7 @@ def _create(lab: Lab, tuner: str) -> Path:
         maxTrialNumber=TRIALS,
         headGrace=60,
         lookahead=4,
+        **keys,
     )
 
 
@@ -88,21 +91,9 @@ def _has_a_state(folder: Path) -> bool:
         journal.close()
 
 
-def _ended(folder: Path) -> int:
-    try:
-        with HeadClient(folder) as head:
-            return int(head.ask("snapshot")["ended"])
-    except Exception:  # noqa: BLE001 - no head at this moment
-        return -1
-
-
 def _kill(process: psutil.Process) -> None:
     process.send_signal(signal.SIGKILL)
-    wait_until(lambda: not _alive(process), "the killed process is gone")
-
-
-def _alive(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    wait_until(lambda: is_gone(process), "the killed process is gone")
 
 
 @pytest.mark.parametrize("tuner", TUNERS)
@@ -111,22 +102,23 @@ def test_a_killed_search_proposes_what_it_would_have(lab: Lab, tuner: str) -> No
     phase, notices = lab.run(undisturbed)
     assert phase is Phase.COMPLETED, notices
 
-    disturbed = _create(lab, tuner)
+    disturbed = _create(lab, tuner, trialEnvironment=lab.hold(HELD))
+    ended = lambda: lab.snapshot(disturbed)["ended"]  # noqa: E731
     first = random.Random(tuner).randint(*FIRST)
     head = lab.start(disturbed)
-    wait_until(lambda: _ended(disturbed) >= first, f"{first} trials over")
+    wait_until(lambda: ended() >= first, f"{first} trials over")
     _kill(psutil.Process(head))
     head = lab.start(disturbed)
-    wait_until(lambda: _ended(disturbed) >= SECOND, f"{SECOND} trials over")
+    wait_until(lambda: ended() >= SECOND, f"{SECOND} trials over")
     wait_until(
-        lambda: tuner == STATELESS or _has_a_state(disturbed) or _ended(disturbed) >= ENOUGH,
+        lambda: tuner == STATELESS or _has_a_state(disturbed) or ended() >= ENOUGH,
         "a state is kept, or the end is near",
     )
-    (host,) = (p for p in processes_of(disturbed) if "dispatcher.tuner_host" in p.cmdline())
-    _kill(host)
-    third = _ended(disturbed) + LATER
-    wait_until(lambda: _ended(disturbed) >= third, f"{third} trials over")
+    _kill(find_process(disturbed, "dispatcher.tuner_host"))
+    third = min(ended() + LATER, HELD - 2 * LATER)
+    wait_until(lambda: ended() >= third, f"{third} trials over")
     _kill(psutil.Process(head))
+    lab.let_go()
     phase, notices = lab.run(disturbed)
     assert phase is Phase.COMPLETED, notices
     assert check_store(disturbed / "journal.sqlite") == []

@@ -17,7 +17,7 @@ from dispatcher.core.model import Phase, Version
 from dispatcher.store.journal import SqliteJournal
 from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
-from tests.support.processes import processes_of, wait_until
+from tests.support.processes import left_of, wait_until
 from trial_runtime import weights
 
 WRITERS = 4
@@ -120,7 +120,7 @@ def test_a_head_killed_between_a_version_and_its_answer(
     _judge(folder)
     attempts = {row.attempt for row in lab.rows(folder) if isinstance(row, e.AttemptEnded)}
     assert attempts == {1}, "no trial was started again"
-    assert processes_of(folder) == []
+    assert left_of(folder) == []
 
 
 def test_trials_killed_once_they_have_offered(lab: Lab, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dispatcher.core.model import Phase
 from dispatcher.notices import NoticeKind
 from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
-from tests.support.processes import processes_of
+from tests.support.processes import left_of
 
 
 def test_500_trials_with_random_failures_keep_every_promise(lab: Lab, tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_500_trials_with_random_failures_keep_every_promise(lab: Lab, tmp_path: 
     assert len(results) == len(set(results))
     failed = [line for line in told if line.endswith("False")]
     assert len(failed) > 30  # the rule makes about a fifth of them fail: it was no idle run
-    assert processes_of(folder) == []
+    assert left_of(folder) == []
 
 
 def test_children_inherit_through_generations(lab: Lab) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -10,16 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from dispatcher.core import events as e
 from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.ports import JournalRow
-from dispatcher.ssh import connect
 from tests.support.checker import check_store, read_store
-from tests.support.processes import end_processes_of, wait_until
-from tests.support.ssh_hosts import SshHosts, our_python, ssh_hosts
+from tests.support.processes import end_processes_of, wait_until, words_of
+from tests.support.ssh_hosts import Host, SshHosts, our_python, ssh_hosts
 
 ROOT = Path(__file__).parents[3]
 CODE = Path(__file__).parent / "code"
@@ -31,17 +33,27 @@ POINT = "/mnt/weights"
 PATIENCE_S = 240.0
 
 
-#: Says which processes of ours there are.
-_OURS = """
-import os
-for name in os.listdir("/proc"):
+def processes_on(host: Host) -> list[psutil.Process]:
+    """All that run on a host, but for its first one."""
+    if host.process is None:
+        return []
     try:
-        words = open(f"/proc/{name}/cmdline", "rb").read()
-    except OSError:
-        continue
-    if name.isdigit() and int(name) != os.getpid() and b"trial" + b"_runtime" in words:
-        print(name, words)
-"""
+        below: list[psutil.Process] = psutil.Process(host.first_pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+    return below
+
+
+def ours_on(host: Host) -> list[psutil.Process]:
+    """The agent of a host, and what it runs."""
+    return [p for p in processes_on(host) if any("trial_runtime" in word for word in words_of(p))]
+
+
+def _end_ours_on(host: Host) -> bool:
+    for process in ours_on(host):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    return not ours_on(host)
 
 
 class Lab:
@@ -157,9 +169,7 @@ class Lab:
         assert head.wait(PATIENCE_S) == 0, self.said(folder)
         assert check_store(folder / "journal.sqlite", over=True) == []
         for host in self.hosts:
-            with connect(host.target(), dial=self.hosts.dial) as connection:
-                ran = connection.run(["python3", "-c", _OURS], limit_s=60)
-                assert (ran.code, ran.out) == (0, b""), f"left on {host.name}: {ran.out!r}"
+            wait_until(lambda host=host: not ours_on(host), f"{host.name} is left clean")
 
     def until(self, condition: Any, what: str, folder: Path) -> None:
         """Wait for something; on failure, such as of the head, with all logs."""
@@ -174,13 +184,19 @@ class Lab:
             raise AssertionError(f"{error}\n{self.said(folder)}") from error
 
     def close(self) -> None:
-        """End what a test left."""
+        """End what a test left, and take it away: the next one finds hosts as this one did."""
         for head in self.heads:
             if head.poll() is None:
                 head.kill()
-            head.wait(60)
+            head.wait(PATIENCE_S)
         for folder in self.folders:
             end_processes_of(folder)
+        for host in self.hosts:
+            if host.process is None:
+                self.hosts.start(host.name)
+            wait_until(lambda host=host: _end_ours_on(host), f"{host.name} is clean again")
+            for made in host.disk.glob("root/.bequeath/experiments/*"):
+                shutil.rmtree(made)
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,9 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
 from dispatcher.ssh import connect
-from tests.integration.machines.conftest import CODE, Lab, joined
+from tests.integration.machines.conftest import CODE, Lab, joined, ours_on, processes_on
 from tests.support import sshd
+from tests.support.processes import wait_until, words_of
 from tests.support.ssh_hosts import SMALL_DISK, why_not
 
 pytestmark = [
@@ -96,40 +97,38 @@ class Story:
             assert metrics == METRICS, trial
 
 
-def sshd_processes(lab: Lab, name: str) -> tuple[list[psutil.Process], list[psutil.Process]]:
-    """The listening ones of a host, and those of sessions."""
-    listening, sessions = [], []
-    for process in psutil.Process(lab.hosts[name].first_pid).children(recursive=True):
-        try:
-            title = " ".join(process.cmdline())
-        except psutil.Error:
-            continue
-        if title.startswith("sshd: "):
-            (listening if "[listener]" in title else sessions).append(process)
-    return listening, sessions
+def sessions_on(lab: Lab, name: str) -> list[psutil.Process]:
+    """The processes of sshd's sessions on a host."""
+    return [p for p, title in _titles_on(lab, name) if "[listener]" not in title]
+
+
+def listener_on(lab: Lab, name: str) -> psutil.Process:
+    """The process of sshd that takes connections, which is its only one without a session."""
+    found: list[psutil.Process] = []
+
+    def look() -> bool:
+        # Whoever it has just started for a connection has its title for a moment.
+        found[:] = [p for p, title in _titles_on(lab, name) if "[listener]" in title]
+        return len(found) == 1
+
+    wait_until(look, f"the sshd of {name} is alone")
+    return found[0]
+
+
+def _titles_on(lab: Lab, name: str) -> list[tuple[psutil.Process, str]]:
+    titles = [(p, " ".join(words_of(p))) for p in processes_on(lab.hosts[name])]
+    return [(p, title) for p, title in titles if title.startswith("sshd: ")]
 
 
 def end_sessions(lab: Lab, name: str) -> int:
     """All connections to a host end at once; how many processes that took."""
-    sessions = sshd_processes(lab, name)[1]
+    sessions = sessions_on(lab, name)
     for process in sessions:
         try:
             process.kill()
         except psutil.NoSuchProcess:
             pass
     return len(sessions)
-
-
-def ours_on(lab: Lab, name: str) -> list[psutil.Process]:
-    """The agent of a host, and what it runs."""
-    found = []
-    for process in psutil.Process(lab.hosts[name].first_pid).children(recursive=True):
-        try:
-            if any("trial_runtime" in word for word in process.cmdline()):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
 
 
 def test_a_host_on_which_trials_fail_is_left_out_and_taken_back_when_it_is_mended(lab: Lab) -> None:
@@ -253,15 +252,16 @@ def test_a_host_that_shows_another_key_gets_nothing_any_more(lab: Lab) -> None:
     key.unlink()
     key.with_suffix(".pub").unlink()
     sshd.make_key(key)
-    (listening,) = sshd_processes(lab, "h2")[0]
-    listening.send_signal(1)  # SIGHUP: it begins anew, with the key that is there
+    begun = host.log().count("Server listening on ")
+    listener_on(lab, "h2").send_signal(1)  # SIGHUP: it begins anew, with the key that is there
+    wait_until(lambda: host.log().count("Server listening on ") > begun, "it has the new key")
     changed = time.time()
     assert end_sessions(lab, "h2")
     try:
         lost = lambda: [x for x in lab.events(story.folder, e.WorkerLost) if x.worker == "h2"]  # noqa: E731
         story.until(lost, "h2 is lost")
         story.more(4, "h1")
-        story.until(lambda: not ours_on(lab, "h2"), "the agent there ends by itself")
+        story.until(lambda: not ours_on(host), "the agent there ends by itself")
         assert host.log().count("Accepted ") == logins
     finally:
         lab.hosts.learn()

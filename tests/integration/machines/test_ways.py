@@ -12,7 +12,7 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.ssh import connect
 from tests.integration.machines.conftest import POINT, Lab, joined
-from tests.integration.machines.test_ailing_hosts import end_sessions, sshd_processes
+from tests.integration.machines.test_ailing_hosts import end_sessions, listener_on
 from tests.support.ssh_hosts import why_not
 
 pytestmark = [
@@ -105,7 +105,7 @@ def test_an_agent_that_reaches_the_head_by_itself_needs_no_ssh_while_it_runs(lab
         lab.hosts.heal("h1")
     lab.until(lambda: lab.events(folder, e.WorkerHeard), "it is heard again", folder)
 
-    (listening,) = sshd_processes(lab, "h1")[0]
+    listening = listener_on(lab, "h1")
     listening.send_signal(signal.SIGSTOP)  # nobody logs in any more
     try:
         end_sessions(lab, "h1")

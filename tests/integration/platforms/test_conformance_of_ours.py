@@ -16,8 +16,10 @@ import pytest
 
 from tests.support.ssh_hosts import SshHosts, our_python, ssh_hosts, why_not
 
+pytestmark = pytest.mark.timeout(900)
+
 ROOT = Path(__file__).parents[3]
-LIMIT_S = 280
+LIMIT_S = 800
 
 #: Where the host has what is ``share`` here.
 POINT = "/mnt/weights"

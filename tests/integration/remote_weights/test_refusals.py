@@ -6,7 +6,6 @@ import getpass
 import importlib
 import json
 import shutil
-import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from dispatcher.creating import create
 from dispatcher.errors import BackendError, BequeathError, UserError
 from dispatcher.experiment.loader import build_experiment
 from tests.integration.remote_weights.conftest import sftp_options
+from tests.support.ports import free_port
 from tests.support.s3_server import BUCKET, S3Server
 from tests.support.sshd import Sshd, make_key
 from trial_runtime.recorded_hosts import recorded_hosts
@@ -87,8 +87,7 @@ def test_no_credentials_at_all(
 
 
 def test_an_endpoint_where_nobody_is(refusal: Refusal, s3: S3Server) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     quickly = {"connect_timeout": 2, "retries": {"max_attempts": 0}}
     error = refusal(f"s3://{BUCKET}/w", **s3.options(port, config_kwargs=quickly))
     assert "does not do its work" in str(error)

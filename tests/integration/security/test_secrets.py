@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from dispatcher.cli.main import PROGRAM, app
 from dispatcher.control.client import HeadClient, RunFile
-from tests.integration.cli.conftest import TRIAL, TUNER, Place
+from tests.integration.cli.conftest import PATIENCE_S, TRIAL, TUNER, Place
 from tests.support.processes import processes_of, wait_until
 from trial_runtime.session_file import read_session
 
@@ -81,7 +81,10 @@ def files_below(*folders: Path) -> list[Path]:
 
 
 def holding(secrets: set[str], path: Path) -> set[str]:
-    content = path.read_bytes()
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:  # it was taken away at this moment
+        return set()
     return {secret for secret in secrets if secret.encode() in content}
 
 
@@ -98,7 +101,7 @@ def asked(*words: str) -> str:
 
 def test_secrets_stay_where_they_belong(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     run = place.start("run", "experiment.yml")
-    place.wait_until_running(1)
+    place.wait_until_running(2)
     folder = place.experiment
     sockets = Path(RunFile.read(folder).sockets)  # type: ignore[union-attr]
     own = session_secrets(folder)
@@ -119,9 +122,12 @@ def test_secrets_stay_where_they_belong(place: Place, monkeypatch: pytest.Monkey
     running = [*processes_of(folder), *processes_of(sockets)]
     assert running
     for process in running:
-        command = "\0".join(process.cmdline())
+        try:
+            command = "\0".join(process.cmdline())
+            values = "\0".join(f"{k}={v}" for k, v in process.environ().items())
+        except psutil.NoSuchProcess:  # one that was just passing
+            continue
         assert not [secret for secret in everything if secret in command], command
-        values = "\0".join(f"{k}={v}" for k, v in process.environ().items())
         assert not [secret for secret in own if secret in values], command
     assert FROM_FILE not in "".join(psutil.Process(run.pid).environ().values())
 
@@ -130,7 +136,7 @@ def test_secrets_stay_where_they_belong(place: Place, monkeypatch: pytest.Monkey
         assert not [secret for secret in everything if secret in repr(client.ask("snapshot"))]
 
     place.go()
-    out, err = run.communicate(timeout=120)
+    out, err = run.communicate(timeout=PATIENCE_S)
     place._started.remove(run)
     planted = {FROM_VARIABLE, FROM_FILE}
     assert not [secret for secret in everything if secret in out + err]

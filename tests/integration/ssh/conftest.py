@@ -36,10 +36,21 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sshd.Sshd]:
 
 
 @pytest.fixture(scope="module")
-def connection(server: sshd.Sshd) -> Iterator[SshConnection]:
-    """A connection to it; no test may close it."""
-    with connect(server.target()) as made:
-        yield made
+def kept(server: sshd.Sshd) -> Iterator[list[SshConnection]]:
+    """Connections to it, the newest last."""
+    made: list[SshConnection] = []
+    yield made
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def connection(server: sshd.Sshd, kept: list[SshConnection]) -> SshConnection:
+    """A connection to it, the same for all tests of a module as long as it stands: one that ends
+    fails one test. No test may close it."""
+    if not kept or not kept[-1].is_alive():
+        kept.append(connect(server.target()))
+    return kept[-1]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,9 @@ def make(tmp_path: Path) -> Iterator[Make]:
         heads.append(head)
         return head
 
-    yield build
-    for head in heads:
-        head.close()
+    try:
+        yield build
+    finally:
+        with contextlib.ExitStack() as closing:  # each of them, whatever one says
+            for head in heads:
+                closing.callback(head.close)

@@ -19,7 +19,7 @@ from dispatcher.tuner_host.driver import TunerHostDriver
 from trial_runtime.endpoint import Endpoint
 
 OK = Verdict()
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 class RouterLink:

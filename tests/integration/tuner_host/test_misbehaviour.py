@@ -15,6 +15,7 @@ import pytest
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from tests.integration.tuner_host.conftest import Make
+from tests.integration.tuner_host.fake_head import PATIENCE_S
 from tests.integration.tuner_host.test_requests import source
 
 
@@ -104,7 +105,7 @@ def test_a_tuner_that_cannot_be_built(make: Make, body: str, words: str) -> None
     assert words in lost.reason
     assert "my_tuner.py" in lost.reason
     assert "dispatcher/tuner_host" not in lost.reason
-    time_out = time.monotonic() + 20
+    time_out = time.monotonic() + PATIENCE_S
     while head.driver.check() or not ended(head.driver.pid or 0):
         assert time.monotonic() < time_out
     assert head.driver.check() == []  # told once
@@ -179,7 +180,7 @@ def test_a_tuner_that_hogs_the_interpreter_is_silent_and_not_dead(make: Make) ->
         """)
     ).start()
     head.open(1)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while "computing" not in head.log():
         assert time.monotonic() < deadline
         assert not head.poll(0.02)
@@ -187,7 +188,7 @@ def test_a_tuner_that_hogs_the_interpreter_is_silent_and_not_dead(make: Make) ->
     assert not head.poll(0.3)
     began = time.monotonic()
     head.driver.close(2.0)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < PATIENCE_S
     assert ended(head.driver.pid or 0)
 
 
@@ -207,11 +208,9 @@ def test_stopping_with_threads_on_a_foreign_event(make: Make, count: int) -> Non
     ).start()
     head.open(*range(count, -1, -1))
     head.wait_for(e.Proposed, 0)
-    began = time.monotonic()
-    head.driver.close(10.0)
-    assert time.monotonic() - began < 10
+    head.driver.close(PATIENCE_S)
     assert ended(head.driver.pid or 0)
-    assert "on exit" in head.log()
+    assert "on exit" in head.log(), "it was not killed, as when the deadline has passed"
 
 
 def test_our_waits_are_cancelled_before_on_exit(make: Make) -> None:
@@ -230,7 +229,7 @@ def test_our_waits_are_cancelled_before_on_exit(make: Make) -> None:
     head.open(1, 2, 3)
     for trial in (1, 2, 3):
         head.wait_for(e.WaitStarted, trial)
-    head.driver.close(10.0)
+    head.driver.close(PATIENCE_S)
     assert head.log().split("\n")[:-1] == ["tidied 1", "tidied 2", "tidied 3", "on exit"]
 
 
@@ -276,7 +275,7 @@ def test_no_process_is_left_when_the_head_is_killed(tmp_path: Path) -> None:
     head = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
     assert head.stdout is not None
     host = int(head.stdout.readline())
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     log = tmp_path / "e" / "logs" / "tuner.log"
     while "computing" not in log.read_text():
         assert time.monotonic() < deadline
@@ -284,7 +283,7 @@ def test_no_process_is_left_when_the_head_is_killed(tmp_path: Path) -> None:
     head.wait()
     head.stdout.close()
     while not ended(host):
-        assert time.monotonic() < deadline + 20, "the tuner host outlives its head"
+        assert time.monotonic() < deadline + PATIENCE_S, "the tuner host outlives its head"
 
 
 def test_words_that_cannot_be_said_do_not_silence_the_host(make: Make) -> None:
@@ -333,7 +332,7 @@ def test_what_a_crashed_tuner_started_ends_with_it(make: Make) -> None:
     head.open(0)
     head.lost()
     child = int(head.log().split("child ")[1].split(".")[0])
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while not ended(child):
         assert time.monotonic() < deadline
 

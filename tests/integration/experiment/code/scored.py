@@ -1,5 +1,6 @@
 """A trial whose result follows from its parameters alone, and a tuner that keeps no state."""
 
+import os
 import time
 
 import numpy as np
@@ -15,10 +16,14 @@ class Forgetful(RegularizedEvolutionTuner):
 
 
 def score(parameters):
-    """Peak at x = 0.3, wide = 4; long enough to be caught in the middle."""
+    """Peak at x = 0.3, wide = 4; long enough to be caught in the middle, and
+    held from trial ``HELD`` on until the file ``GATE`` is there."""
     import trial_runtime as bq
 
     time.sleep(0.02)
+    gate = os.environ.get("GATE")
+    while gate and bq.trial_id() >= int(os.environ["HELD"]) and not os.path.exists(gate):
+        time.sleep(0.02)
     generation = np.zeros(1)
     if "restore_path" in parameters:
         bq.load_weights(into={"generation": generation})
