@@ -5,6 +5,7 @@ done at once is queued by the port, or reported as an event later.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from dispatcher.core.actions import TunerAction, WorkerAction
@@ -38,6 +39,23 @@ class Snapshot(NamedTuple):
     state: str
 
 
+class Shown(NamedTuple):
+    """Something that an assessor is shown: an intermediate metric (``value``: JSON text) of an
+    attempt, or with ``value`` None the end of a trial."""
+
+    trial: int
+    value: str | None
+    attempt: int = 0
+    seq: int = 0
+    success: bool = False
+
+
+def shown_beside(restore_file: Path) -> Path:
+    """Where it lies what an assessor was shown, a line each: beside what the tuner of its process
+    is restored from."""
+    return restore_file.with_name(f"{restore_file.name}.shown")
+
+
 class Base(NamedTuple):
     """The core's state as of journal row ``number`` (``dispatcher.state_codec``): what a
     replay begins with, in parts. Rows up to that one may be gone."""
@@ -64,6 +82,11 @@ class Journal(Protocol):
     def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
         """(trial, attempt) → (highest ``seq``, last value) among the counted metrics of attempts
         that have not ended."""
+        ...
+
+    def assessed(self) -> Iterator[Shown]:
+        """What an assessor was shown, or would have been, of all trials, in its order. Reads as
+        it goes."""
         ...
 
     def save_snapshot(self, snapshot: Snapshot) -> None:

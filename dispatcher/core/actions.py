@@ -97,10 +97,15 @@ class TellImport:
 
 @dataclass(frozen=True, slots=True)
 class Assess:
-    """Show the assessor an intermediate metric (``value``: JSON text) of a running trial."""
+    """Show the assessor an intermediate metric (``value``: JSON text) of a running trial.
+
+    ``attempt`` and ``seq`` tell it from those that a new tuner host has read already.
+    """
 
     trial: TrialId
     value: str
+    attempt: int = 0
+    seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)

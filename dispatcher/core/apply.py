@@ -69,8 +69,8 @@ def _beside_the_journal(state: State, event: e.Event) -> Step:
         return Step([], True)
     if not attempt.metric_reported(state, event):
         return Step([], False)
-    if state.settings.assess and state.host_ready:
-        return Step([Assess(event.trial, event.value)], True)
+    if state.settings.assess:
+        return Step([Assess(event.trial, event.value, event.attempt, event.seq)], True)
     return Step([], True)
 
 

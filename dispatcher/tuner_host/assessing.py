@@ -9,25 +9,44 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
+
+import msgspec
 
 from dispatcher.core.actions import Assess, Deliver
 from dispatcher.core.events import TrialStopRequested
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
+from dispatcher.ports import Shown
 from dispatcher.tuner_host.tracebacks import describe
+
+_BEFORE_ALL = (-1, -1)
+
+_shown = msgspec.json.Decoder(Shown)
 
 
 class Assessing:
     """Calls ``assess_trial`` with the history of each trial, in the order of the metrics.
 
     Histories are kept while their trials run; the number of metrics of a trial is bounded
-    by its agent. A host that starts again begins with the metrics from then on.
+    by its agent.
+
+    Args:
+        assessor: the author's.
+        say: takes an event for the head.
+        note: told what an assessor raises.
+        past: a file of what an assessor before this one was shown, to be shown to this one first;
+            its answers to that were given then. Such a file need not be there.
     """
 
     def __init__(
-        self, assessor: Any, say: Callable[[object], None], note: Callable[[str], None]
+        self,
+        assessor: Any,
+        say: Callable[[object], None],
+        note: Callable[[str], None],
+        past: Path | None = None,
     ) -> None:
         self._assessor = assessor
         self._say = say
@@ -35,6 +54,8 @@ class Assessing:
         self._queue: SimpleQueue[Assess | Deliver] = SimpleQueue()
         self._histories: dict[int, list[Any]] = {}
         self._settled: set[int] = set()  # stopped, or its assessor raised
+        self._past = past
+        self._recalled: dict[int, tuple[int, int]] = {}  # attempt and number of the last metric
         threading.Thread(target=self._serve, name="tuner-assessor", daemon=True).start()
 
     def put(self, work: Assess | Deliver) -> None:
@@ -42,12 +63,29 @@ class Assessing:
         self._queue.put(work)
 
     def _serve(self) -> None:
+        if self._past is not None and self._past.exists():
+            self._recall(self._past)
         while True:
             work = self._queue.get()
-            if isinstance(work, Assess):
+            if not isinstance(work, Assess):
+                self._end(work.trial, work.success)
+            elif (work.attempt, work.seq) > self._recalled.get(work.trial, _BEFORE_ALL):
                 self._assess(work.trial, json.loads(work.value))
-            else:
-                self._end(work)
+
+    def _recall(self, past: Path) -> None:
+        recall = getattr(self._assessor, "recall_trial", None) or self._assessor.assess_trial
+        with past.open("rb") as lines:
+            for one in map(_shown.decode, lines):
+                if one.value is None:
+                    self._end(one.trial, one.success)
+                    continue
+                self._recalled[one.trial] = (one.attempt, one.seq)
+                history = self._histories.setdefault(one.trial, [])
+                history.append(json.loads(one.value))
+                try:
+                    recall(str(one.trial), list(history))
+                except BaseException:  # noqa: BLE001, S112 - author's code; it was noted then
+                    continue
 
     def _assess(self, trial: int, value: Any) -> None:
         history = self._histories.setdefault(trial, [])
@@ -65,15 +103,16 @@ class Assessing:
             self._settled.add(trial)
             self._say(TrialStopRequested(TrialId(trial), EndReason.STOPPED_EARLY))
 
-    def _end(self, ended: Deliver) -> None:
-        self._settled.discard(ended.trial)
-        if self._histories.pop(ended.trial, None) is None:
+    def _end(self, trial: int, success: bool) -> None:
+        self._settled.discard(trial)
+        self._recalled.pop(trial, None)
+        if self._histories.pop(trial, None) is None:
             return
         told = getattr(self._assessor, "trial_end", None)
         if told is None:
             return
         try:
-            told(str(ended.trial), ended.success)
+            told(str(trial), success)
         except BaseException as error:  # noqa: BLE001 - author's code
             self._note(f"the assessor's trial_end raised:\n{describe(error)}")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from dispatcher.core.actions import LaunchTuner, TunerAction
+from dispatcher.core.actions import Assess, LaunchTuner, TunerAction
 from dispatcher.core.events import Event, TunerHostLost
 from dispatcher.ports import Link
 from dispatcher.tuner_host import config as config_file
@@ -77,6 +77,8 @@ class TunerHostDriver:
         """Gather an action for :meth:`flush`, or start the process."""
         if isinstance(action, LaunchTuner):
             self._launch()
+        elif self._lost and isinstance(action, Assess):
+            pass  # the next one reads it in the journal
         else:
             self._gathered.append(action)
 

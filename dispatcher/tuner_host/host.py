@@ -42,6 +42,7 @@ from dispatcher.core.events import (
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import BequeathError, InternalError, TunerCodeError
+from dispatcher.ports import shown_beside
 from dispatcher.tuner_host import leash, load, restore
 from dispatcher.tuner_host.assessing import Assessing
 from dispatcher.tuner_host.callbacks import Callbacks
@@ -119,7 +120,8 @@ class Host:
         self._assemble(calls)
         if config.assessor is not None:
             assessor = load.build_assessor(config.assessor, config.optimize_mode)
-            self._assessing = Assessing(assessor, self._outbox.say, self._note)
+            past = shown_beside(Path(config.restore)) if config.restore else None
+            self._assessing = Assessing(assessor, self._outbox.say, self._note, past)
         load.check_search_space(calls.tuner, json.loads(config.search_space))
         try:
             calls.update_search_space(json.loads(config.search_space))

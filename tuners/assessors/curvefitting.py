@@ -54,20 +54,29 @@ class CurvefittingAssessor(Assessor):
 
     def assess_trial(self, trial_job_id: str, trial_history: Sequence[Any]) -> AssessResult:
         """Bad where nothing good is to be expected."""
+        if not self._is_due(trial_job_id, trial_history):
+            return AssessResult.Good
         scores = [better(value, self.optimize_mode) for value in trial_history]
-        step = len(scores)
-        self._last[trial_job_id] = scores[-1]
-        if step < max(self.start_step, LEAST_VALUES) or step >= self.epoch_num:
-            return AssessResult.Good
-        if self._best == -math.inf or step - self._judged.get(trial_job_id, -self.gap) < self.gap:
-            return AssessResult.Good
-        self._judged[trial_job_id] = step
         if not all(map(math.isfinite, scores)):
             return AssessResult.Good
         expected = predict(scores, self.epoch_num)
         if expected is None:
             return AssessResult.Good
         return AssessResult.Good if self._is_near(expected) else AssessResult.Bad
+
+    def recall_trial(self, trial_job_id: str, trial_history: Sequence[Any]) -> None:
+        """Takes note of its last value, and of when its curve was continued."""
+        self._is_due(trial_job_id, trial_history)
+
+    def _is_due(self, trial_job_id: str, trial_history: Sequence[Any]) -> bool:
+        step = len(trial_history)
+        self._last[trial_job_id] = better(trial_history[-1], self.optimize_mode)
+        if step < max(self.start_step, LEAST_VALUES) or step >= self.epoch_num:
+            return False
+        if self._best == -math.inf or step - self._judged.get(trial_job_id, -self.gap) < self.gap:
+            return False
+        self._judged[trial_job_id] = step
+        return True
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
         """Takes the last value of a trial that ended well as a candidate for the best."""

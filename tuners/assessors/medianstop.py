@@ -7,9 +7,9 @@ Optimization, KDD 2017, section 3.1, "Median Stopping Rule".
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections.abc import Sequence
 from itertools import accumulate
-from statistics import median
 from typing import Any
 
 from tuners import values
@@ -32,24 +32,38 @@ class MedianstopAssessor(Assessor):
         self.optimize_mode = values.optimize_mode(optimize_mode)
         self.start_step = values.whole("start_step", start_step, 0)
         self._running: dict[str, list[float]] = {}
-        self._averages: list[list[float]] = []  # of each finished trial, by step
+        self._averages: list[list[float]] = []  # by step: of each finished trial, sorted
 
     def assess_trial(self, trial_job_id: str, trial_history: Sequence[Any]) -> AssessResult:
         """Bad where the rule says so."""
-        scores = [better(value, self.optimize_mode) for value in trial_history]
-        self._running[trial_job_id] = scores
+        self.recall_trial(trial_job_id, trial_history)
+        scores = self._running[trial_job_id]
         step = len(scores)
-        others = [averages[step - 1] for averages in self._averages if len(averages) >= step]
-        if step < self.start_step or not others:
+        if step < self.start_step or step > len(self._averages):
             return AssessResult.Good
-        return AssessResult.Good if max(scores) >= median(others) else AssessResult.Bad
+        middle = _median(self._averages[step - 1])
+        return AssessResult.Good if max(scores) >= middle else AssessResult.Bad
+
+    def recall_trial(self, trial_job_id: str, trial_history: Sequence[Any]) -> None:
+        """Takes note of its values."""
+        scores = self._running.setdefault(trial_job_id, [])
+        scores += [better(value, self.optimize_mode) for value in trial_history[len(scores) :]]
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
         """Takes a trial that ended well among those that others are compared with."""
         scores = self._running.pop(trial_job_id, [])
         if success and all(map(math.isfinite, scores)):
             sums = accumulate(scores)
-            self._averages.append([total / count for count, total in enumerate(sums, 1)])
+            for step, total in enumerate(sums, 1):
+                if step > len(self._averages):
+                    self._averages.append([])
+                insort(self._averages[step - 1], total / step)
+
+
+def _median(ordered: list[float]) -> float:
+    """Of sorted numbers, without looking at all of them."""
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def better(value: Any, mode: values.OptimizeMode) -> float:

@@ -49,6 +49,9 @@ class ThresholdAssessor(Assessor):
             return AssessResult.Good
         return AssessResult.Bad
 
+    def recall_trial(self, trial_job_id: str, trial_history: Sequence[Any]) -> None:
+        """Each trial is judged by itself: there is nothing to know of others."""
+
     def _fits(self, number: float) -> bool:
         low = self.lower is None or number >= self.lower
         high = self.upper is None or number <= self.upper
