@@ -139,7 +139,7 @@ class Guest:
             start_new_session=True,
         )
 
-    def lines(self, limit_s: float | None = 90.0) -> Iterator[str]:
+    def lines(self, limit_s: float | None = 280.0) -> Iterator[str]:
         """What comes over its console, line by line, until the power is cut: here, or by a
         hang of more than ``limit_s``; None: it may run as long as it likes."""
         process = self._process

@@ -173,4 +173,4 @@ def test_a_full_disk_there_is_named_and_left_as_it_was(
         assert os.listdir(small) == []
         connection.put(str(small / "little"), b"x")
     finally:
-        subprocess.run(["umount", str(small)], check=True)
+        subprocess.run(["umount", "--lazy", str(small)], check=True)

@@ -99,7 +99,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode != 0:
         pytest.skip(f"no tmpfs here: {mounted.stderr.decode()}")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def test_a_full_disk_is_named_and_loses_nothing_that_was_acknowledged(small_disk: Path) -> None:

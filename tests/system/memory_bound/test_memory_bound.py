@@ -26,7 +26,7 @@ def test_the_kernel_ends_a_trial_at_its_bound_and_no_other(guest: Guest) -> None
     inside = "tests.system.memory_bound.inside"
     guest.boot([sys.executable, "-P", "-m", inside, DISK], ROOT)
     said: list[str] = []
-    for line in guest.lines(150):
+    for line in guest.lines(280):
         said.append(line.rstrip())
         if line == "over" or line.startswith("guest: ended"):
             break

@@ -67,7 +67,7 @@ class AnsweringGuest:
     def close(self) -> None:
         """Its program ends."""
         self._put(None)
-        self._running.wait(60)
+        self._running.wait(280)
 
     def _put(self, request: Mapping[str, Any] | None) -> Path:
         path = self._folder / f"{next(self._asked)}.ask"

@@ -48,7 +48,7 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Share]:
             *("-m", "dispatcher.cli", "nfs", "client", f"server:{folder}", point)
         )
         for running in [client.start(*command) for client in (one, two)]:
-            done = running.wait(120)
+            done = running.wait(280)
             assert done.code == 0, done
         for machine in network:
             assert machine.run("sync").code == 0  # else a power cut takes the set-up along

@@ -25,6 +25,9 @@ ROOT = Path(__file__).parents[3]
 #: The code of what had not ended when the power went.
 DIED = 255
 
+#: A bound on a hang: guests share this machine's processors with all other tests (seconds).
+PATIENCE_S = 280.0
+
 _NUMBERS = itertools.count()
 
 #: What Debian's boot would start of what may be enabled, in its order, and then mounts.
@@ -60,7 +63,7 @@ class Running:
         """Whether it has neither ended nor lost its machine."""
         return not self._ended()
 
-    def wait(self, limit_s: float = 60.0) -> Answer:
+    def wait(self, limit_s: float = PATIENCE_S) -> Answer:
         """Wait for its end. AssertionError if that takes longer."""
         if not self._machine.await_(self._ended, limit_s):
             raise AssertionError(
@@ -155,15 +158,20 @@ class Machine:
 
     def finish_boot(self, *, mount: bool = True) -> None:
         """Wait until it is up, see :meth:`boot`."""
-        if not self.await_(lambda: self._is_ready or not self._is_on, 90) or not self._is_on:
+        if (
+            not self.await_(lambda: self._is_ready or not self._is_on, PATIENCE_S)
+            or not self._is_on
+        ):
             raise AssertionError(f"{self.name} does not boot:\n{self.said()}")
-        began = self.run("bash", "-c", _START.format(services=" ".join(_SERVICES)), limit_s=120)
+        began = self.run(
+            "bash", "-c", _START.format(services=" ".join(_SERVICES)), limit_s=PATIENCE_S
+        )
         assert began.code == 0, began
         mounting = self.start("mount", "-a", "-O", "_netdev")
         if mount:
-            mounting.wait(180)
+            mounting.wait(PATIENCE_S)
 
-    def run(self, *argv: str, limit_s: float = 60.0) -> Answer:
+    def run(self, *argv: str, limit_s: float = PATIENCE_S) -> Answer:
         """Run a command as root; 124 if it takes longer.
 
         Raises:
@@ -174,7 +182,7 @@ class Machine:
         assert answer.code != DIED or self.is_on(), f"{self.name} died:\n{self.said()}"
         return answer
 
-    def as_user(self, *argv: str, limit_s: float = 60.0) -> Answer:
+    def as_user(self, *argv: str, limit_s: float = PATIENCE_S) -> Answer:
         """Run a command as the trials' user, whom all machines know by the same number."""
         return self.run(*self.user_argv(*argv), limit_s=limit_s)
 
@@ -182,11 +190,11 @@ class Machine:
         """Start a command as root (see :meth:`user_argv`) in a session of its own."""
         return self._order(("setsid", *argv))
 
-    def python(self, program: str, *arguments: str, limit_s: float = 60.0) -> Answer:
+    def python(self, program: str, *arguments: str, limit_s: float = PATIENCE_S) -> Answer:
         """Run our interpreter as root with this checkout, see :meth:`python_argv`."""
         return self.run(*self.python_argv(program, *arguments), limit_s=limit_s)
 
-    def nfs(self, *argv: str, limit_s: float = 120.0) -> Answer:
+    def nfs(self, *argv: str, limit_s: float = PATIENCE_S) -> Answer:
         """``bequeath nfs …`` of this checkout, as root."""
         argv = self.python_argv("-m", "dispatcher.cli", "nfs", *argv)
         return self.run(*argv, limit_s=limit_s)

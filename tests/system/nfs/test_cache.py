@@ -40,7 +40,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 
 def by_user(machine: Machine, program: str, *arguments: str) -> Answer:
-    done = machine.as_user(*machine.python_argv(program, *arguments), limit_s=120)
+    done = machine.as_user(*machine.python_argv(program, *arguments), limit_s=280)
     assert done.code == 0, done
     return done
 
@@ -189,7 +189,7 @@ def test_a_host_is_told_what_is_wrong_with_its_mount(pair: Pair) -> None:
         *(f"rmdir {POINT}/other; mount {POINT}", "user"),
     ]
     words = (POINT, token, FOLDER, str(TRIAL.number), json.dumps(steps))
-    done = pair.client.python(_LOOKS, *words, limit_s=120)
+    done = pair.client.python(_LOOKS, *words, limit_s=280)
     assert done.code == 0, done
     right, squashed, read_only, again, bare, other, mounted = json.loads(done.out)
     assert (right, again, mounted) == ("", "", "")

@@ -135,7 +135,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def look(network: Network) -> list[list[str]]:
     """What undoing has to bring back, machine by machine."""
     looking = [machine.start("bash", "-c", _LOOK) for machine in network]
-    return [one.wait(120).out.splitlines() for one in looking]
+    return [one.wait(280).out.splitlines() for one in looking]
 
 
 def states(answer: subprocess.CompletedProcess[str]) -> dict[str, str]:
@@ -210,14 +210,14 @@ def test_a_cluster_from_nothing_and_back(cluster: Cluster) -> None:
 
     keeper = one.start(*one.user_argv("sh", "-c", f"cd {POINT}; touch of-keeper; sleep 1000"))
     there = ("test", "-e", f"{SHARE}/of-keeper")
-    assert one.await_(lambda: server.run(*there).code == 0, 60), keeper.said()
+    assert one.await_(lambda: server.run(*there).code == 0, 280), keeper.said()
     used = cluster(inventory, "--undo")
     assert used.returncode == 4, used
     assert "is in use by" in used.stderr
     assert "left out" in used.stdout, "the server stays while a client uses it"
     assert one.as_user("cat", f"{POINT}/of-two").out == "two\n"
     keeper.signal("KILL")
-    keeper.wait(60)
+    keeper.wait(280)
 
     assert server.run("sh", "-c", f"rm {SHARE}/of-*").code == 0
     undone = cluster(inventory, "--undo")

@@ -68,7 +68,7 @@ print(list(store.execute("SELECT min(at), max(at) FROM journal").fetchone()))
 
 
 def sh(machine: Machine, script: str) -> str:
-    done = machine.run("sh", "-ec", script, limit_s=120)
+    done = machine.run("sh", "-ec", script, limit_s=280)
     assert done.code == 0, done
     return done.out
 
@@ -149,7 +149,7 @@ def test_digits_evolve_on_two_machines(share: Share) -> None:
     sh(server, f"chown -R {TRIAL.name} {home}")
     data = server.python_argv(_DATA, f"{share.folder}/digits.npz")
     assert server.as_user("mkdir", f"{share.folder}/hosts").code == 0
-    made = server.as_user(*data, limit_s=120)
+    made = server.as_user(*data, limit_s=280)
     assert made.code == 0, made
 
     run = server.python_argv("-m", "dispatcher.cli", "run", f"{home}/digits.yml")

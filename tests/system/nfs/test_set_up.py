@@ -80,7 +80,7 @@ def test_a_share_from_nothing_and_back(rig: Network) -> None:
 
     # While the server is set up, another package manager is at work on a client.
     holding = two.start(*two.python_argv(_HOLD_LOCK))
-    assert two.await_(lambda: "held" in holding.said(), 120)
+    assert two.await_(lambda: "held" in holding.said(), 280)
     mount = ("client", f"server:{SHARE}", POINT)
     two_waits = two.start(*two.python_argv("-m", "dispatcher.cli", "nfs", *mount))
 

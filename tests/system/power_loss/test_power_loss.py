@@ -14,7 +14,10 @@ from tests.system.guest import Guest, why_not
 ROOT = Path(__file__).parents[3]
 TRIALS = 40
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(bool(why_not()), reason=why_not()),
+]
 
 #: What the head let somebody see, and the fact that must be on the disk since.
 Fact = tuple[str, ...]
@@ -41,7 +44,7 @@ class Machine:
         self.guest.boot([sys.executable, "-P", "-m", inside, str(TRIALS), *self.flags], ROOT)
         acknowledged = 0
         said: list[str] = []
-        for line in self.guest.lines(120):
+        for line in self.guest.lines(280):
             said.append(line)
             acknowledged += self._hear(line)
             assert not line.startswith("guest: "), "\n".join(said)

@@ -253,7 +253,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("may make no small disk here")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def test_a_disk_that_is_full_is_said_and_gets_its_room_back(

@@ -148,7 +148,7 @@ def test_a_disk_that_is_full_for_real(tmp_path: Path) -> None:
         assert os.listdir(small / "2") == []
         assert load(small / "1")["w"].sum() == 10_000
     finally:
-        subprocess.run(["umount", str(small)], check=True)
+        subprocess.run(["umount", "--lazy", str(small)], check=True)
 
 
 def test_an_error_while_hashing_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ class Desk:
 def employ(machine: Machine, program: Path = CLERK) -> Running:
     """Start the clerk of a client, as the trials' user, and wait until it listens."""
     clerk = machine.start(*machine.user_argv(*machine.python_argv(str(program))))
-    listens = machine.await_(lambda: "listening" in clerk.said() or not clerk.alive(), 90)
+    listens = machine.await_(lambda: "listening" in clerk.said() or not clerk.alive(), 280)
     assert listens, clerk.said()
     assert clerk.alive(), clerk.said()
     return clerk

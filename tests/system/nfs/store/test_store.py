@@ -173,7 +173,7 @@ def test_a_client_that_was_cut_off_goes_on(share: Share, clerks: list[Desk]) -> 
     saving = one.begin(
         *("save_when",), told=told, root=share.point, path=path, number=7, nbytes=1 << 20
     )
-    assert share.one.await_(lambda: share.one.run("test", "-e", f"{told}.waits").code == 0, 90)
+    assert share.one.await_(lambda: share.one.run("test", "-e", f"{told}.waits").code == 0, 280)
     share.network.cut(share.one)
     try:
         share.one.run("touch", told)
@@ -256,12 +256,12 @@ def test_an_agent_beats_on_while_its_share_is_away(share: Share) -> None:
     program = str(ROOT / "tests/system/nfs/store/agent_at_work.py")
     one = share.one
     agent = one.start(*one.user_argv(*one.python_argv(program, share.point)))
-    assert one.await_(lambda: "ready" in agent.said() or not agent.alive(), 120)
+    assert one.await_(lambda: "ready" in agent.said() or not agent.alive(), 280)
     assert "first: finished" in agent.said(), agent.said()
     share.network.cut(one)
     try:
         agent.signal("USR1")
-        assert one.await_(lambda: "cut off" in agent.said() or not agent.alive(), 120)
+        assert one.await_(lambda: "cut off" in agent.said() or not agent.alive(), 280)
     finally:
         share.network.heal(one)
     answer = agent.wait(280)
@@ -312,7 +312,7 @@ def test_a_client_crashes_in_the_middle_of_saves(share: Share) -> None:
             )
         )
     for step in paths:
-        assert two.await_(lambda: two.run("test", "-e", f"/tmp/weights.{step}").code == 0, 90)  # noqa: B023
+        assert two.await_(lambda: two.run("test", "-e", f"/tmp/weights.{step}").code == 0, 280)  # noqa: B023
     with desks(share.network, two) as (desk,):
         desk.ask(
             "save_plain", path=f"{share.point}/torn-data.written/open.npy", number=1, nbytes=8000
