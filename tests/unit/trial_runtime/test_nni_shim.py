@@ -37,6 +37,9 @@ PATHS = [
     "from nni.gridsearch_tuner.gridsearch_tuner import GridSearchTuner",
     "from nni.algorithms.hpo.medianstop_assessor import MedianstopAssessor",
     "from nni.batch_tuner.batch_tuner import BatchTuner",
+    "from nni.common import enable_multi_thread, init_standalone_logger, env_args",
+    "from nni.utils import init_dispatcher_logger, randint_to_quniform, to_json",
+    "from nni.protocol import receive",
 ]
 
 SCRIPT = """
@@ -110,7 +113,7 @@ def test_merge_parameter() -> None:
     assert (base.lr, base.n, base.name) == (1, 2, "x")
     with pytest.raises(ValueError, match="no parameter 'm'"):
         utils.merge_parameter({"n": 1}, {"m": 1})
-    with pytest.raises(ValueError, match="wrong type"):
+    with pytest.raises(TypeError, match="wrong type"):
         utils.merge_parameter({"n": 1}, {"n": "text"})
     assert utils.merge_parameter({"n": 1}, None) == {"n": 1}
 
@@ -120,6 +123,17 @@ def test_scalars_of_results() -> None:
     with pytest.raises(RuntimeError):
         utils.extract_scalar_reward({"loss": 1})
     assert utils.split_index({"a": {"_index": 1, "_value": {"b": 2}}}) == {"a": {"b": 2}}
+
+
+def test_whole_numbers_as_tuners_of_their_time_wanted_them() -> None:
+    inner = {"_name": "x", "k": {"_type": "randint", "_value": [0, 3]}}
+    space = {
+        "n": {"_type": "randint", "_value": [1, 9]},
+        "c": {"_type": "choice", "_value": ["a", inner]},
+    }
+    utils.randint_to_quniform(space)
+    assert space["n"] == {"_type": "quniform", "_value": [1, 9, 1]}
+    assert inner["k"] == {"_type": "quniform", "_value": [0, 3, 1]}
 
 
 def test_spaces_as_old_tuners_read_them() -> None:

@@ -7,6 +7,8 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
+from ._json import dump as to_json  # noqa: F401 - its name in v1.4 and later
+
 
 class OptimizeMode(Enum):
     """Whether small or large results are good."""
@@ -100,6 +102,28 @@ def split_index(params: Any) -> Any:
     return split_index(inner)
 
 
+def randint_to_quniform(in_x: Any) -> None:
+    """Turn each ``randint`` of a search space into ``quniform`` in steps of 1, in place, as tuners
+    of v0.7 to v0.9 wanted it."""
+    if isinstance(in_x, list):
+        for each in in_x:
+            randint_to_quniform(each)
+    elif isinstance(in_x, dict):
+        kind = in_x.get(NodeType.TYPE)
+        if kind == "randint":
+            in_x[NodeType.TYPE] = "quniform"
+            in_x[NodeType.VALUE].append(1)
+        elif kind == "choice":
+            randint_to_quniform(in_x[NodeType.VALUE])
+        elif kind is None:
+            for each in in_x.values():
+                randint_to_quniform(each)
+
+
+def init_dispatcher_logger() -> None:
+    """Of NNI; what is logged in a tuner stands in its log in any case."""
+
+
 def json2space(x: Any, oldy: Any = None, name: str = NodeType.ROOT) -> list[Any]:
     """The names of all parameters of a search space, or what ``oldy`` holds for them."""
     found: list[Any] = []
@@ -177,7 +201,8 @@ def merge_parameter(base_params: Any, override_params: Any) -> Any:
     """Put tuned values over a script's own, a dict or what ``argparse`` gives, in place.
 
     Raises:
-        ValueError: a name that the script does not have, or a value of another type.
+        ValueError: a name that the script does not have.
+        TypeError: a value of another type.
     """
     if override_params is None:
         return base_params
@@ -189,7 +214,7 @@ def merge_parameter(base_params: Any, override_params: Any) -> Any:
         before = values[name]
         fits = before is None or value is None or isinstance(value, type(before))
         if not fits and not (isinstance(before, float) and isinstance(value, int)):
-            raise ValueError(
+            raise TypeError(
                 f"parameter {name!r} is of the wrong type: {type(before).__name__} expected, "
                 f"not {type(value).__name__}"
             )

@@ -3,7 +3,30 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+import os
+from typing import Any, NamedTuple, Optional
+
+
+class EnvArgs(NamedTuple):
+    """What v0.5 keeps as ``env_args``; None for what is not set."""
+
+    platform: Optional[str]
+    trial_job_id: Optional[str]
+    log_dir: Optional[str]
+    role: Optional[str]
+
+
+_VARIABLES = ("NNI_PLATFORM", "NNI_TRIAL_JOB_ID", "NNI_LOG_DIRECTORY", "NNI_ROLE")
+env_args = EnvArgs(*map(os.environ.get, _VARIABLES))
+
+#: Words of ``logLevel``.
+log_level_map = {
+    "fatal": logging.FATAL,
+    "error": logging.ERROR,
+    "warning": logging.WARNING,
+    "info": logging.INFO,
+    "debug": logging.DEBUG,
+}
 
 
 class NoMoreTrialError(Exception):
@@ -20,8 +43,6 @@ class NoMoreTrialError(Exception):
 
 def multi_thread_enabled() -> bool:
     """Whether calls of this tuner may overlap (``multiThread``)."""
-    import os
-
     return os.environ.get("MULTI_THREAD", "") == "true"
 
 
@@ -30,6 +51,17 @@ def multi_phase_enabled() -> bool:
     return False
 
 
+def enable_multi_thread() -> None:
+    """Changes nothing: ``multiThread`` is for the experiment file to say."""
+
+
+def enable_multi_phase() -> None:
+    """Changes nothing, see :func:`multi_phase_enabled`."""
+
+
 def init_logger(*_names: Any, **_options: Any) -> None:
     """Let log records of level INFO and above be printed, where nothing was set up before."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+
+
+init_standalone_logger = init_logger  # v1.6

@@ -30,6 +30,11 @@ class CommandType(Enum):
 hearer: Callable[[Any, Any], None] | None = None
 
 
+def receive() -> tuple[Any, Any]:
+    """Of NNI; what is to be received comes by the handlers of an advisor."""
+    raise RuntimeError("nothing is received here: messages come by the handlers of an advisor")
+
+
 def send(command: CommandType, data: Any) -> None:
     """Say something to the manager, whose part bequeath's tuner host plays."""
     if hearer is None:
