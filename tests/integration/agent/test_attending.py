@@ -136,7 +136,7 @@ def test_one_that_ends_by_itself_takes_its_key_away(folder: Path) -> None:
     """Nobody else may ever reach its host again; mutation: the file stays."""
     told = order(folder)
     assert told.config is not None
-    config = msgspec.structs.replace(told.config, head_grace_s=0.1, heartbeat_s=0.1)
+    config = msgspec.structs.replace(told.config, head_grace_s=3.0, heartbeat_s=0.1)
     first = attend(msgspec.structs.replace(told, config=config))
     assert (folder / "agent-h1.config.json").exists()
     os.waitpid(first.pid, 0)
