@@ -20,7 +20,8 @@ def check_class_args(owner: type, class_args: Mapping[str, Any]) -> None:
         TunerArgumentError: unknown argument (names the nearest) or a missing one.
     """
     parameters = inspect.signature(owner).parameters.values()
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+    swallows = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    if swallows and not hasattr(owner, "more_arguments"):
         return
     legal = legal_arguments(owner)
     for name in class_args:
@@ -38,10 +39,12 @@ def check_class_args(owner: type, class_args: Mapping[str, Any]) -> None:
 
 
 def legal_arguments(owner: type) -> list[str]:
-    """The names of the arguments that a constructor takes by keyword."""
+    """The names of the arguments that a constructor takes by keyword, or hands on."""
     parameters = inspect.signature(owner).parameters.values()
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [parameter.name for parameter in parameters if parameter.kind in kinds]
+    own = [parameter.name for parameter in parameters if parameter.kind in kinds]
+    theirs = legal_arguments(owner.more_arguments()) if hasattr(owner, "more_arguments") else []
+    return [*own, *(name for name in theirs if name not in own)]
 
 
 def spelled(owner: type, class_args: Mapping[str, Any]) -> dict[str, Any]:

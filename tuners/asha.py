@@ -20,30 +20,44 @@ Key: TypeAlias = tuple[float, int]
 """``(-score, trial)``: sorts the best first, the earliest if even."""
 
 
+#: How many configurations of a rung wait at most.
+KEPT = 1000
+
+
 class Rung:
     """What has finished with one budget.
 
     Algorithm 2 asks for one of the top ``size / eta`` that was not promoted. The best of those that
     wait has nothing above it but promoted ones, so that its rank is a count among these: a rung of
     any size answers without sorting.
+
+    Only the best of those that wait are kept: the others are counted. One of them could be promoted
+    after ``eta`` times as many more results that are all worse than it.
     """
 
     def __init__(self) -> None:
         self.waiting: list[Key] = []  # sorted
         self.promoted: list[Key] = []  # sorted
+        self.forgotten = 0
         self.configurations: dict[int, dict[str, Any]] = {}  # of those that wait
 
-    def add(self, trial: int, score: float, configuration: dict[str, Any]) -> None:
-        """Takes a result in."""
+    def add(self, trial: int, score: float, configuration: dict[str, Any]) -> int | None:
+        """Takes a result in; returns the trial that is no longer kept for it."""
         bisect.insort(self.waiting, (-score, trial))
         self.configurations[trial] = configuration
+        if len(self.waiting) <= KEPT:
+            return None
+        _, worst = self.waiting.pop()
+        del self.configurations[worst]
+        self.forgotten += 1
+        return worst
 
     def promotable(self, eta: int) -> Key | None:
         """The best one in the top ``1 / eta`` that was not promoted."""
         if not self.waiting:
             return None
         rank = bisect.bisect(self.promoted, self.waiting[0])
-        size = len(self.waiting) + len(self.promoted)
+        size = len(self.waiting) + len(self.promoted) + self.forgotten
         return self.waiting[0] if rank < size // eta else None
 
     def promote(self, key: Key) -> dict[str, Any]:
@@ -80,7 +94,7 @@ class ASHATuner(InheritingTuner):
     own earlier weights (``promoted_from`` says from which trial). Where there is none, a new
     configuration is drawn; after a change of the search space the promoted keep what they have.
     Trials that failed, or reported NaN or infinity, or whose weights are missing, do not count.
-    All scores are kept, some 40 bytes each: any may be promoted later.
+    Of each rung the best 1,000 that wait are kept, and the scores of those that were promoted.
 
     Args:
         optimize_mode: ``maximize`` or ``minimize``.
@@ -159,7 +173,9 @@ class ASHATuner(InheritingTuner):
         own = {key: known[key] for key in known if key not in self._own_keys}
         if score is not None:
             with self.lock:
-                self._rungs[rung].add(parameter_id, score, own)
+                forgotten = self._rungs[rung].add(parameter_id, score, own)
+                if forgotten is not None:
+                    self._ended.pop(forgotten, None)
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Notes the end of one that may be promoted."""
@@ -183,6 +199,7 @@ class ASHATuner(InheritingTuner):
                     {
                         "waiting": [[n, keys[n], own] for n, own in configurations.items()],
                         "promoted": [[n, -minus] for minus, n in rung.promoted if n not in open_],
+                        "forgotten": rung.forgotten,
                     }
                 )
             ended = [[number, well] for number, well in self._ended.items()]
@@ -196,6 +213,7 @@ class ASHATuner(InheritingTuner):
             self._ended = {int(number): bool(well) for number, well in state["ended"]}
             self._rungs = [Rung() for _ in self.budgets]
             for rung, kept in zip(self._rungs, state["rungs"], strict=True):
+                rung.forgotten = kept.get("forgotten", 0)
                 for number, score, own in kept["waiting"]:
                     rung.add(number, score, own)
                 rung.promoted = sorted((-score, number) for number, score in kept["promoted"])

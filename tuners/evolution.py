@@ -92,8 +92,8 @@ class RegularizedEvolutionTuner(InheritingTuner):
                 "The paper used 25 of 100.",
             )
         self.seed = values.seed(seed)
-        self.inherit = inherit
-        self.asynchronous = asynchronous
+        self.inherit = values.flag("inherit", inherit)
+        self.asynchronous = values.flag("asynchronous", asynchronous)
         self.crossover = values.share("crossover", crossover, zero=True)
         self.archive: Archive[dict[str, Any]] = Archive(population_size)
         self._population: deque[Individual] = deque(maxlen=population_size)

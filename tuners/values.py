@@ -98,6 +98,17 @@ def one_of(name: str, value: str, legal: Sequence[str]) -> str:
     return value
 
 
+def text(name: str, value: str) -> str:
+    """Checks a class argument that is a text, and not an empty one.
+
+    Raises:
+        TunerArgumentError: it is not.
+    """
+    if not isinstance(value, str) or not value:
+        raise TunerArgumentError(f"{name} is a text, not {value!r}.")
+    return value
+
+
 def flag(name: str, value: bool) -> bool:
     """Checks a class argument that is true or false.
 

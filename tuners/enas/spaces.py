@@ -95,11 +95,11 @@ def make_space(
         TunerArgumentError: names the one that does not fit.
     """
     names = _names("operations", operations, 2)
-    if kind == "macro":
-        return MacroSpace(names, values.whole("layers", layers, 1))
-    if kind == "micro":
-        return MicroSpace(names, values.whole("nodes", nodes, 1), _names("cells", cells, 1))
-    raise TunerArgumentError(f"space is 'macro' or 'micro', not {kind!r}.")
+    layers, nodes = values.whole("layers", layers, 1), values.whole("nodes", nodes, 1)
+    cell_names = _names("cells", cells, 1)
+    if values.one_of("space", kind, ("macro", "micro")) == "macro":
+        return MacroSpace(names, layers)
+    return MicroSpace(names, nodes, cell_names)
 
 
 def _names(argument: str, given: Sequence[str], least: int) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ class ENASTuner(InheritingTuner):
     ) -> None:
         self.architectures = make_space(space, operations, layers, nodes, cells)
         self.optimize_mode = values.optimize_mode(optimize_mode)
-        self.store = store
+        self.store = values.text("store", store)
         self.weights_trials = values.whole("weights_trials", weights_trials, 0)
         self.samples = values.whole("samples", samples, 1)
         self.controller_trials = values.whole("controller_trials", controller_trials, 1)

@@ -58,7 +58,13 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 }
 
 #: The smallest numbers that mean something; of other whole numbers it is 0.
-_LEAST: Mapping[str, float] = {"n_ei_candidates": 1, "popsize": 2, "sigma0": 0, "inc_popsize": -1}
+_LEAST: Mapping[str, float] = {
+    "n_ei_candidates": 1,
+    "popsize": 2,
+    "sigma0": 0,
+    "inc_popsize": -1,
+    "prior_weight": 0,
+}
 
 
 def optuna() -> ModuleType:

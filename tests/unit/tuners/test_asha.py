@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 import threading
 
@@ -188,3 +189,26 @@ def test_sixty_four_requests_at_once_promote_nobody_twice():
 def test_wrong_arguments_are_refused(arguments, words):
     with pytest.raises(TunerArgumentError, match=words):
         asha(**arguments)
+
+
+def test_beyond_a_bound_the_worst_that_wait_are_counted_and_not_kept(monkeypatch):
+    def search(bound):
+        monkeypatch.setattr("tuners.asha.KEPT", bound)
+        tuner, dice = asha(eta=3), random.Random(8)
+        found = []
+        for n in range(300):
+            found.append(tuner.generate_parameters(n))
+            finish(tuner, n, found[-1], dice.random())
+        return tuner, found
+
+    whole, proposals = search(1000)
+    short, same = search(12)
+    assert same == proposals
+    assert all(len(rung.waiting) <= 12 for rung in short._rungs)
+    assert all(len(rung.configurations) <= 12 for rung in short._rungs)
+    assert len(short._ended) <= 12 * len(short._rungs)
+    assert len(whole._rungs[0].waiting) > 100
+    again = asha(eta=3)
+    again.restore(json.loads(json.dumps(short.state())))
+    assert [rung.forgotten for rung in again._rungs] == [rung.forgotten for rung in short._rungs]
+    assert again.generate_parameters(300) == whole.generate_parameters(300)

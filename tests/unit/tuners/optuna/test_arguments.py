@@ -17,7 +17,8 @@ TWO = {name: {"_type": "uniform", "_value": [0, 1]} for name in ("a", "b")}
     "name, arguments, words",
     [
         ("TPE", {"n_startup_trial": 4}, "Did you mean 'n_startup_trials'"),
-        ("TPE", {"nStartupTrials": "x", "popsize": 3}, "takes no argument"),
+        ("TPE", {"nStartupTrials": 4, "popsize": 3}, "takes no argument 'popsize'"),
+        ("TPE", {"optimise_mode": "minimize"}, "Did you mean 'optimize_mode'"),
         ("Optuna", {"sampler": "TPESampeler"}, "Did you mean 'TPESampler'"),
         ("Optuna", {"sampler": 7}, "has no sampler 7"),
         ("Optuna", {"sampler": "NSGAII", "sampler_args": {"population_size": 1}}, "refuses its"),
