@@ -161,19 +161,31 @@ def kill(pid: int) -> None:
 def kill_sessions_below(folder: str) -> int:
     """SIGKILL every process whose session file lies below ``folder``; returns how many.
 
-    For a head that finds its agent dead: reads the process list of the machine.
+    For a head that finds its agent dead: reads the process list of the machine, and again until
+    nobody new is in it, since whoever is killed may just have started another one.
     """
     if not _ON_LINUX:
         return 0
     inside = folder.rstrip("/") + "/"
-    killed = 0
+    killed: set[int] = set()
+    for _round in range(64):
+        found = _sessions_below(inside) - killed
+        if not found:
+            break
+        for pid in found:
+            kill(pid)
+        killed |= found
+    return len(killed)
+
+
+def _sessions_below(inside: str) -> set[int]:
+    found = set()
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
             told = session_of(int(name))
             if told is not None and told.startswith(inside):
-                kill(int(name))
-                killed += 1
-    return killed
+                found.add(int(name))
+    return found
 
 
 def sweep_where(own: Collection[int], mine: Callable[[int], bool]) -> None:

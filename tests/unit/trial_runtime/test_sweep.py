@@ -1,0 +1,43 @@
+"""What a dead agent left is found by its session files, wherever it is in its life."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from trial_runtime.agent import sweep
+from trial_runtime.session_file import SESSION_VARIABLE
+
+
+def _start(session: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sleep", "600"], env={**os.environ, SESSION_VARIABLE: str(session)})
+
+
+def test_who_is_killed_may_just_have_started_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: the list of processes is read once."""
+    of_ours, of_another = tmp_path / "r", tmp_path / "rr"
+    started = [_start(of_ours / "s1.json")]
+    stranger = _start(of_another / "s1.json")
+    kill = sweep.kill
+
+    def kill_late(pid: int) -> None:
+        if len(started) < 3:  # at the last moment before its end
+            started.append(_start(of_ours / f"s{len(started) + 1}.json"))
+        kill(pid)
+
+    monkeypatch.setattr(sweep, "kill", kill_late)
+    try:
+        assert sweep.kill_sessions_below(str(of_ours)) == 3
+        assert [each.wait(60) for each in started] == [-signal.SIGKILL] * 3
+        assert stranger.poll() is None
+        assert sweep.kill_sessions_below(str(of_ours)) == 0
+    finally:
+        for each in [*started, stranger]:
+            each.kill()
+            each.wait()
