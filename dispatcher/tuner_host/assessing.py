@@ -62,6 +62,13 @@ class Assessing:
         """Queue a metric, or the end of a trial. I/O thread only."""
         self._queue.put(work)
 
+    def on_exit(self) -> None:
+        """Tell that the experiment is over. Another thread than that of ``assess_trial``, which
+        may stand in the author's code."""
+        told = getattr(self._assessor, "_on_exit", None)
+        if told is not None:
+            told()
+
     def _serve(self) -> None:
         if self._past is not None and self._past.exists():
             self._recall(self._past)

@@ -259,6 +259,14 @@ class Host:
             self._requests.give_up()
         return CALLBACK_LOOK_S
 
+    def _on_exit(self) -> None:
+        """Runs in a thread of its own, see :class:`Ending`."""
+        try:
+            self._calls.on_exit()
+        finally:
+            if self._assessing is not None:
+                self._assessing.on_exit()
+
     def _is_superseded(self) -> bool:
         """Whether another head has taken over from ours, looked up every few seconds: its own
         tuner host goes on, and two of them would do the author's work twice."""
@@ -270,8 +278,7 @@ class Host:
 
     def _take(self, message: Any) -> None:
         if isinstance(message, Shutdown):
-            on_exit = self._calls.on_exit if self._ready else _nothing
-            self._ending.begin(message.deadline_s, on_exit)
+            self._ending.begin(message.deadline_s, self._on_exit if self._ready else _nothing)
         elif self._ready and not self._early:
             self._obey(message)
         else:

@@ -13,6 +13,7 @@ import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.events import RequestEnd
+from dispatcher.tuner_host.config import AssessorSpec
 from tests.integration.tuner_host.fake_head import PATIENCE_S, FakeHead
 
 Make = Callable[..., FakeHead]
@@ -177,3 +178,31 @@ def test_several_at_once_and_none_now(make: Make) -> None:
     assert parameters(head, 0) == {"ids": [0]}
     head.deliver(0)
     assert parameters(head, 1) == {"ended": 0, "success": True}
+
+
+def test_tuner_and_assessor_are_both_told_of_the_end(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "stopper.py").write_text(
+        "from nni.assessor import Assessor, AssessResult\n"
+        "class Stopper(Assessor):\n"
+        "    def assess_trial(self, trial_job_id, trial_history):\n"
+        "        return AssessResult.Good\n"
+        "    def _on_exit(self):\n"
+        "        print('the assessor is told')\n"
+    )
+    head = make(
+        """
+        from nni.tuner import Tuner
+
+        class T(Tuner):
+            def generate_parameters(self, parameter_id, **kwargs):
+                return {}
+            def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+                pass
+            def _on_exit(self):
+                raise ValueError("the tuner is told")
+        """,
+        assessor=AssessorSpec(class_name="Stopper", file=str(tmp_path / "stopper.py")),
+    )
+    head.driver.close(PATIENCE_S)
+    assert "the tuner is told" in head.log()
+    assert "the assessor is told" in head.log()
