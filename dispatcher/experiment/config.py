@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from dispatcher.experiment.agreement import check_agreement
 from dispatcher.experiment.algorithm import AlgorithmConfig, AssessorConfig, TunerConfig
-from dispatcher.experiment.builtin_names import needs_space
 from dispatcher.experiment.failure_policy import (
     FAILED_IN_A_ROW,
     FAILED_PER_SLOT,
@@ -37,7 +37,6 @@ from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, needs_told
 from dispatcher.experiment.plain_json import plain
 from dispatcher.experiment.planned import PlannedWorker
 from dispatcher.experiment.problems import Misfit
-from dispatcher.experiment.search_space import parse_search_space
 from dispatcher.experiment.sections import (
     ChannelConfig,
     Keep,
@@ -50,7 +49,6 @@ from dispatcher.experiment.service import ReuseMode
 from dispatcher.experiment.services import (
     Service,
     TrainingService,
-    check_workers,
     workers_of,
 )
 from dispatcher.experiment.trial_fields import (
@@ -268,71 +266,8 @@ class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy
     ] = False
 
     @model_validator(mode="after")
-    def _trial_is_one_thing(self) -> Self:
-        if self.trial_command is not None and self.trial_function is not None:
-            raise Misfit(
-                "'trialCommand' and 'trialFunction' exclude each other",
-                at=("trialFunction",),
-                hint="keep one of the two",
-            )
-        if self.trial_command is None and self.trial_function is None:
-            raise Misfit(
-                "needs 'trialCommand' or 'trialFunction'",
-                at=("trialCommand",),
-                hint="write e.g. 'trialCommand: python trial.py' or 'trialFunction: trial:main'",
-            )
-        for index, service in enumerate(self.services):
-            if service.reuse_mode == "inProcess" and self.trial_function is None:
-                listed = (index,) if isinstance(self.training_service, tuple) else ()
-                raise Misfit(
-                    "'reuseMode: inProcess' runs functions, and this trial is a command",
-                    at=("trainingService", *listed, "reuseMode"),
-                    hint="write 'trialFunction' instead of 'trialCommand', or another reuseMode",
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _one_local_service(self) -> Self:
-        if sum(isinstance(each, LocalServiceConfig) for each in self.services) > 1:
-            raise Misfit(
-                "'trainingService' names this machine twice",
-                at=("trainingService",),
-                hint="give one local service the slots of both",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _workers_can_be_told_apart(self) -> Self:
-        check_workers(self.services, self.trial_concurrency)
-        return self
-
-    @model_validator(mode="after")
-    def _head_listens_where_agents_look(self) -> Self:
-        direct = any(getattr(worker.part, "head_address", None) for _, worker in self.workers)
-        if direct and self.channel.transport != "tcp":
-            raise Misfit(
-                "agents are to reach the head by themselves ('headAddress'), and it listens on "
-                "this machine's loopback only",
-                at=("channel",),
-                hint="write 'channel: {transport: tcp, host: ADDRESS, beyondThisMachine: true}', "
-                "or leave 'headAddress' out",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _memory_is_one_agents(self) -> Self:
-        one = len(self.services) == 1 and isinstance(self.services[0], LocalServiceConfig)
-        if self.in_memory and not one:
-            raise Misfit(
-                "memory:// lies in one agent's process, and these trials run under several",
-                at=("weightsRoot",),
-                hint="name a folder or a store that all machines reach",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _needs_are_said_once(self) -> Self:
-        needs_told(self, self.training_service)
+    def _keys_agree(self) -> Self:
+        check_agreement(self)
         return self
 
     @model_validator(mode="after")
@@ -347,12 +282,6 @@ class ExperimentConfig(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy
                 at=("optimizeMode",),
                 hint="keep one of 'optimizeMode' and 'tuner.classArgs.optimize_mode'",
             )
-        return self
-
-    @model_validator(mode="after")
-    def _search_space_fits(self) -> Self:
-        strict = self.tuner.builtin and bool(self.search_space or needs_space(self.tuner.name))
-        parse_search_space(self.search_space, strict=strict, repeats=self.compatibility == "nni")
         return self
 
     @property
