@@ -50,10 +50,12 @@ def test_what_is_interrupted_is_resumed(user: User, how: str) -> None:
     user.write("trial.py", HELD)
     grace = "0s" if how == "kill and no grace" else "30s"
     leader = user.start("run", user.experiment(maxTrialNumber=6, headGrace=grace))
-    wait_until(
-        lambda: user.snapshot().get("ended") == 2 and len(user.snapshot()["running"]) == 2,
-        "the children run",
-    )
+
+    def children_run() -> bool:
+        seen = user.snapshot()
+        return seen.get("ended") == 2 and len(seen["running"]) == 2
+
+    wait_until(children_run, "the children run")
     if how in ("once", "twice"):
         leader.send_signal(signal.SIGINT)
         wait_until(lambda: user.snapshot().get("phase") == "draining", "draining")

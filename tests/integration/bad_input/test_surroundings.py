@@ -162,7 +162,7 @@ def test_a_journal_that_is_not_one(user: User) -> None:
 
 def test_a_head_killed_while_it_starts_leaves_nothing(user: User) -> None:
     first = user.start("run", user.experiment(headGrace="1s", maxTrialNumber=5))
-    wait_until(lambda: user.kept.exists() and (user.lab / "run.json").exists(), "it began")
+    wait_until(lambda: list(user.kept.glob("*/run.json")), "it began")
     first.kill()
     first.communicate()
     wait_until(lambda: _nothing_left(user), "its processes are gone")

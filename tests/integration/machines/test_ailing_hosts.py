@@ -270,5 +270,5 @@ def test_a_host_that_shows_another_key_gets_nothing_any_more(lab: Lab) -> None:
     assert "key" in lost()[0].reason
     assert "bequeath hosts" in story.log()
     rows = lab.rows(story.folder)
-    (at,) = [r.at for r in rows if isinstance(r.event, e.WorkerLost) and r.event == lost()[0]]
+    at = next(r.at for r in rows if isinstance(r.event, e.WorkerLost) and r.event == lost()[0])
     assert at - changed >= leases["suspect"]
