@@ -56,12 +56,19 @@ def run(
         ),
     ] = 1.0,
 ) -> None:
-    """Run an experiment file and show how it goes.
+    """Run an experiment file and show how it goes, or a script that starts one by NNI's API.
 
     Ctrl-C once lets running trials finish and starts no new ones; twice stops them at once.
     Either way `bequeath resume` goes on from there. Progress goes to stderr, the result to
-    stdout.
+    stdout. A file that ends in `.py` is run as a script, in which `nni.experiment` is ours.
     """
+    if file.suffix == ".py":
+        from dispatcher.cli.nni_script.script import run_script
+
+        if changes or name is not None or as_json or chaos is not None:
+            raise typer.BadParameter("a script takes no options", param_hint="'FILE'")
+        run_script(file)
+        return
     begin_here(configured(file, changes or [], name), as_json, chaos, chaos_every)
 
 

@@ -38,21 +38,26 @@ def status(experiment: Experiment = None) -> None:
 
     WORD is one of INITIALIZED, RUNNING, STOPPING, STOPPED, DONE and ERROR.
     """
-    from dispatcher import queries
     from dispatcher.cli.console import print_json
     from dispatcher.cli.find import find_one
+
+    word, errors = standing(find_one(experiment, None).folder)
+    print_json({"errors": errors, "status": word})
+
+
+def standing(folder: Path) -> tuple[str, list[str]]:
+    """NNI's word for how an experiment stands, and what has gone wrong."""
+    from dispatcher import queries
     from dispatcher.cli.status import asked
 
-    found = find_one(experiment, None)
-    with queries.ExperimentReader.open(found.folder) as reader:
+    with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
     word = _WORDS[summary.status.value]
     if word == "RUNNING":
-        snapshot = asked(found.folder)
+        snapshot = asked(folder)
         if snapshot is not None and snapshot["phase"] in ("draining", "stopping"):
             word = "STOPPING"
-    errors = [summary.phase_reason] if word == "ERROR" and summary.phase_reason else []
-    print_json({"errors": errors, "status": word})
+    return word, [summary.phase_reason] if word == "ERROR" and summary.phase_reason else []
 
 
 _WORDS = {

@@ -23,7 +23,8 @@ Ids of experiments are ours (`NAME-xxxxxx`), ids of trials their numbers.
 
 _TAIL = """\
 | `nnictl --version` | same | | `bequeath --version` |
-| REST, `nni.experiment.Experiment` | not | | `--json` of our commands, and `dispatcher.api` |
+| `python launch.py`, with `nni.experiment` | same | | `bequeath run launch.py` |
+| REST | not | | `--json` of our commands, and `dispatcher.api` |
 """
 
 #: What an option's help begins with, if it is not honoured.

@@ -111,3 +111,33 @@ def test_an_experiment_from_create_to_delete(place: Place, nni: Nni) -> None:
 
 def _statuses(nni: Nni) -> list[str]:
     return [one["status"] for one in json.loads(nni("trial", "ls"))]
+
+
+SCRIPT = """\
+from nni.experiment import Experiment
+
+experiment = Experiment("local")
+experiment.config.experiment_working_directory = "kept"
+experiment.config.trial_command = "python3 trial.py"
+experiment.config.search_space = {"x": {"_type": "uniform", "_value": [0, 1]}}
+experiment.config.tuner.name = "Random"
+experiment.config.trial_concurrency = 2
+experiment.config.max_trial_number = 3
+assert experiment.run(8080)
+results = experiment.export_data()
+assert [one.value["default"] == one.parameter["x"] for one in results] == [True] * 3
+print(experiment.get_status(), experiment.get_job_statistics())
+print([[one.type for one in of] for of in experiment.get_job_metrics().values()])
+experiment.stop()
+"""
+
+
+def test_a_script_that_starts_an_experiment_runs_as_it_is(place: Place, nni: Nni) -> None:
+    (place.folder / "launch.py").write_text(SCRIPT)
+    place.go()
+    assert place("run", "launch.py").splitlines() == [
+        "DONE [{'trialJobStatus': 'SUCCEEDED', 'trialJobNumber': 3}]",
+        "[['PERIODICAL', 'FINAL'], ['PERIODICAL', 'FINAL'], ['PERIODICAL', 'FINAL']]",
+    ]
+    assert "no options" in place("run", "launch.py", "--json", code=2)
+    assert _statuses(nni) == ["SUCCEEDED"] * 3

@@ -24,9 +24,14 @@ ALIASES = {
     "runtime.log": "common",
     "runtime.recoverable": "recoverable",
     "common.env_args": "runtime.env_vars",
+    "common.hpo_utils.optimize_mode": "utils",
 }
 
 _INSTALL = "install the real nni in the environment of this code: it will be used"
+
+_SCRIPT = "run the script by 'bequeath run SCRIPT.py', or use dispatcher.Experiment"
+_NOT_HERE = "is not part of the interfaces that bequeath has of NNI"
+_OTHERWISE = "'from-nni' in bequeath's documentation lists what there is"
 
 #: What is not here → what to do.
 MISSING = {
@@ -35,7 +40,8 @@ MISSING = {
     "algorithms.feature_engineering": _INSTALL,
     "algorithms.nas": _INSTALL,
     "compression": _INSTALL,
-    "experiment": "use 'bequeath run', or dispatcher.Experiment from Python",
+    "experiment": _SCRIPT,
+    "Experiment": _SCRIPT,
     "feature_engineering": _INSTALL,
     "multi_phase": "have each phase proposed as a trial of its own",
     "nas": _INSTALL,
@@ -53,6 +59,8 @@ BUILTIN = {
     "medianstop_assessor": ("MedianstopAssessor", "Medianstop"),
     "curvefitting_assessor": ("CurvefittingAssessor", "Curvefitting"),
 }
+
+_PARTS = ("assessor", "common", "parameter_expressions", "runtime", "tuner", "typehint", "utils")
 
 _DRAWN = ("choice", "randint", "uniform", "quniform", "loguniform", "qloguniform", "normal")
 _MORE = ("qnormal", "lognormal", "qlognormal", "function_choice", "mutable_layer", "variable")
@@ -73,13 +81,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         name = fullname[len(self.package) + 1 :]
         if name in ALIASES or name in BUILTIN or _builtin(name) in BUILTIN:
             return importlib.util.spec_from_loader(fullname, self, is_package=name in BUILTIN)
-        for missing, instead in MISSING.items():
-            if f"{name}.".startswith(f"{missing}."):
-                raise ModuleNotFoundError(
-                    f"{fullname} is not part of the interfaces that bequeath has of NNI: {instead}",
-                    name=fullname,
-                )
-        return None
+        # Without its name, or 'from nni import …' would say another sentence.
+        raise ModuleNotFoundError(f"{fullname} {_NOT_HERE}: {_instead(name)}")
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         name = spec.name[len(self.package) + 1 :]
@@ -111,6 +114,23 @@ def install(package: str) -> None:
 
 def why_not(package: str, name: str) -> str:
     """The sentence for an attribute of the top module that is not there."""
-    instead = MISSING["smartparam"] if name in _SMART else MISSING.get(name, "")
-    tail = f": {instead}" if instead else ""
-    return f"module {package!r}, as bequeath has it, has no attribute {name!r}{tail}"
+    return f"module {package!r}, as bequeath has it, has no attribute {name!r}: {_instead(name)}"
+
+
+def _instead(name: str) -> str:
+    """What to do without a name below the package."""
+    if name in _SMART:
+        return MISSING["smartparam"]
+    above = (missing for missing in MISSING if f"{name}.".startswith(f"{missing}."))
+    return MISSING.get(next(above, ""), _OTHERWISE)
+
+
+def part(package: str, name: str) -> Any:
+    """A module of ours below the top one, for code that has imported no more than that.
+
+    Raises:
+        AttributeError: there is none; what to do instead.
+    """
+    if name in _PARTS:
+        return importlib.import_module(f"{package}.{name}")
+    raise AttributeError(why_not(package, name))

@@ -8,4 +8,5 @@ Parameters = Any
 SearchSpace = Any
 TrialMetric = Any
 TrialRecord = Any
+ParameterRecord = Any
 Trial = Any

@@ -1,0 +1,204 @@
+"""``nni.experiment.Experiment``: a script's hand on an experiment, in NNI's words."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dispatcher import api, known_folders, queries
+from dispatcher.cli.console import note
+from dispatcher.cli.nni.experiment import standing
+from dispatcher.cli.nni.rows import is_job, job
+from dispatcher.cli.nni_script.records import TrialJob, TrialMetricData, TrialResult, job_of
+from dispatcher.cli.nni_script.settings import ExperimentConfig
+from dispatcher.errors import UserError
+from dispatcher.experiment import build_experiment
+
+if TYPE_CHECKING:
+    from dispatcher.queries import ExperimentReader, TrialSummary
+
+#: Those that a script has started; they stop when it ends, as with NNI.
+started: list[Experiment] = []
+
+
+class Experiment:
+    """One experiment. Relative paths count from the folder in which the script runs.
+
+    Args:
+        config_or_platform: its settings, or the platform to begin them with.
+        id: of an experiment that exists, to ``resume`` or ``view``.
+    """
+
+    def __init__(self, config_or_platform: Any = None, id: str | None = None) -> None:
+        given = config_or_platform
+        is_config = isinstance(given, ExperimentConfig)
+        self.config: Any = given if is_config else ExperimentConfig(given)
+        self.port: int | None = None
+        self._hand = None if id is None else api.Experiment.open(id)
+
+    @property
+    def id(self) -> str | None:
+        """The experiment's id, once there is one."""
+        return None if self._hand is None else self._hand.id
+
+    # -- running it -----------------------------------------------------------------------
+
+    def start(self, port: int = 8080, debug: bool = False, run_mode: Any = None) -> None:
+        """Start it in the background. The port is not needed: nothing listens there."""
+        if self._hand is None:
+            values = self.config.mapping()
+            if debug:
+                values |= {"debug": True, "logLevel": "debug"}
+            folder = Path.cwd()
+            config = build_experiment(values, origin="nni.experiment", base_folder=folder)
+            self._hand = api.Experiment(known_folders.housed(config))
+        started.append(self)
+        self._hand.start()
+        note(f"experiment {self._hand.id} in {self._hand.folder}")
+
+    def run(
+        self, port: int = 8080, wait_completion: bool = True, debug: bool = False
+    ) -> bool | None:
+        """Start it and wait for its end; true if it went well, false if it failed."""
+        self.start(port, debug)
+        if not wait_completion:
+            return None
+        try:
+            self._known.run()
+        except UserError as error:
+            note(str(error))
+            return False
+        return standing(self._known.folder)[0] == "DONE"
+
+    def resume(
+        self: Experiment | str, *given: Any, wait_completion: bool = True, **more: Any
+    ) -> bool | None:
+        """Go on with it. Before v2.10 the class was asked, with an id first."""
+        return _meant(self).run(wait_completion=wait_completion)
+
+    def view(self: Experiment | str, *given: Any, **more: Any) -> Experiment:
+        """Nothing has to be started for it: what is kept can always be read."""
+        return _meant(self)
+
+    @classmethod
+    def connect(cls, port: int) -> Experiment:
+        """Refused: experiments have no ports.
+
+        Raises:
+            UserError: always.
+        """
+        raise UserError(
+            "experiments have no ports here",
+            hint="name it by its id: Experiment(id=…); 'bequeath nni experiment list' shows those "
+            "that run",
+            where="Experiment.connect",
+        )
+
+    def stop(self) -> None:
+        """Stop it, if it runs; it can be resumed."""
+        if self._hand is not None and self._hand.running:
+            self._hand.stop()
+
+    # -- looking at it --------------------------------------------------------------------
+
+    def get_status(self) -> str:
+        """``INITIALIZED``, ``RUNNING``, ``STOPPING``, ``STOPPED``, ``DONE`` or ``ERROR``."""
+        return standing(self._known.folder)[0]
+
+    def list_trial_jobs(self) -> list[TrialJob]:
+        """All trials."""
+        with self._reading() as reader:
+            return [self._job(one) for one in queries.list_trials(reader) if is_job(one)]
+
+    def get_trial_job(self, trial_job_id: str) -> TrialJob:
+        """One trial. Raises ``TrialNotFound``."""
+        return self._job(self._known.trial(int(trial_job_id)).trial)
+
+    def get_job_statistics(self) -> list[dict[str, Any]]:
+        """How many trials there are of each status."""
+        counts = Counter(one.status for one in self.list_trial_jobs())
+        return [{"trialJobStatus": word, "trialJobNumber": many} for word, many in counts.items()]
+
+    def get_job_metrics(self, trial_job_id: str | None = None) -> dict[str, list[TrialMetricData]]:
+        """What trials have reported, by their ids."""
+        wanted = self.list_trial_jobs()
+        with self._reading() as reader:
+            return {
+                one.trialJobId: [
+                    TrialMetricData(
+                        int(1000 * point.at),
+                        one.trialJobId,
+                        one.sequenceId,
+                        "FINAL" if point.final else "PERIODICAL",
+                        0 if point.final else place,
+                        point.value,
+                    )
+                    for place, point in enumerate(queries.metrics(reader, one.sequenceId))
+                ]
+                for one in wanted
+                if trial_job_id in (None, one.trialJobId)
+            }
+
+    def export_data(self) -> list[TrialResult]:
+        """Parameters and results of the trials that have one."""
+        return [
+            TrialResult(
+                dict(one.hyperParameters[0].parameters),
+                one.finalMetricData[0].data,
+                one.trialJobId,
+            )
+            for one in self.list_trial_jobs()
+            if one.finalMetricData and one.status in ("SUCCEEDED", "EARLY_STOPPED")
+        ]
+
+    def get_experiment_profile(self) -> dict[str, Any]:
+        """Its id, its settings under our keys, and the folder that holds it."""
+        known = self._known
+        settings = json.loads((known.folder / "experiment.json").read_text(encoding="utf-8"))
+        return {"id": known.id, "params": settings, "logDir": str(known.folder)}
+
+    # -- changing it while it runs --------------------------------------------------------
+
+    def update_trial_concurrency(self, value: int) -> None:
+        """Change how many trials run at once."""
+        self._known.update("trial_concurrency", value)
+
+    def update_max_experiment_duration(self, value: str) -> None:
+        """Change for how long new trials are begun."""
+        self._known.update("max_experiment_duration", value)
+
+    def update_search_space(self, value: Mapping[str, Any]) -> None:
+        """Change the search space."""
+        self._known.update("search_space", dict(value))
+
+    def update_max_trial_number(self, value: int) -> None:
+        """Change how many trials there are at most."""
+        self._known.update("max_trial_number", value)
+
+    def kill_trial_job(self, trial_job_id: str) -> None:
+        """End a trial."""
+        self._known.stop_trial(int(trial_job_id))
+
+    # -------------------------------------------------------------------------------------
+
+    @property
+    def _known(self) -> api.Experiment:
+        if self._hand is None:
+            raise UserError("the experiment has not been started", hint="call run() or start()")
+        return self._hand
+
+    @contextmanager
+    def _reading(self) -> Iterator[ExperimentReader]:
+        with queries.ExperimentReader.open(self._known.folder) as reader:
+            yield reader
+
+    def _job(self, trial: TrialSummary) -> TrialJob:
+        return job_of(job(trial, self._known.folder), trial.started_at, trial.ended_at)
+
+
+def _meant(experiment: Experiment | str) -> Experiment:
+    return Experiment(id=experiment) if isinstance(experiment, str) else experiment

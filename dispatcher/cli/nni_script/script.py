@@ -1,0 +1,55 @@
+"""Running a script that starts experiments by ``nni.experiment``."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import runpy
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from dispatcher.cli.nni_script import experiment, records, settings
+from dispatcher.errors import UserError
+from trial_runtime import nni_shim
+
+#: NNI's module → ours, and the names that are taken from it.
+_MODULES: dict[str, tuple[ModuleType, ...]] = {
+    "nni.experiment": (experiment, settings, records),
+    "nni.experiment.config": (settings,),
+    "nni.experiment.data": (records,),
+    "nni.experiment.experiment": (experiment,),
+}
+
+
+def run_script(file: Path) -> None:
+    """Run it as ``python file`` would, with ``nni.experiment`` being ours.
+
+    Experiments that it has started and that still run stop when it ends, as with NNI.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    if not file.is_file():
+        raise UserError("does not exist", where=str(file))
+    sys.path.append(nni_shim.folder())
+    whole = importlib.import_module("nni")  # a real one if there is one
+    for name, ours in _MODULES.items():
+        made = ModuleType(name)
+        for module in ours:
+            shown = {key: value for key, value in vars(module).items() if not key.startswith("_")}
+            vars(made).update(shown)
+        made.__path__ = []
+        sys.modules[name] = made
+    for name, value in (
+        ("Experiment", experiment.Experiment),
+        ("experiment", sys.modules["nni.experiment"]),
+    ):
+        setattr(whole, name, value)
+    sys.argv = [str(file)]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
+    try:
+        runpy.run_path(str(file), run_name="__main__")
+    finally:
+        for one in experiment.started:
+            one.stop()

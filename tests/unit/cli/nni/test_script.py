@@ -1,0 +1,91 @@
+"""Settings of scripts that start experiments by ``nni.experiment``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dispatcher.cli.nni_script.records import job_of
+from dispatcher.cli.nni_script.settings import (
+    AlgorithmConfig,
+    CustomAlgorithmConfig,
+    ExperimentConfig,
+    LocalConfig,
+    RemoteConfig,
+    RemoteMachineConfig,
+)
+from dispatcher.errors import UserError
+
+
+def test_attributes_become_the_keys_of_a_file() -> None:
+    config = ExperimentConfig("local")
+    config.trial_command = "python model.py"
+    config.trial_code_directory = Path("code")
+    config.max_trial_number = 10
+    config.max_trial_duration = None
+    config.tuner.name = "TPE"
+    config.tuner.class_args["optimize_mode"] = "maximize"
+    config.training_service.use_active_gpu = True
+    assert config.mapping() == {
+        "experimentType": "hpo",
+        "trialCommand": "python model.py",
+        "trialCodeDirectory": "code",
+        "maxTrialNumber": 10,
+        "tuner": {"name": "TPE", "classArgs": {"optimize_mode": "maximize"}},
+        "trainingService": {"platform": "local", "useActiveGpu": True},
+    }
+    assert config.search_space is None
+
+
+def test_sections_may_be_given_whole_and_several_services() -> None:
+    machine = RemoteMachineConfig(host="h", user="u", ssh_key_file=Path("key"), python_path="/p")
+    config = ExperimentConfig(
+        tuner=CustomAlgorithmConfig(class_name="mine.Tuner", class_args={"size": 3}),
+        assessor=AlgorithmConfig(name="Medianstop"),
+        training_service=[LocalConfig(), RemoteConfig(machine_list=[machine])],
+    )
+    whole = config.mapping()
+    own = {"className": "mine.Tuner", "codeDirectory": ".", "classArgs": {"size": 3}}
+    assert whole["tuner"] == own
+    assert whole["trainingService"][1]["machineList"] == [
+        {"host": "h", "user": "u", "sshKeyFile": "key", "pythonPath": "/p"}
+    ]
+    assert [
+        one["platform"] for one in ExperimentConfig(["local", "dlc"]).mapping()["trainingService"]
+    ] == ["local", "dlc"]
+
+
+def test_passwords_are_not_taken_from_a_script() -> None:
+    config = ExperimentConfig("remote")
+    config.training_service.machine_list = [RemoteMachineConfig(host="h", password="secret")]
+    with pytest.raises(UserError, match="clear text") as refused:
+        config.mapping()
+    assert "secret" not in str(refused.value)
+
+
+def test_a_trial_as_a_record() -> None:
+    row = {
+        "trialJobId": "3",
+        "sequenceId": 3,
+        "status": "SUCCEEDED",
+        "hyperParameters": [
+            '{"parameter_id": 3, "parameter_source": "algorithm", "parameters": {"x": 1},'
+            ' "parameter_index": 0}'
+        ],
+        "logPath": "/t/3",
+        "finalMetricData": [
+            {
+                "timestamp": 5,
+                "trialJobId": "3",
+                "parameterId": "3",
+                "type": "FINAL",
+                "sequence": 0,
+                "data": '"{\\"default\\": 0.5}"',
+            }
+        ],
+    }
+    job = job_of(row, 1.5, None)
+    assert job.hyperParameters[0].parameters == {"x": 1}
+    assert job.finalMetricData[0].data == {"default": 0.5}
+    assert (job.startTime, job.endTime) == (1500, None)
