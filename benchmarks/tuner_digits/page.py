@@ -6,6 +6,7 @@ What is around the marks is written by people.
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -29,26 +30,43 @@ def write(study: str, lines: Sequence[str], page: Path = PAGE) -> None:
     part = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     if not part.search(text):
         raise ValueError(f"{page} has no {begin} … {end}")
-    inside = "\n".join([begin, *lines, end])
+    inside = "\n".join([begin, "", *lines, "", end])
     page.write_text(part.sub(lambda _: inside, text))
 
 
 def verdicts(
-    ours: Mapping[str, Sequence[Found]], baseline: Sequence[Found], baseline_name: str
+    ours: Mapping[str, Sequence[Found]],
+    baseline: Sequence[Found],
+    baseline_name: str,
+    budget: float,
 ) -> list[str]:
-    """On how many seeds each tuner won, and the means."""
+    """On how many seeds each tuner won, the means, and how soon it was as good."""
     lines = [
-        "| search | better, validation | better, test | mean validation | mean test |",
-        "|---|---|---|---|---|",
-        f"| {baseline_name} | – | – | {mean_valid(baseline):.4f} | {mean_test(baseline):.4f} |",
+        "| search | better, validation | better, test | mean validation | mean test "
+        "| as good after |",
+        "|---|---|---|---|---|---|",
+        f"| {baseline_name} | – | – | {mean_valid(baseline):.4f} | {mean_test(baseline):.4f} | – |",
     ]
     for name, found in ours.items():
         one = compare(found, baseline)
         lines.append(
             f"| {name} | {one.valid} of {one.seeds} | {one.test} of {one.seeds} "
-            f"| {mean_valid(found):.4f} | {mean_test(found):.4f} |"
+            f"| {mean_valid(found):.4f} | {mean_test(found):.4f} "
+            f"| {as_good_after(found, baseline, budget):.0%} of the budget |"
         )
     return lines
+
+
+def as_good_after(ours: Sequence[Found], baseline: Sequence[Found], budget: float) -> float:
+    """The share of the budget until the baseline's last validation; the median over the seeds.
+
+    A search that never gets there counts with the whole budget.
+    """
+    spent = [
+        next((at.spent for at in own.path if at.valid >= other.valid), budget)
+        for own, other in zip(ours, baseline, strict=True)
+    ]
+    return statistics.median(spent) / budget
 
 
 def by_seed(
