@@ -47,6 +47,7 @@ HostKey /etc/ssh/host_key
 UsePAM no
 UseDNS no
 PrintMotd no
+MaxStartups 200
 PidFile none
 PermitRootLogin yes
 PasswordAuthentication no

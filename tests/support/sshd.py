@@ -31,6 +31,7 @@ UsePAM no
 UseDNS no
 StrictModes no
 PrintMotd no
+MaxStartups 200
 PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
