@@ -137,75 +137,39 @@ def _prepare() -> None:
     data()
 
 
-def run(
-    self, parameters: Mapping[str, Any], inherited: State | None, dice: np.random.Generator
-) -> Outcome:
-    """Trains, and judges twice; the second time is the study's and does not count."""
-    with np.errstate(all="ignore"):  # a rate that is too high overflows: it reads nothing
-        begun = time.thread_time()
-        state = fresh(dice) if inherited is None else inherited
-        state = train(state, parameters, self.trained(parameters), dice)
-        valid = accuracy(state, data().valid)
-        self.core_s += time.thread_time() - begun
-        return Outcome(state, valid, accuracy(state, data().test))
-
-
-@dataclass(frozen=True)
-class Searches:
-    """What one contestant found, seed by seed, and what a search took on the mean."""
-
-    found: list[Found]
-    core_s: float
-
-
-def found_by(one: Contestant, seed: int, budget: float = BUDGET) -> tuple[Found, float]:
-    """What a tuner finds within the budget, and the core-seconds that it took here."""
-    tuner = make_builtin(one.tuner, {**one.arguments, "seed": seed})
-    tuner.update_search_space(SPACE)
-    task = Training(one.epochs)
-    return search(tuner, task, seed, budget, one.lookahead), task.core_s
-
-
-def all_searches(
-    contestants: Sequence[Contestant], seeds: Sequence[int], budget: float
-) -> list[Searches]:
-    """A search for each contestant and seed, on all cores."""
-    jobs = [(one, seed, budget) for one in contestants for seed in seeds]
-    with ProcessPoolExecutor(os.cpu_count(), initializer=_prepare) as pool:
-        done = list(pool.map(found_by, *zip(*jobs, strict=True)))
-    each = [done[start : start + len(seeds)] for start in range(0, len(done), len(seeds))]
-    return [
-        Searches([found for found, _ in some], statistics.fmean(took for _, took in some))
-        for some in each
-    ]
-
-
-def _one_thread() -> None:
-    """Of the library that multiplies matrices: a core-second is one core's."""
-    threadpool_limits(1)
-
-
 def run(*, quick: bool = False) -> list[Row]:
     """One row a tuner; ``quick`` takes a tenth of the budget, gives no verdict, writes nothing."""
     budget, seeds = (BUDGET // 10, QUICK_SEEDS) if quick else (BUDGET, SEEDS)
+    contestants = [*random_searches(budget), *CONTESTANTS]
+    rows = reported(all_searches(contestants, seeds, budget), budget, document=not quick)
+    return [{**row, "ok": None} for row in rows] if quick else rows
+
+
+def random_searches(budget: int) -> list[Contestant]:
+    """Random search by epochs a trial; each length fills the budget."""
     lengths = [budget // trials - JUDGING for trials in TRIALS]
-    random = [Contestant(f"random, {epochs}", "Random", epochs=epochs) for epochs in lengths]
-    done = all_searches([*random, *CONTESTANTS], seeds, budget)
-    by_length = dict(zip(lengths, done, strict=False))
+    return [Contestant("random search", "Random", epochs=epochs) for epochs in lengths]
+
+
+def reported(done: Sequence[Searches], budget: int, *, document: bool) -> list[Row]:
+    """Rows from the searches of ``random_searches`` and then of ``CONTESTANTS``."""
+    random = random_searches(budget)
+    baseline = Sweep({one.epochs: what.found for one, what in zip(random, done, strict=False)})
+    took = {one.epochs: what.core_s for one, what in zip(random, done, strict=False)}
     ours = {one.label: what for one, what in zip(CONTESTANTS, done[len(random) :], strict=True)}
-    baseline = Sweep({length: what.found for length, what in by_length.items()})
     told = ", ".join(f"{length}: {mean_valid(of):.3f}" for length, of in baseline.found.items())
-    rows = []
-    for label, one in ours.items():
-        more = (
-            f"; {budget} epochs a search, {one.core_s:.1f} core-seconds here against "
-            f"{by_length[baseline.chosen].core_s:.1f}; random search by epochs a trial: {told}"
-        )
-        row = judged(label, one.found, baseline.best, more)
-        rows.append({**row, "ok": None} if quick else row)
-    if not quick:
+    if document:
         _document({label: one.found for label, one in ours.items()}, baseline)
-    return rows
+    return [
+        judged(
+            label,
+            one.found,
+            baseline.best,
+            f"; {budget} epochs a search, {one.core_s:.1f} core-seconds here against "
+            f"{took[baseline.chosen]:.1f}; random search by epochs a trial: {told}",
+        )
+        for label, one in ours.items()
+    ]
 
 
 def _document(ours: Mapping[str, Sequence[Found]], baseline: Sweep) -> None:
