@@ -39,6 +39,16 @@ IDLE_S = 60.0
 _log = logging.getLogger("bequeath.files")
 
 
+def _pause_s(failures: int) -> float:
+    """Seconds until the next try after so many failures in a row."""
+    return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(failures - 1, 10))
+
+
+def _of_the_machine(error: BequeathError) -> bool:
+    """Whether the next attempt would fare no better; one of another kind may be this attempt's."""
+    return isinstance(error, PassingBackendError | ShowsNoFiles)
+
+
 @dataclass
 class Gathering:
     """All workers elsewhere.
@@ -103,7 +113,8 @@ class _Worker:
         self._changed = False
         self._closing = threading.Event()
         self._until = 0.0  # moment of the monotonic clock
-        self._failures = 0
+        self._failures = 0  # in a row
+        self._put_off: dict[str, tuple[int, float]] = {}  # by attempt: failures, and until when
         self._said = ""
         self.thread = threading.Thread(target=self._run, name=f"files {self.name}", daemon=True)
 
@@ -120,13 +131,25 @@ class _Worker:
     def once(self) -> tuple[int, BequeathError | None]:
         """In the caller's thread: how many attempts were dealt with, and what ended it."""
         count = 0
+        trouble: BequeathError | None = None
+        again = False
         try:
             with ExperimentReader.open(self._folder.path) as reader:
-                for attempt in self._ended(reader):
-                    self._fetch(attempt)
+                bound = self._first_that_goes_on(reader)
+                ended = self._ended(reader)
+                for attempt in ended:
+                    try:
+                        self._fetch(attempt)
+                    except BequeathError as error:
+                        if again or _of_the_machine(error):
+                            raise
+                        trouble, again = error, True
+                        continue
                     count += 1
-                self._rise(reader)
-            return count, None
+                    again = False
+                left = [x for x in ended if not self._gathered.has(x.trial, x.number)]
+                self._rise(bound, left)
+            return count, trouble
         except BequeathError as error:
             return count, error
         finally:
@@ -149,21 +172,23 @@ class _Worker:
         while True:
             closing = self._closing.is_set()  # before the look, so that the last ends are seen
             began = time.monotonic()
+            bound = self._first_that_goes_on(reader)
             todo = self._ended(reader)
             took = time.monotonic() - began
             self.missing = len(todo)
             if closing and self._failures:
                 return  # it was away a moment ago: nobody waits for another try
-            if todo:
+            if ready := self._ready(todo):
                 try:
-                    self._work(todo)
+                    self._work(ready)
                 except ShowsNoFiles:
                     self.missing = 0
                     return
                 busy_at = time.monotonic()
+            left = [each for each in todo if not self._gathered.has(each.trial, each.number)]
             if not self._failures:
-                self._rise(reader)
-            if closing and (not self.missing or self._failures or self._late()):
+                self._rise(bound, left)
+            if closing and (not self._ready(left) or self._failures or self._late()):
                 return
             if time.monotonic() - busy_at > IDLE_S:
                 self._files.close()
@@ -171,13 +196,19 @@ class _Worker:
                 self._record()
             self._closing.wait(max(EVERY_S, 20 * took))
             if self._failures:
-                pause_s = FIRST_PAUSE_S * 2.0 ** min(self._failures - 1, 10)
-                self._closing.wait(min(LONGEST_PAUSE_S, pause_s))
+                self._closing.wait(_pause_s(self._failures))
 
     def _late(self) -> bool:
         return self._closing.is_set() and time.monotonic() >= self._until
 
+    def _ready(self, todo: list[AttemptAt]) -> list[AttemptAt]:
+        now = time.monotonic()
+        return [each for each in todo if self._put_off.get(each.name, (0, now))[1] <= now]
+
     def _work(self, todo: list[AttemptAt]) -> None:
+        """An attempt whose files cannot be had is put off, so that it holds up no other one; if
+        the next fails as well, the machine is left alone for a while."""
+        again = self._failures > 0
         for attempt in todo:
             if self._late():
                 return
@@ -186,12 +217,20 @@ class _Worker:
             except ShowsNoFiles:
                 raise
             except BequeathError as error:
-                self._failures += 1
                 self._say(error)
-                return
+                if again or _of_the_machine(error):
+                    self._failures += 1
+                    return
+                again = True
+                failures = self._put_off.get(attempt.name, (0, 0.0))[0] + 1
+                self._put_off[attempt.name] = failures, time.monotonic() + _pause_s(failures)
+                continue
+            again = False
             self._failures = 0
             self.missing -= 1
-        self._said = ""
+            self._put_off.pop(attempt.name, None)
+        if not self._put_off:
+            self._said = ""
 
     def _say(self, error: BequeathError) -> None:
         text = f"{error.where}: {error.message}" if error.where else error.message
@@ -232,19 +271,18 @@ class _Worker:
         found = [AttemptAt(self.name, r["trial"], r["attempt"], r["pid"] or 0) for r in rows]
         return [each for each in found if not self._gathered.has(each.trial, each.number)]
 
-    def _rise(self, reader: ExperimentReader) -> None:
-        """No trial below the first that goes on will leave anything more."""
+    def _first_that_goes_on(self, reader: ExperimentReader) -> int:
+        """No trial below it will leave anything more. Asked before what has ended: a trial that
+        ends in between is not lost below the record, but found the next time."""
         row = reader.row(
             "SELECT id FROM trials WHERE id >= ? AND state <> 'ended' ORDER BY id LIMIT 1",
             (self._gathered.below,),
-        )
-        if row is None:
-            row = reader.row("SELECT max(id) + 1 AS id FROM trials")
-        waiting = [each.trial for each in self._ended(reader)]
-        below = min(
-            [*([row["id"]] if row is not None and row["id"] is not None else []), *waiting],
-            default=0,
-        )
+        ) or reader.row("SELECT max(id) + 1 AS id FROM trials")
+        return 0 if row is None or row["id"] is None else int(row["id"])
+
+    def _rise(self, bound: int, left: list[AttemptAt]) -> None:
+        """Everything below ``bound`` was dealt with, but for what is left."""
+        below = min([bound, *(each.trial for each in left)])
         if below > self._gathered.below:
             self._gathered.rise(below)
             self._changed = True

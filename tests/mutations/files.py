@@ -104,4 +104,13 @@ FILES: tuple[Mutation, ...] = (
         "AND state = 'x' ORDER",
         ("tests/unit/head/test_gathering.py",),
     ),
+    Mutation(
+        "one-attempts-files-hold-up-all",
+        4,
+        "the files of one attempt cannot be had, and none of its machine's are fetched any more",
+        "dispatcher/attempt_files/gathering.py",
+        "                if again or _of_the_machine(error):\n                    self._failures",
+        "                if error:\n                    self._failures",
+        ("tests/unit/head/test_gathering.py",),
+    ),
 )

@@ -35,6 +35,7 @@ class Host:
 
     def __init__(self) -> None:
         self.trouble: BackendError | None = None
+        self.trouble_with = ""  # this attempt only; all if empty
         self.asked: list[str] = []
         self.tries = 0
         self.gate = threading.Event()
@@ -43,7 +44,7 @@ class Host:
     def of(self, attempt: AttemptAt) -> AttemptFiles:
         assert self.gate.wait(60)
         self.tries += 1
-        if self.trouble is not None:
+        if self.trouble is not None and self.trouble_with in ("", attempt.name):
             raise self.trouble
         self.asked.append(attempt.name)
         return Elsewhere(
@@ -175,10 +176,32 @@ def test_the_end_waits_for_machines_that_answer_only(
     wait_until(lambda: said, "that is said")
     one.finish(60)
     assert not one._workers[0].thread.is_alive()
-    assert host.tries == 1
+    assert host.tries == 2, "the second attempt shows that it is the machine"
     assert said[0] == "files of far cannot be fetched: far: lets nobody in"
     assert f"{attempts(folder)} on far" in said[1]
     assert f"bequeath experiment fetch {folder.id}" in said[1]
+
+
+def test_an_attempt_whose_files_cannot_be_had_holds_up_no_other(
+    folder: ExperimentFolder, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutations: it is not put off; it counts as trouble of the machine."""
+    monkeypatch.setattr(gathering, "FIRST_PAUSE_S", 3600.0)
+    host.trouble = PermanentBackendError("lists what are no files", where="far")
+    host.trouble_with = "3.1"
+    said: list[str] = []
+    one = of(folder, said)
+    one.start()
+    others = [n for n in range(TRIALS) if n != 3]
+    wait_until(lambda: brought(folder) == others, "all others are here")
+    one.finish(60)
+    assert not one._workers[0].thread.is_alive()
+    assert said[0] == "files of far cannot be fetched: far: lists what are no files"
+    assert Gathered.read(folder.path, "far").below == 3
+    assert [(n, str(error)) for _, n, error in of(folder).once()] == [(0, str(host.trouble))]
+    host.trouble = None
+    assert list(of(folder).once()) == [("far", 1, None)]
+    assert brought(folder) == list(range(TRIALS))
 
 
 def test_a_platform_that_shows_no_files_is_left_in_peace(
