@@ -42,9 +42,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class NestedChoice:
-    """One of several named branches, each with parameters of its own."""
+    """One of several named branches, each with parameters of its own, or of plain options that
+    stand among them."""
 
     branches: tuple[tuple[str, SearchSpace], ...]
+    plain: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,19 +190,12 @@ class _Reader:
     def _choice(self, options: list[Any] | tuple[Any, ...], path: JsonPath) -> Parameter:
         if not options:
             self.refuse(path, "is empty: a choice needs at least one option")
-        nested = [isinstance(option, Mapping) and "_name" in option for option in options]
-        if any(nested) and not all(nested):
-            self.refuse(
-                (*path, nested.index(False)),
-                "has no '_name' while others of this choice have one",
-                "give each option a '_name', or none of them",
-            )
-            return Choice(tuple(options))
-        if options and all(nested):
+        if any(isinstance(option, Mapping) and "_name" in option for option in options):
             return self._branches(options, path)
         seen: set[str] = set()
         for index, option in enumerate(options):
             self._refuse_unjson(option, (*path, index))
+            self._refuse_parameters(option, (*path, index))
             # By their text, as JSON compares: 1, 1.0 and true are three options.
             if repr(option) in seen and not self.repeats:
                 self.refuse((*path, index), f"repeats the option {option!r}")
@@ -209,8 +204,21 @@ class _Reader:
 
     def _branches(self, options: list[Any] | tuple[Any, ...], path: JsonPath) -> NestedChoice:
         branches: list[tuple[str, SearchSpace]] = []
+        plain: list[Any] = []
         seen: set[str] = set()
         for index, option in enumerate(options):
+            if not isinstance(option, Mapping):
+                self._refuse_unjson(option, (*path, index))
+                self._refuse_parameters(option, (*path, index))
+                plain.append(option)
+                continue
+            if "_name" not in option:
+                self.refuse(
+                    (*path, index),
+                    "has no '_name' while others of this choice have one",
+                    "give each option a '_name', or none of them",
+                )
+                continue
             name = option["_name"]
             if not isinstance(name, str) or not name:
                 self.refuse((*path, index, "_name"), f"must be text, not {kind_of(name)}")
@@ -219,7 +227,24 @@ class _Reader:
             seen.add(str(name))
             inner = {key: entry for key, entry in option.items() if key != "_name"}
             branches.append((str(name), self.space(inner, (*path, index))))
-        return NestedChoice(tuple(branches))
+        return NestedChoice(tuple(branches), tuple(plain))
+
+    def _refuse_parameters(self, option: object, path: JsonPath) -> None:
+        """An option is taken as it stands: a parameter within it would never be drawn. Some
+        releases of NNI before v0.6 drew those in lists."""
+        if not self.strict:
+            return
+        if isinstance(option, Mapping) and "_type" in option and "_value" in option:
+            self.refuse(
+                path,
+                "is a parameter within an option, which is taken as it stands",
+                "an option with parameters of its own needs a name: "
+                "{_name: conv, size: {_type: choice, _value: [3, 5]}}",
+            )
+        elif isinstance(option, Mapping | list | tuple):
+            inner = option.items() if isinstance(option, Mapping) else enumerate(option)
+            for key, each in inner:
+                self._refuse_parameters(each, (*path, key))
 
     def _numbers(self, kind: str, value: list[Any] | tuple[Any, ...], path: JsonPath) -> Parameter:
         before = len(self.problems)

@@ -77,6 +77,16 @@ def test_nested_choices_to_any_depth() -> None:
         (_entry("choice", float("nan")), "p._value[0]", "must be finite, not nan"),
         (_entry("choice", 10**30), "p._value[0]", "must fit into 64 bits"),
         (_entry("choice", {"_name": "a"}, {"b": 1}), "p._value[1]", "has no '_name' while others"),
+        (
+            _entry("choice", "none", ["conv", _entry("choice", 3, 5)]),
+            "p._value[1][1]",
+            "is a parameter within an option",
+        ),
+        (
+            _entry("choice", {"_name": "a"}, ["conv", {"x": _entry("uniform", 0, 1)}]),
+            "p._value[1][1].x",
+            "is a parameter within an option",
+        ),
         (_entry("choice", {"_name": 1}), "p._value[0]._name", "must be text, not the number 1"),
         (
             _entry("choice", {"_name": "a"}, {"_name": "a"}),
@@ -94,6 +104,14 @@ def test_each_mistake_names_its_place(entry: object, place: str, said: str) -> N
     (problem,) = check_search_space({"p": entry})
     assert problem.place() == place
     assert problem.text.startswith(said)
+
+
+def test_plain_options_may_stand_among_named_ones() -> None:
+    space = {"p": _entry("choice", "none", {"_name": "a", "x": _entry("uniform", 0, 1)})}
+    ((_, parameter),) = parse_search_space(space).parameters
+    assert isinstance(parameter, NestedChoice)
+    assert parameter.plain == ("none",)
+    assert [name for name, _ in parameter.branches] == ["a"]
 
 
 def test_an_empty_space_is_refused_for_built_in_tuners_only() -> None:
