@@ -19,13 +19,14 @@ PAGE = DOCS / "tuner-results.md"
 IMAGES = DOCS / "images"
 
 
-def write(study: str, lines: Sequence[str], page: Path = PAGE) -> None:
+def write(study: str, lines: Sequence[str], page: Path | None = None) -> None:
     """Puts the lines between ``<!-- study -->`` and ``<!-- end of study -->``.
 
     Raises:
         ValueError: the page has no such marks.
     """
     begin, end = f"<!-- {study} -->", f"<!-- end of {study} -->"
+    page = PAGE if page is None else page
     text = page.read_text()
     part = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     if not part.search(text):
