@@ -177,7 +177,6 @@ class Delivery:
                 self._note(said)
         except BaseException as raised:  # noqa: BLE001 - becomes an event; never repeated
             error = self._raised("import_data", raised)
-        failpoint("host.import.returned")
         self._snapshots.count()
         self._outbox.say(ImportDelivered(work.number, error))
 

@@ -39,7 +39,7 @@ NNI_WORDS = (
         "requests-without-parameters-are-listed-as-trials",
         9,
         "scripts that read NNI's list of trials find some without parameters",
-        "dispatcher/cli/nni/rows.py",
+        "dispatcher/cli/nni_rows.py",
         "    return trial.proposed_at is not None or trial.by_hand",
         "    return True",
         _WORDS,

@@ -40,34 +40,10 @@ def status(experiment: Experiment = None) -> None:
     """
     from dispatcher.cli.console import print_json
     from dispatcher.cli.find import find_one
+    from dispatcher.cli.nni_rows import standing
 
     word, errors = standing(find_one(experiment, None).folder)
     print_json({"errors": errors, "status": word})
-
-
-def standing(folder: Path) -> tuple[str, list[str]]:
-    """NNI's word for how an experiment stands, and what has gone wrong."""
-    from dispatcher import queries
-    from dispatcher.cli.status import asked
-
-    with queries.ExperimentReader.open(folder) as reader:
-        summary = queries.experiment_summary(reader)
-    word = _WORDS[summary.status.value]
-    if word == "RUNNING":
-        snapshot = asked(folder)
-        if snapshot is not None and snapshot["phase"] in ("draining", "stopping"):
-            word = "STOPPING"
-    return word, [summary.phase_reason] if word == "ERROR" and summary.phase_reason else []
-
-
-_WORDS = {
-    "created": "INITIALIZED",
-    "running": "RUNNING",
-    "stopped": "STOPPED",
-    "interrupted": "STOPPED",
-    "completed": "DONE",
-    "failed": "ERROR",
-}
 
 
 def list_running(

@@ -36,8 +36,8 @@ def export(
     has states, parents and times as well.
     """
     from dispatcher import queries
+    from dispatcher.cli import nni_rows as rows
     from dispatcher.cli.find import find_one
-    from dispatcher.cli.nni import rows
 
     found = find_one(experiment, None)
     documents: list[dict[str, Any]] = []

@@ -75,7 +75,7 @@ def trial(trial: TrialIds = None, experiment: Experiment = None) -> None:
     from dispatcher import queries
     from dispatcher.cli.console import say
     from dispatcher.cli.find import find_one
-    from dispatcher.cli.nni.rows import is_job
+    from dispatcher.cli.nni_rows import is_job
     from dispatcher.cli.trial.log import log
 
     if trial is not None:

@@ -35,7 +35,7 @@ def ls(
     from dispatcher import queries
     from dispatcher.cli.console import print_json
     from dispatcher.cli.find import find_one
-    from dispatcher.cli.nni.rows import is_job, job
+    from dispatcher.cli.nni_rows import is_job, job
 
     if head is not None and tail is not None:
         raise typer.BadParameter("--head and --tail exclude each other", param_hint="'--tail'")

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dispatcher import api, known_folders, queries
+from dispatcher import queries
 from dispatcher.cli.console import note
-from dispatcher.cli.nni.experiment import standing
-from dispatcher.cli.nni.rows import is_job, job
+from dispatcher.cli.nni_rows import is_job, job, standing
+from dispatcher.cli.nni_script.hand import Hand
 from dispatcher.cli.nni_script.records import TrialJob, TrialMetricData, TrialResult, job_of
 from dispatcher.cli.nni_script.settings import ExperimentConfig
 from dispatcher.errors import UserError
@@ -38,12 +38,12 @@ class Experiment:
         is_config = isinstance(given, ExperimentConfig)
         self.config: Any = given if is_config else ExperimentConfig(given)
         self.port: int | None = None
-        self._hand = None if id is None else api.Experiment.open(id)
+        self._hand = None if id is None else Hand.on(id)
 
     @property
     def id(self) -> str | None:
         """The experiment's id, once there is one."""
-        return None if self._hand is None else self._hand.id
+        return None if self._hand is None else self._hand.folder.name
 
     # -- running it -----------------------------------------------------------------------
 
@@ -55,10 +55,10 @@ class Experiment:
                 values |= {"debug": True, "logLevel": "debug"}
             folder = Path.cwd()
             config = build_experiment(values, origin="nni.experiment", base_folder=folder)
-            self._hand = api.Experiment(known_folders.housed(config))
+            self._hand = Hand.on_new(config)
         started.append(self)
         self._hand.start()
-        note(f"experiment {self._hand.id} in {self._hand.folder}")
+        note(f"experiment {self.id} in {self._hand.folder}")
 
     def run(
         self, port: int = 8080, wait_completion: bool = True, debug: bool = False
@@ -67,12 +67,11 @@ class Experiment:
         self.start(port, debug)
         if not wait_completion:
             return None
-        try:
-            self._known.run()
-        except UserError as error:
-            note(str(error))
-            return False
-        return standing(self._known.folder)[0] == "DONE"
+        self._known.wait()
+        word, errors = standing(self._known.folder)
+        for text in errors:
+            note(f"experiment {self.id} failed: {text}")
+        return word == "DONE"
 
     def resume(
         self: Experiment | str, *given: Any, wait_completion: bool = True, **more: Any
@@ -116,7 +115,8 @@ class Experiment:
 
     def get_trial_job(self, trial_job_id: str) -> TrialJob:
         """One trial. Raises ``TrialNotFound``."""
-        return self._job(self._known.trial(int(trial_job_id)).trial)
+        with self._reading() as reader:
+            return self._job(queries.trial(reader, int(trial_job_id)).trial)
 
     def get_job_statistics(self) -> list[dict[str, Any]]:
         """How many trials there are of each status."""
@@ -159,34 +159,37 @@ class Experiment:
         """Its id, its settings under our keys, and the folder that holds it."""
         known = self._known
         settings = json.loads((known.folder / "experiment.json").read_text(encoding="utf-8"))
-        return {"id": known.id, "params": settings, "logDir": str(known.folder)}
+        return {"id": self.id, "params": settings, "logDir": str(known.folder)}
 
     # -- changing it while it runs --------------------------------------------------------
 
     def update_trial_concurrency(self, value: int) -> None:
         """Change how many trials run at once."""
-        self._known.update("trial_concurrency", value)
+        self._update("trialConcurrency", value)
 
     def update_max_experiment_duration(self, value: str) -> None:
         """Change for how long new trials are begun."""
-        self._known.update("max_experiment_duration", value)
+        self._update("maxExperimentDuration", value)
 
     def update_search_space(self, value: Mapping[str, Any]) -> None:
         """Change the search space."""
-        self._known.update("search_space", dict(value))
+        self._update("searchSpace", dict(value))
 
     def update_max_trial_number(self, value: int) -> None:
         """Change how many trials there are at most."""
-        self._known.update("max_trial_number", value)
+        self._update("maxTrialNumber", value)
 
     def kill_trial_job(self, trial_job_id: str) -> None:
         """End a trial."""
-        self._known.stop_trial(int(trial_job_id))
+        self._known.ask("stop_trial", trial=int(trial_job_id))
 
     # -------------------------------------------------------------------------------------
 
+    def _update(self, key: str, value: Any) -> None:
+        self._known.ask("update", key=key, value=value)
+
     @property
-    def _known(self) -> api.Experiment:
+    def _known(self) -> Hand:
         if self._hand is None:
             raise UserError("the experiment has not been started", hint="call run() or start()")
         return self._hand

@@ -1,4 +1,4 @@
-"""Trials and results in the layouts that scripts written for NNI read."""
+"""Trials, results and how an experiment stands, in the layouts that scripts written for NNI read."""
 
 from __future__ import annotations
 
@@ -96,3 +96,28 @@ def table_row(trial: TrialSummary, reported: list[str] | None) -> dict[str, Any]
     value = trial.result
     values = value if isinstance(value, dict) else {"reward": value}
     return row | trial.parameters | values | {"trialJobId": str(trial.id)}
+
+
+_WORDS = {
+    "created": "INITIALIZED",
+    "running": "RUNNING",
+    "stopped": "STOPPED",
+    "interrupted": "STOPPED",
+    "completed": "DONE",
+    "failed": "ERROR",
+}
+
+
+def standing(folder: Path) -> tuple[str, list[str]]:
+    """NNI's word for how an experiment stands, and what has gone wrong."""
+    from dispatcher import queries
+    from dispatcher.cli.status import asked
+
+    with queries.ExperimentReader.open(folder) as reader:
+        summary = queries.experiment_summary(reader)
+    word = _WORDS[summary.status.value]
+    if word == "RUNNING":
+        snapshot = asked(folder)
+        if snapshot is not None and snapshot["phase"] in ("draining", "stopping"):
+            word = "STOPPING"
+    return word, [summary.phase_reason] if word == "ERROR" and summary.phase_reason else []
