@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.background import start_in_background
+from dispatcher import background
 from dispatcher.control.client import HeadClient
 from dispatcher.core.model import Phase
 from dispatcher.creating import create
@@ -66,7 +66,7 @@ class Lab:
 
     def start(self, folder: Path) -> int:
         """Lead it in a process of its own; the process's id."""
-        return start_in_background(folder)
+        return background.start_in_background(folder)
 
     def snapshot(self, folder: Path) -> dict[str, Any]:
         """How things stand, by the head that leads; ``ended`` is -1 if none answers."""
@@ -99,8 +99,11 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    """A place for whole experiments."""
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    """A place for whole experiments. A head that is started may take as long as it likes to
+    answer, and a tuner to be built."""
+    monkeypatch.setattr(background, "START_S", 240.0)
+    monkeypatch.setattr(background, "TUNER_S", 240.0)
     one = Lab(tmp_path)
     try:
         yield one
