@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dispatcher.core.events import Proposed
@@ -15,7 +15,6 @@ from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.host import SERIAL
 from dispatcher.tuner_host.proposals import ProposalRules
-from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.request_threads import RequestThreads
 from dispatcher.tuner_host.requests import Requests
 from dispatcher.tuner_host.restore import Restore, RestoreFile
@@ -71,10 +70,11 @@ def rerun(
     requests = Requests(tuner, gate, floor, rules, lambda request: None)
     threads = RequestThreads(requests.run, floor, note)
     start = threads.open if config.multi_thread else requests.run
-    seen = _Rerun(requests, gate, start, note, call_timeout_s)
-    seen.watch = watch
+    seen = _Everything(watch)
     try:
-        seen.carry_out(RestoreFile(state, calls))
+        Restore(requests, gate, start, note, call_timeout_s, seen).carry_out(
+            RestoreFile(state, calls)
+        )
     except OSError:
         raise
     except Exception as error:  # noqa: BLE001 - author's restore
@@ -82,21 +82,12 @@ def rerun(
     return seen.differences
 
 
-class _Rerun(Restore):
-    """Keeps what differs, all of it, instead of noting the first few."""
+@dataclass
+class _Everything:
+    """Keeps what differs, all of it."""
 
-    watch: Callable[[str, int], None] | None = None
-
-    def __init__(
-        self,
-        requests: Requests,
-        gate: Gate,
-        start: Callable[[Request], None],
-        note: Callable[[str], None],
-        timeout_s: float,
-    ) -> None:
-        super().__init__(requests, gate, start, note, timeout_s)
-        self.differences: list[Difference] = []
+    watch: Callable[[str, int], None] | None
+    differences: list[Difference] = field(default_factory=list)
 
     def about_to(self, name: str, trial: int) -> None:
         """Told before each call."""
@@ -104,9 +95,12 @@ class _Rerun(Restore):
             self.watch(name, trial)
 
     def differs(self, trial: int, wanted: str, answer: object) -> None:
-        """A request was answered otherwise."""
+        """Kept."""
         now = answer.parameters if isinstance(answer, Proposed) else _why(answer)
         self.differences.append(Difference(trial, wanted, now))
+
+    def over(self) -> None:
+        """Nothing is left to say."""
 
 
 def _why(answer: object) -> str:

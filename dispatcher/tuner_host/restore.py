@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -30,6 +30,9 @@ from dispatcher.tuner_host.tracebacks import describe
 #: A repeated request that stands still for this long in something of the author's waits for
 #: a later call.
 STILL_S = 0.05
+
+#: Answers that differ, beyond which they are counted only.
+_MOST_SAID = 20
 
 
 class RestoreFile(msgspec.Struct, frozen=True):
@@ -73,6 +76,45 @@ class _Repeated:
         self.told.set()
 
 
+class Onlooker(Protocol):
+    """Looks on while calls are repeated; in the main thread, and may raise nothing."""
+
+    def about_to(self, name: str, trial: int) -> None:
+        """A call is about to be repeated."""
+
+    def differs(self, trial: int, wanted: str, answer: object) -> None:
+        """A request was answered otherwise than before."""
+
+    def over(self) -> None:
+        """All calls were repeated."""
+
+
+class _FirstFew:
+    """Says how the first answers differ, and of the rest how many."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
+        self._differing = 0
+
+    def about_to(self, name: str, trial: int) -> None:
+        """Nobody asked."""
+
+    def differs(self, trial: int, wanted: str, answer: object) -> None:
+        """Said for the first few."""
+        self._differing += 1
+        if self._differing <= _MOST_SAID:
+            said = answer.parameters if isinstance(answer, Proposed) else answer
+            self._note(
+                f"request {trial} was answered by {wanted} before the restart and by "
+                f"{said} when it was repeated; the earlier answer stands"
+            )
+
+    def over(self) -> None:
+        """Counted for the others."""
+        if self._differing > _MOST_SAID:
+            self._note(f"{self._differing} answers differ from those before the restart")
+
+
 class Restore:
     """Carries out a restore in the main thread, before the tuner is ready.
 
@@ -80,6 +122,7 @@ class Restore:
         start: starts a request: in a thread of its own, or for a serial tuner at once.
         note: told what did not go as before; a difference is no error.
         timeout_s: longest time given to one call.
+        onlooker: in place of one who notes the first differences.
     """
 
     def __init__(
@@ -89,6 +132,7 @@ class Restore:
         start: Callable[[Request], None],
         note: Callable[[str], None],
         timeout_s: float,
+        onlooker: Onlooker | None = None,
     ) -> None:
         self._requests = requests
         self._calls = requests.calls
@@ -97,7 +141,7 @@ class Restore:
         self._note = note
         self._timeout_s = timeout_s
         self._repeated: dict[int, _Repeated] = {}
-        self._differing = 0
+        self._onlooker = onlooker or _FirstFew(note)
 
     def carry_out(self, file: RestoreFile) -> None:
         """Bring the tuner to where it was. Raises what its ``restore`` raises."""
@@ -105,7 +149,7 @@ class Restore:
             self._calls.restore(json.loads(file.state))
         for call in file.calls:
             name, trial = call[0], int(call[1])
-            self.about_to(name, trial)
+            self._onlooker.about_to(name, trial)
             if name == "generate":
                 if file.state is None:
                     self._generate(trial, call[2])
@@ -185,20 +229,7 @@ class Restore:
         if isinstance(answer, Proposed) and json.loads(answer.parameters) == wanted:
             return
         self._requests.generated[trial] = wanted  # what the trial really ran with
-        self.differs(trial, repeated.wanted, answer)
-
-    def about_to(self, name: str, trial: int) -> None:
-        """A call is about to be repeated; for who looks on."""
-
-    def differs(self, trial: int, wanted: str, answer: object) -> None:
-        """A request was answered otherwise than before: said for the first few."""
-        self._differing += 1
-        if self._differing <= 20:
-            said = answer.parameters if isinstance(answer, Proposed) else answer
-            self._note(
-                f"request {trial} was answered by {wanted} before the restart and by "
-                f"{said} when it was repeated; the earlier answer stands"
-            )
+        self._onlooker.differs(trial, repeated.wanted, answer)
 
     def _finish(self) -> None:
         """Requests whose trials still run: their parameters are known, their threads end."""
@@ -209,8 +240,7 @@ class Restore:
             self._conclude(trial, repeated)
             if repeated.wanted is not None:
                 self._requests.generated.setdefault(TrialId(trial), json.loads(repeated.wanted))
-        if self._differing > 20:
-            self._note(f"{self._differing} answers differ from those before the restart")
+        self._onlooker.over()
 
 
 def _place(thread: int) -> tuple[int, int] | None:
