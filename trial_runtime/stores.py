@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from trial_runtime import session as _session
 from trial_runtime import trial_wire as wire
 from trial_runtime.api_errors import NoSharedStore, StoreConflict
+from trial_runtime.failpoints import failpoint
 from trial_runtime.session_file import PinnedVersion
 
 if TYPE_CHECKING:
@@ -131,7 +132,9 @@ class SharedStore:
 
         base = None if self._base is None else self._load(self._base)
         assert theirs is not None
-        return merge(base, self._load(mine), self._load(theirs), rule)
+        merged = merge(base, self._load(mine), self._load(theirs), rule)
+        failpoint("store.state.merged")
+        return merged
 
     def _write(self, state: Any, parent: Optional[PinnedVersion]) -> PinnedVersion:
         """A folder of its own, that nobody else can name: it becomes a version, or goes."""
@@ -149,6 +152,7 @@ class SharedStore:
             writer=f"{owner}, for the shared store {self.name}",
         )
         self._nbytes = published.bytes_total
+        failpoint("store.version.written")
         return PinnedVersion(self.name, 0, path, published.digest)
 
     def _offer(self, written: PinnedVersion, base: Optional[PinnedVersion]) -> bool:
@@ -156,6 +160,7 @@ class SharedStore:
         answer = self._session.offer(
             wire.Offered(self.name, number, written.path, written.digest, self._nbytes)
         )
+        failpoint("store.offer.answered")
         if answer.refusal:
             raise NoSharedStore(answer.refusal)
         self._newest = answer.newest

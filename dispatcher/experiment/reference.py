@@ -74,6 +74,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "weights_read_roots",
         "weights_cache",
         "retention",
+        "shared_stores",
     ),
     "Where it runs": (
         "training_service",

@@ -21,6 +21,7 @@ from dispatcher.experiment.fields import ResolvedPath, Section, resolve_path
 from dispatcher.experiment.plain_json import plain
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.sections import RetentionConfig, WeightKeysConfig
+from dispatcher.experiment.shared_stores import SharedStoresConfig
 from dispatcher.experiment.weights_cache import WeightsCacheConfig
 from trial_runtime.weights.remote import credentials
 from trial_runtime.weights.remote.address import BadRoot, check_url, is_url
@@ -120,6 +121,14 @@ class WeightsPlace(Section):
             "`ancestors-of-live`."
         ),
     ] = Field(default_factory=RetentionConfig)
+
+    shared_stores: Annotated[
+        SharedStoresConfig,
+        Field(
+            description="How many versions of shared stores are kept: a number, `all`, or a "
+            "section."
+        ),
+    ] = Field(default_factory=SharedStoresConfig)
 
     @property
     def weights_folder(self) -> Path | None:

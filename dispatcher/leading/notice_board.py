@@ -87,6 +87,10 @@ class EngineWatcher:
                 pin(NoticeKind.DISK, text)
             case a.GrantRemoval(trials=trials):
                 self._retention.granted(trials)
+            case a.ReviewStores():
+                self._retention.stores_over_bound()
+            case a.GrantVersions():
+                self._retention.versions_granted(action)
             case a.Finish(reason=reason):
                 pin(NoticeKind.FINISHED, reason)
 

@@ -33,6 +33,10 @@ class LedgerTrial(NamedTuple):
 _OF_WEIGHTS = ("save_path", "weights_digest", "weights_kind", "weights_nbytes")
 
 
+#: Numbers in one statement: SQLite takes more, and older ones do not.
+_AT_ONCE = 500
+
+
 class Removal(NamedTuple):
     """Weights that are gone, or (``removed_at`` is None) about to go."""
 
@@ -127,6 +131,28 @@ class SqliteWeightsLedger:
                 tuple(trials),
             ).fetchall()
         return [trial for (trial,) in rows]
+
+    def attempts_over(self, attempts: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Which of these (trial, attempt) have ended, or were superseded: nothing that they say
+        counts any more."""
+        trials = sorted({trial for trial, _ in attempts})
+        newest: dict[int, int | None] = {}
+        for first in range(0, len(trials), _AT_ONCE):
+            some = trials[first : first + _AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            with self._errors():
+                rows = self._raw.execute(
+                    f"SELECT id, state, attempt FROM trials WHERE id IN ({marks})",  # noqa: S608
+                    some,
+                ).fetchall()
+            newest.update(
+                (one, None if state == "ended" else number) for one, state, number in rows
+            )
+        return {
+            (trial, attempt)
+            for trial, attempt in attempts
+            if trial in newest and ((now := newest[trial]) is None or now > attempt)
+        }
 
     def awaited(self) -> set[int]:
         """The trials that requests still open have waited for: likely parents of what these

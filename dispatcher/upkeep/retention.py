@@ -1,6 +1,7 @@
 """Retention beside the engine: a thread in which the weight keeper looks at ended trials.
 
-Weights go by the policy; checkpoints go with their trials under every policy.
+Weights go by the policy; checkpoints go with their trials under every policy; versions of shared
+stores go when there are newer ones enough and nobody can ask for them.
 """
 
 from __future__ import annotations
@@ -10,17 +11,21 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from dispatcher.core.events import Event, RemovalAnnounced
+from dispatcher.core.actions import GrantVersions
+from dispatcher.core.events import Event, RemovalAnnounced, StoresReviewed
 from dispatcher.core.ids import TrialId
 from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.notices import NoticeKind
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
+from dispatcher.upkeep.stores import as_granted
 from dispatcher.weight_keeper import Policy, WeightKeeper
 from dispatcher.weight_keeper.checkpoints import sweep_checkpoints
 from dispatcher.weight_keeper.leftovers import LeftoverSweep
-from dispatcher.wiring.remote_roots import shelf_of
+from dispatcher.weight_keeper.shelf import FolderStores
+from dispatcher.weight_keeper.store_sweep import Granted, StoreSweep
+from dispatcher.wiring.remote_roots import shelf_of, stores_of
 from dispatcher.wiring.storage_domains import domains_elsewhere
 from dispatcher.wiring.weights import policy_of, weights_root
 
@@ -57,6 +62,8 @@ class RetentionThread:
         self._notify = notify
         self._post = post
         self._granted: queue.SimpleQueue[tuple[TrialId, ...]] = queue.SimpleQueue()
+        self._versions: queue.SimpleQueue[GrantVersions | None] = queue.SimpleQueue()
+        self._stores_wanted = threading.Event()
         self._wanted = threading.Event()
         self._over = False
         self._pause = threading.Event()  # set: there is nothing more to wait for
@@ -74,12 +81,22 @@ class RetentionThread:
         """The engine's answer to an announcement. From the engine's thread."""
         self._granted.put(trials)
 
+    def stores_over_bound(self) -> None:
+        """A shared store has more versions than are to be kept. From the engine's thread."""
+        self._stores_wanted.set()
+        self._wanted.set()
+
+    def versions_granted(self, granted: GrantVersions) -> None:
+        """The engine's answer to a review of the stores. From the engine's thread."""
+        self._versions.put(granted)
+
     def close(self) -> None:
         """End the thread after what it is doing."""
         self._over = True
         self._pause.set()
         self._wanted.set()
         self._granted.put(())  # the engine, which would have answered, has ended
+        self._versions.put(None)
         if self._thread.is_alive():
             self._thread.join(ANSWER_S)
 
@@ -113,7 +130,20 @@ class RetentionThread:
             def sweep() -> int:
                 return sweep_checkpoints(root, self._folder.id, ledger.over)
 
+            stores = self._store_sweep(ledger)
+
+            def sweep_stores() -> None:
+                wanted = self._stores_wanted.is_set()
+                self._stores_wanted.clear()
+                try:
+                    stores.look(over_bound=wanted)
+                except BequeathError:
+                    if wanted:
+                        self._stores_wanted.set()
+                    raise
+
             well = self._attempt("checkpoints", sweep)
+            well = self._attempt("versions", sweep_stores) and well
             look_at = time.monotonic() + LEFTOVERS_S
             while not self._over:
                 # What failed is tried again without waiting for a trial to end: a server that
@@ -124,6 +154,7 @@ class RetentionThread:
                 if not all_is_kept:
                     well = self._attempt("weights", lambda: keeper.sweep(self._announce))
                 well = self._attempt("checkpoints", sweep) and well
+                well = self._attempt("versions", sweep_stores) and well
                 if time.monotonic() >= look_at and not self._over:
                     well = self._attempt("leftovers", leftovers.look) and well
                     look_at = time.monotonic() + LEFTOVERS_S
@@ -131,6 +162,23 @@ class RetentionThread:
             self._attempt("checkpoints", sweep)  # of those that ended meanwhile
         finally:
             ledger.close()
+
+    def _store_sweep(self, ledger: SqliteWeightsLedger) -> StoreSweep:
+        if self._config.in_memory:  # of the agent, where nobody else can look
+            return StoreSweep(FolderStores(self._folder.path / "nothing"), ledger, lambda: None)
+        return StoreSweep(stores_of(self._config, self._folder), ledger, self._review_stores)
+
+    def _review_stores(self) -> Granted | None:
+        if self._over:
+            return None
+        while not self._versions.empty():  # an answer that came too late for whoever had asked
+            self._versions.get()
+        self._post(StoresReviewed())
+        try:
+            granted = self._versions.get(timeout=ANSWER_S)
+        except queue.Empty:
+            return None
+        return None if granted is None else as_granted(granted)
 
     def _attempt(self, what: str, work: Callable[[], object]) -> bool:
         try:

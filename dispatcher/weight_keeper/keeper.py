@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filelock import FileLock, Timeout
 
-from dispatcher.errors import PassingBackendError, PermanentBackendError, UserError
+from dispatcher.errors import PassingBackendError, UserError
+from dispatcher.weight_keeper.faults import kind_of
 from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
 from dispatcher.weight_keeper.retention import Decision, Need, Policy, TrialView, decide
 from dispatcher.weight_keeper.shelf import FolderShelf, Shelf
@@ -271,7 +272,7 @@ class WeightKeeper:
         try:
             self._shelf.remove(removal)
         except WeightsError as error:
-            raise _kind_of(error)(
+            raise kind_of(error)(
                 f"weights were not removed: {error.message}", hint=error.hint, where=error.where
             ) from error
         except OSError as error:
@@ -313,7 +314,7 @@ class WeightKeeper:
             with told(self._shelf.where):
                 return self._shelf.plan_removal(drop=sorted(drop), keep=keep)
         except WeightsError as error:
-            raise _kind_of(error)(
+            raise kind_of(error)(
                 f"nothing was removed, since it is not known what is needed: {error.message}",
                 hint=error.hint,
                 where=error.where,
@@ -384,14 +385,3 @@ def _committed_manifest(trial: KeptTrial) -> str | None:
     another one, and for weights that are not ours."""
     ours = trial.weights_kind == "bequeath" and trial.state == "ended"
     return trial.weights_digest if ours else None
-
-
-def _kind_of(error: Exception) -> type[PassingBackendError | PermanentBackendError]:
-    """A file system that lags or stumbles, or a server that is away, is asked again by the next
-    sweep; one that lets us do nothing there is for people to mend."""
-    from trial_runtime.errors import StaleWeights, StorageDenied, StorageError, StorageReadOnly
-    from trial_runtime.weights.remote.faults import RemoteUnavailable
-
-    passing = isinstance(error, StaleWeights | RemoteUnavailable | StorageError)
-    passing = passing and not isinstance(error, StorageDenied | StorageReadOnly)
-    return PassingBackendError if passing else PermanentBackendError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -36,6 +37,15 @@ class Shelf(Protocol):
 
     def bytes_below(self, path: str, removal: Removal) -> int:
         """Bytes of the files that go and belong to a save path."""
+        ...
+
+
+class StoreShelf(Shelf, Protocol):
+    """The shared stores of one experiment; paths are as the state has them: ``omega/3.1-0a``.
+    :class:`trial_runtime.weights.remote.store_shelf.RemoteStores` is the other one."""
+
+    def folders(self) -> list[str]:
+        """What lies where versions lie."""
         ...
 
 
@@ -78,3 +88,23 @@ class FolderShelf:
                 except FileNotFoundError:
                     continue
         return total
+
+
+class FolderStores(FolderShelf):
+    """The folder of an experiment's shared stores; it need not be there."""
+
+    def folders(self) -> list[str]:
+        """See :class:`StoreShelf`. Links are not followed."""
+        return [
+            f"{store}/{version}"
+            for store in _folders_in(self._root)
+            for version in _folders_in(self._root / store)
+        ]
+
+
+def _folders_in(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
+    except FileNotFoundError:
+        return []

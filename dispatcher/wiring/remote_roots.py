@@ -11,7 +11,8 @@ from dispatcher.errors import BackendError, ExperimentFileError, PassingBackendE
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
-from dispatcher.weight_keeper.shelf import Shelf
+from dispatcher.weight_keeper.shelf import FolderStores, Shelf, StoreShelf
+from dispatcher.wiring.weights import stores_folder
 from trial_runtime.errors import MissingExtra, WeightsError
 from trial_runtime.weights.remote.address import BadRoot, RemoteRoot, demand_package
 from trial_runtime.weights.remote.credentials import resolve, secrets
@@ -91,6 +92,23 @@ def shelf_of(config: ExperimentConfig, folder: ExperimentFolder) -> Path | Shelf
     _refuse_memory(root)
     # The next sweep tries again, and a person who asks does not wait for minutes.
     return RemoteShelf(Place(root, persistence=Persistence(10.0)))
+
+
+def stores_of(config: ExperimentConfig, folder: ExperimentFolder) -> StoreShelf:
+    """Where the weight keeper finds versions of shared stores.
+
+    Raises:
+        UserError: they lie in the memory of another process.
+    """
+    root = remote_root(config, folder.id)
+    if root is None:
+        return FolderStores(stores_folder(config, folder))
+    from trial_runtime.weights.remote.place import Place
+    from trial_runtime.weights.remote.retrying import Persistence
+    from trial_runtime.weights.remote.store_shelf import RemoteStores
+
+    _refuse_memory(root)
+    return RemoteStores(Place(root, persistence=Persistence(10.0)))
 
 
 @contextmanager

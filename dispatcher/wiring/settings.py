@@ -7,6 +7,7 @@ import json
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.wiring.needs import needs_of, worker_rules
+from dispatcher.wiring.storage_domains import domains_elsewhere
 
 
 def settings_of(config: ExperimentConfig) -> Settings:
@@ -36,12 +37,19 @@ def settings_of(config: ExperimentConfig) -> Settings:
         early_stop_keeps_result=config.assessor is not None and config.assessor.keep_result,
         needs=needs_of(config),
         worker_rules=worker_rules(config),
+        keep_versions=config.shared_stores.bound if _sees_versions(config) else 0,
+        keep_versions_of=config.shared_stores.bounds if _sees_versions(config) else {},
     )
 
 
 def worker_count(config: ExperimentConfig) -> int:
     """On how many machines trials run."""
     return len(config.workers)
+
+
+def _sees_versions(config: ExperimentConfig) -> bool:
+    """Whether the head can remove versions of shared stores wherever they are written."""
+    return config.keeps_weights and not config.in_memory and not domains_elsewhere(config)
 
 
 def _may_be_advised(config: ExperimentConfig) -> bool:

@@ -11,11 +11,17 @@ from dispatcher.weight_keeper import Policy
 from dispatcher.wiring.settings import worker_count
 from trial_runtime.agent.config import CacheSpec
 from trial_runtime.mounts import named_on_network, network_type
+from trial_runtime.weights.paths import STORES_NAME
 
 
 def weights_root(config: ExperimentConfig, folder: ExperimentFolder) -> Path:
     """Below which folder all weights of this experiment lie, or views of them are."""
     return config.weights_folder or folder.weights
+
+
+def stores_folder(config: ExperimentConfig, folder: ExperimentFolder) -> Path:
+    """Where versions of shared stores lie, if the weights root is a folder."""
+    return weights_root(config, folder) / STORES_NAME / folder.id
 
 
 def policy_of(config: ExperimentConfig) -> Policy:

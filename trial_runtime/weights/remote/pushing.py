@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from trial_runtime.errors import CorruptWeights
 from trial_runtime.failpoints import failpoint
 from trial_runtime.weights import hashing
-from trial_runtime.weights.paths import open_regular, relative_to
+from trial_runtime.weights.paths import STORES_NAME, open_regular, relative_to
 from trial_runtime.weights.patience import Patience
 from trial_runtime.weights.plain import PublishedDigest, digest_tree, published_digest
 from trial_runtime.weights.reading import open_manifest
@@ -53,7 +53,7 @@ def push(
         RemoteUnavailable, RemoteRefused: the remote root does not take it.
     """
     at = os.path.join(view, save_path)
-    published = published_digest(at, root=view)
+    published = published_digest(at, root=_root_of(view, save_path))
     if announced is not None and published.digest != announced:
         raise CorruptWeights(
             f"is not what the trial announced (digest {announced}), but {published.digest}",
@@ -76,6 +76,13 @@ def push(
     place.put_bytes(records.encode(record), record.name)
     failpoint("remote.record.uploaded")
     return Pushed(published, record, uploaded)
+
+
+def _root_of(view: str, save_path: str) -> str:
+    """The folder below which what lies at a save path may be claimed: trials may claim nothing of
+    the stores', and versions of stores lie nowhere else."""
+    stored = save_path.startswith(f"{STORES_NAME}/")
+    return os.path.join(view, STORES_NAME) if stored else view
 
 
 def _of_manifest(

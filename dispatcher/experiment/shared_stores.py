@@ -1,0 +1,61 @@
+"""How many versions of shared stores of weights are kept."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+
+from dispatcher.experiment.fields import MOST, Section
+
+#: So many can be compared, or gone back to, while a network of many gigabytes fits its disk.
+VERSIONS = 10
+
+_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]}
+
+
+def _read_bound(value: object) -> int | str:
+    if value == "all":
+        return "all"
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
+        raise ValueError(f"must be 'all' or a number from 1, not {value!r}")
+    return value
+
+
+Bound = Annotated[int | str, PlainValidator(_read_bound), WithJsonSchema(_SCHEMA)]
+
+
+class SharedStoresConfig(Section):
+    """How many versions of a shared store are kept, beside those that somebody still needs."""
+
+    keep: Annotated[
+        Bound,
+        Field(
+            description="The newest so many, or `all`. Kept beside them is what a trial that has "
+            "not ended has pinned or was told of, and what the tuner holds or may pin in a request "
+            "that is open. May be written in place of the section."
+        ),
+    ] = VERSIONS
+    stores: Annotated[
+        dict[str, Bound],
+        Field(description="Other numbers for some stores, by name, such as `{teacher: all}`."),
+    ] = Field(default_factory=dict)
+
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        """Read ``5`` and ``all`` in place of a section."""
+        return {"keep": value} if isinstance(value, str | int) else value
+
+    @property
+    def bound(self) -> int:
+        """How many stay of a store without a number of its own; 0: all."""
+        return _plain(self.keep)
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        """By store, of those with a number of their own; 0: all."""
+        return {name: _plain(keep) for name, keep in self.stores.items()}
+
+
+def _plain(keep: int | str) -> int:
+    return keep if isinstance(keep, int) else 0

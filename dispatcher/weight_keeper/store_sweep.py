@@ -1,0 +1,138 @@
+"""Removing versions of shared stores that nobody can ask for, and what died publishers have left.
+
+The journal is what remembers: a version is off the books before its folder goes, and no reader
+is ever sent to one that is. So a crash in between leaves a folder that is no version any more,
+which is found here again, as one is that a trial wrote and never offered. What decides on a
+folder, in an order that no publisher can cross:
+
+1. The folders are listed.
+2. Those of attempts that are over are told apart: nothing that such an attempt says counts.
+3. Whoever holds the state says which versions may go, and which are there (:class:`Granted`).
+4. What may go is removed, with the folders of 2 that are no version. By file: those in which
+   versions that stay have tensors stay, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from dispatcher.errors import PassingBackendError
+from dispatcher.weight_keeper.faults import kind_of
+from dispatcher.weight_keeper.shelf import StoreShelf
+from trial_runtime.failpoints import failpoint
+
+#: How attempts call the folders of what they publish, see :mod:`trial_runtime.stores`.
+_NAME = re.compile(r"(?P<trial>\d+)\.(?P<attempt>\d+)-[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What the state says. ``removed``: paths of versions that went off the books just now;
+    ``kept``: path → digest of all that are there."""
+
+    removed: tuple[str, ...]
+    kept: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep removed. ``leftovers`` are folders that were no version."""
+
+    versions: int
+    leftovers: int
+    files: int
+    nbytes: int
+
+
+class Attempts(Protocol):
+    """Knows which attempts are over."""
+
+    def attempts_over(self, attempts: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Those of them of which nothing counts any more."""
+        ...
+
+
+class StoreSweep:
+    """Sweeps the shared stores of one experiment. One thread; methods block for the disk.
+
+    Args:
+        shelf: where they lie.
+        attempts: which are over.
+        ask: asks whoever holds the state, and lets it take versions off the books; None if there
+            was no answer: then nothing is removed.
+    """
+
+    def __init__(
+        self, shelf: StoreShelf, attempts: Attempts, ask: Callable[[], Granted | None]
+    ) -> None:
+        self._shelf = shelf
+        self._attempts = attempts
+        self._ask = ask
+        self._due: set[str] = set()  # off the books, and perhaps still there
+        self._kept: frozenset[str] = frozenset()  # that were there when somebody asked last
+        self._in_use: frozenset[str] = frozenset()  # no versions, with files that versions need
+
+    def look(self, *, over_bound: bool = True) -> Swept:
+        """Remove what may go.
+
+        Args:
+            over_bound: ask in any case, and not only where there are folders of attempts that are
+                over and were no versions when somebody asked last.
+
+        Raises:
+            PassingBackendError, PermanentBackendError: something cannot be read or removed; the
+                next look tries again.
+        """
+        from trial_runtime.errors import WeightsError
+
+        try:
+            return self._look(over_bound)
+        except WeightsError as error:
+            raise kind_of(error)(
+                f"versions of shared stores were not removed: {error.message}",
+                hint=error.hint,
+                where=error.where,
+            ) from error
+        except OSError as error:
+            raise PassingBackendError(
+                f"versions of shared stores could not be removed: {error.strerror or error}",
+                hint="the next sweep tries again",
+                where=str(error.filename or self._shelf.where),
+            ) from error
+
+    def _look(self, over_bound: bool) -> Swept:
+        there = self._shelf.folders()
+        over = self._over(path for path in there if path not in self._kept)
+        failpoint("keeper.versions.listed")
+        if not (over_bound or over - self._in_use or self._due):
+            return Swept(0, 0, 0, 0)
+        granted = self._ask()
+        if granted is None:
+            return Swept(0, 0, 0, 0)
+        failpoint("keeper.versions.granted")
+        self._kept = frozenset(granted.kept)
+        self._due.update(granted.removed)
+        leftovers = over - self._kept - self._due
+        drop = self._due | leftovers
+        if not drop:
+            return Swept(0, 0, 0, 0)
+        removal = self._shelf.plan_removal(drop=sorted(drop), keep=granted.kept)
+        self._shelf.remove(removal)
+        failpoint("keeper.versions.removed")
+        versions, self._due = len(self._due), set()
+        self._in_use = frozenset(drop).intersection(self._shelf.folders())
+        return Swept(versions, len(leftovers), len(removal.delete), removal.nbytes)
+
+    def _over(self, paths: Iterable[str]) -> set[str]:
+        owners: dict[str, tuple[int, int]] = {}
+        for path in paths:
+            found = _NAME.fullmatch(path.rpartition("/")[2])
+            if found is not None:
+                owners[path] = (int(found["trial"]), int(found["attempt"]))
+        if not owners:
+            return set()
+        over = self._attempts.attempts_over(set(owners.values()))
+        return {path for path, owner in owners.items() if owner in over}

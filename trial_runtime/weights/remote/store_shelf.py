@@ -1,0 +1,60 @@
+"""Versions of shared stores on a remote root: weights like others, below a name of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Optional
+
+from trial_runtime.weights.paths import STORES_NAME
+from trial_runtime.weights.remote import record as records
+from trial_runtime.weights.remote.place import Place
+from trial_runtime.weights.remote.shelf import RemoteShelf
+from trial_runtime.weights.usage import FileUse, Removal
+
+
+class RemoteStores:
+    """The shared stores of one experiment. One thread; methods block for the network.
+
+    Paths are below the stores: ``omega/3.1-0a`` lies at ``.stores/omega/3.1-0a``.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._shelf = RemoteShelf(place)
+
+    @property
+    def where(self) -> str:
+        """For people."""
+        return f"{self._shelf.where}/{STORES_NAME}"
+
+    def folders(self) -> list[str]:
+        """All that has an object or a record there."""
+        found = set()
+        for top in (records.PUBLISHED, records.OBJECTS):
+            for name in self._place.listing(f"{top}/{STORES_NAME}"):
+                _, _, store, version, *_ = name.split("/")
+                found.add(f"{store}/{version}")
+        return sorted(found)
+
+    def file_use(self, path: str, *, digest: Optional[str] = None) -> FileUse:
+        """See :meth:`RemoteShelf.file_use`."""
+        return self._shelf.file_use(_whole(path), digest=digest)
+
+    def plan_removal(self, *, drop: Iterable[str], keep: Mapping[str, Optional[str]]) -> Removal:
+        """See :meth:`RemoteShelf.plan_removal`."""
+        return self._shelf.plan_removal(
+            drop=[_whole(path) for path in drop],
+            keep={_whole(path): digest for path, digest in keep.items()},
+        )
+
+    def remove(self, removal: Removal) -> None:
+        """See :meth:`RemoteShelf.remove`."""
+        self._shelf.remove(removal)
+
+    def bytes_below(self, path: str, removal: Removal) -> int:
+        """See :meth:`RemoteShelf.bytes_below`."""
+        return self._shelf.bytes_below(_whole(path), removal)
+
+
+def _whole(path: str) -> str:
+    return f"{STORES_NAME}/{path}"
