@@ -1,16 +1,37 @@
 """All messages: those of :mod:`trial_runtime.trial_wire`, and those of agent and head.
 
-Words of the agent are numbered and kept until the head has them on disk; everything the
-head says carries its epoch, which is what fences an older head.
+Words of the agent (:mod:`trial_runtime.agent_words`) are numbered and kept until the head has
+them on disk; everything the head says carries its epoch, which is what fences an older head.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Optional, Union
+from typing import Annotated, Optional, Union
 
 import msgspec
 from msgspec import Meta
 
+from trial_runtime.agent_words import (
+    END_REASONS,
+    FAILED,
+    FINISHED,
+    LOST,
+    OUT_OF_MEMORY,
+    PREEMPTED,
+    SHUT_DOWN,
+    SIGNALLED,
+    START_FAILED,
+    TIMED_OUT,
+    Ended,
+    FinalRelayed,
+    MetricRelayed,
+    PublishedRelayed,
+    Started,
+    VersionOffered,
+    Word,
+    decode_word,
+    encode_word,
+)
 from trial_runtime.resource_wire import (
     Amount,
     AttemptSample,
@@ -23,10 +44,8 @@ from trial_runtime.session_file import PinnedVersion
 from trial_runtime.trial_wire import (
     MAX_TRIAL_FRAME_BYTES,
     MAX_TRIAL_MESSAGES,
-    UNREADABLE,
     VERSION,
     Attach,
-    Code,
     Count,
     Done,
     Final,
@@ -42,14 +61,11 @@ from trial_runtime.trial_wire import (
     Receipt,
     Refused,
     Run,
-    Seconds,
     StopAsked,
     Text,
     ToTrial,
-    WeightsKind,
     WireError,
     body,
-    brief,
     frame,
     to_trial,
 )
@@ -127,76 +143,6 @@ Slots = Annotated[int, Meta(ge=1, le=99_999)]
 
 
 # -- agent → head --------------------------------------------------------------------------
-
-
-class Started(Message, frozen=True, tag="s"):
-    """The attempt's process is there."""
-
-    trial: Count
-    attempt: Count
-    pid: Count = 0
-
-
-class MetricRelayed(Message, frozen=True, tag="m"):
-    """An intermediate metric. ``seq`` numbers the words of one attempt from 1."""
-
-    trial: Count
-    attempt: Count
-    seq: Count
-    value: str
-
-
-class FinalRelayed(Message, frozen=True, tag="f"):
-    """A final metric."""
-
-    trial: Count
-    attempt: Count
-    seq: Count
-    value: str
-
-
-class PublishedRelayed(Message, frozen=True, tag="w"):
-    """Weights a trial published itself."""
-
-    trial: Count
-    attempt: Count
-    seq: Count
-    digest: Name
-    kind: WeightsKind
-    nbytes: Count
-
-
-class VersionOffered(Message, frozen=True, tag="v"):
-    """A trial offers a version to a shared store, see :class:`Offered`."""
-
-    trial: Count
-    attempt: Count
-    seq: Count
-    store: Name
-    base: Count
-    path: Name
-    digest: Name
-    nbytes: Count
-
-
-class Ended(Message, frozen=True, tag="e"):
-    """The attempt's processes are gone. ``reason`` is one of :data:`END_REASONS`; the last
-    three fields are plain files found at the save path, synced and digested."""
-
-    trial: Count
-    attempt: Count
-    reason: Name
-    exit_code: Optional[Code] = None
-    signal: Optional[Code] = None
-    text: Text = ""
-    cpu_s: Seconds = 0.0
-    wall_s: Seconds = 0.0
-    digest: Name = ""
-    kind: Union[WeightsKind, Literal[""]] = ""
-    nbytes: Count = 0
-
-
-Word = Union[Started, MetricRelayed, FinalRelayed, PublishedRelayed, Ended, VersionOffered]
 
 
 class Words(Message, frozen=True, tag="W"):
@@ -319,32 +265,6 @@ class Shutdown(Message, frozen=True, tag="q"):
 
 FromHead = Union[Welcome, Ack, Start, Stop, Ping, Shutdown, VersionAnswered]
 
-#: How an attempt may end; the words are those of ``dispatcher.core.model.EndReason``.
-FINISHED = "finished"
-FAILED = "failed"
-SIGNALLED = "signalled"
-OUT_OF_MEMORY = "out of memory"
-TIMED_OUT = "timed out"
-START_FAILED = "could not start"
-SHUT_DOWN = "stopped with the experiment"
-LOST = "lost"
-PREEMPTED = "preempted"
-END_REASONS = frozenset(
-    {
-        FINISHED,
-        FAILED,
-        SIGNALLED,
-        OUT_OF_MEMORY,
-        TIMED_OUT,
-        START_FAILED,
-        SHUT_DOWN,
-        LOST,
-        PREEMPTED,
-        "killed by the user",
-        "stopped early",
-    }
-)
-
 
 class HeadFrame(msgspec.Struct, frozen=True, array_like=True):
     """From the head: its epoch in every frame, which is what fences an older head. ``orders``
@@ -363,26 +283,11 @@ class AgentFrame(msgspec.Struct, frozen=True, array_like=True):
     messages: list[FromAgent]
 
 
-_encoder = msgspec.msgpack.Encoder()
 _from_trial: msgspec.msgpack.Decoder[list[FromTrial]] = msgspec.msgpack.Decoder(
     Annotated[list[FromTrial], Meta(min_length=1, max_length=MAX_TRIAL_MESSAGES)]
 )
 _from_agent = msgspec.msgpack.Decoder(AgentFrame)
 _from_head = msgspec.msgpack.Decoder(HeadFrame)
-_word: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
-
-
-def encode_word(word: Word) -> msgspec.Raw:
-    """A word as it will lie in :class:`Words`, so that it is encoded once however often sent."""
-    return msgspec.Raw(_encoder.encode(word))
-
-
-def decode_word(raw: msgspec.Raw | bytes) -> Word:
-    """The inverse of :func:`encode_word`; raises :class:`WireError`."""
-    try:
-        return _word.decode(raw)
-    except UNREADABLE as error:
-        raise WireError(f"malformed word: {brief(error)}") from error
 
 
 def from_trial(payload: bytes) -> list[FromTrial]:

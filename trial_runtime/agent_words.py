@@ -1,0 +1,136 @@
+"""The words of an agent: what became of attempts, numbered and kept until the head has them.
+
+One word is encoded once, however often it is sent: :class:`trial_runtime.wire.Words` carries
+them as they lie here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Optional, Union
+
+import msgspec
+
+from trial_runtime.trial_wire import (
+    UNREADABLE,
+    Code,
+    Count,
+    Message,
+    Name,
+    Seconds,
+    Text,
+    WeightsKind,
+    WireError,
+    brief,
+)
+
+#: How an attempt may end; the words are those of ``dispatcher.core.model.EndReason``.
+FINISHED = "finished"
+FAILED = "failed"
+SIGNALLED = "signalled"
+OUT_OF_MEMORY = "out of memory"
+TIMED_OUT = "timed out"
+START_FAILED = "could not start"
+SHUT_DOWN = "stopped with the experiment"
+LOST = "lost"
+PREEMPTED = "preempted"
+END_REASONS = frozenset(
+    {
+        FINISHED,
+        FAILED,
+        SIGNALLED,
+        OUT_OF_MEMORY,
+        TIMED_OUT,
+        START_FAILED,
+        SHUT_DOWN,
+        LOST,
+        PREEMPTED,
+        "killed by the user",
+        "stopped early",
+    }
+)
+
+
+class Started(Message, frozen=True, tag="s"):
+    """The attempt's process is there."""
+
+    trial: Count
+    attempt: Count
+    pid: Count = 0
+
+
+class MetricRelayed(Message, frozen=True, tag="m"):
+    """An intermediate metric. ``seq`` numbers the words of one attempt from 1."""
+
+    trial: Count
+    attempt: Count
+    seq: Count
+    value: str
+
+
+class FinalRelayed(Message, frozen=True, tag="f"):
+    """A final metric."""
+
+    trial: Count
+    attempt: Count
+    seq: Count
+    value: str
+
+
+class PublishedRelayed(Message, frozen=True, tag="w"):
+    """Weights a trial published itself."""
+
+    trial: Count
+    attempt: Count
+    seq: Count
+    digest: Name
+    kind: WeightsKind
+    nbytes: Count
+
+
+class VersionOffered(Message, frozen=True, tag="v"):
+    """A trial offers a version to a shared store, see :class:`Offered`."""
+
+    trial: Count
+    attempt: Count
+    seq: Count
+    store: Name
+    base: Count
+    path: Name
+    digest: Name
+    nbytes: Count
+
+
+class Ended(Message, frozen=True, tag="e"):
+    """The attempt's processes are gone. ``reason`` is one of :data:`END_REASONS`; the last
+    three fields are plain files found at the save path, synced and digested."""
+
+    trial: Count
+    attempt: Count
+    reason: Name
+    exit_code: Optional[Code] = None
+    signal: Optional[Code] = None
+    text: Text = ""
+    cpu_s: Seconds = 0.0
+    wall_s: Seconds = 0.0
+    digest: Name = ""
+    kind: Union[WeightsKind, Literal[""]] = ""
+    nbytes: Count = 0
+
+
+Word = Union[Started, MetricRelayed, FinalRelayed, PublishedRelayed, Ended, VersionOffered]
+
+_encoder = msgspec.msgpack.Encoder()
+_word: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
+
+
+def encode_word(word: Word) -> msgspec.Raw:
+    """A word as it will lie in :class:`Words`, so that it is encoded once however often sent."""
+    return msgspec.Raw(_encoder.encode(word))
+
+
+def decode_word(raw: msgspec.Raw | bytes) -> Word:
+    """The inverse of :func:`encode_word`; raises :class:`WireError`."""
+    try:
+        return _word.decode(raw)
+    except UNREADABLE as error:
+        raise WireError(f"malformed word: {brief(error)}") from error
