@@ -65,7 +65,7 @@ class Objectives:
 
 
 def dominates(one: Point, other: Point) -> bool:
-    """Whether ``one`` is nowhere worse and somewhere better (section II)."""
+    """Whether ``one`` is nowhere worse and somewhere better."""
     return one != other and all(a >= b for a, b in zip(one, other, strict=True))
 
 

@@ -55,7 +55,7 @@ class PBTTuner(InheritingTuner):
     Args:
         optimize_mode: ``maximize`` or ``minimize``.
         population_size: members; the paper used 10 to 80.
-        exploit: ``truncation`` (section 4.1.1) or ``tournament`` (section 4.3.1).
+        exploit: ``truncation`` ("PBT for RL") or ``tournament`` ("PBT for GANs").
         fraction: of truncation: how large bottom and top are, at most 0.5; 0.2 in the paper.
         factor: exploration multiplies by ``1 + factor`` or ``1 - factor``; 0.2 in the paper.
         resample_probability: how likely a hyperparameter is drawn anew instead.

@@ -1,7 +1,8 @@
 """The schedule that a member of a population found: read from an experiment, and run again.
 
-Jaderberg et al. (2017), section 4.4: what population based training finds is not one
-set of hyperparameters but a schedule of them, which can be applied to a fresh network.
+Jaderberg et al.: Population Based Training of Neural Networks, arXiv:1711.09846, the analysis of
+its experiments: what is found is not one set of hyperparameters but a schedule of them, which can
+be applied to a fresh network.
 """
 
 from __future__ import annotations

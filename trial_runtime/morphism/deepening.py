@@ -30,7 +30,7 @@ def deeper(
 ) -> dict[str, Array]:
     """Returns weights with one more layer that is the identity, behind another one.
 
-    Chen et al. (2016), section 2.3. With an activation ``f`` behind it the network keeps its
+    Chen et al. (2016), Net2DeeperNet. With an activation ``f`` behind it the network keeps its
     function if ``f(f(x)) = f(x)``: ReLU does, GELU, sigmoid and tanh do not (leave the activation
     out there). A convolution must keep the size of its input (``padding="same"``).
 

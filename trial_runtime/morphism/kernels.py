@@ -9,7 +9,7 @@ from trial_runtime.morphism.arrays import Array, Weights, detached, weight_of, z
 def larger_kernel(weights: Weights, layer: str, size: int) -> dict[str, Array]:
     """Returns weights in which a convolution has a larger kernel and the same function.
 
-    Wei et al. (2016), section 3, kernel size morphing: the old kernel is padded by zeros on all
+    Wei et al. (2016), kernel size morphing: the old kernel is padded by zeros on all
     sides. The padding of the input must grow by as much, which ``padding="same"`` does.
 
     Args:

@@ -37,9 +37,9 @@ def wider(
 ) -> dict[str, Array]:
     """Returns weights in which a layer has more units, and the network the same function.
 
-    Chen et al. (2016), section 2.2: unit ``j`` of the wider layer is a copy of unit ``g(j)``, where
-    ``g(j) = j`` for the old ones and drawn evenly from the old ones for the new; what reads the
-    units gets ``W[:, g(j)]`` divided by the number of copies of ``g(j)``.
+    Net2WiderNet of Chen et al. (2016): unit ``j`` of the wider layer is a copy of unit ``g(j)``,
+    where ``g(j) = j`` for the old ones and drawn evenly from the old ones for the new; what reads
+    the units gets ``W[:, g(j)]`` divided by the number of copies of ``g(j)``.
 
     Args:
         weights: the parent's.
@@ -52,7 +52,7 @@ def wider(
         through: per-channel layers on the way: batch norm, PReLU, a depthwise convolution.
         seed: of ``g`` and the noise.
         noise: standard deviation of what is added to the copies' incoming weights, relative to
-            that of the weights themselves, so that copies can part (section 2.2); 0 keeps the
+            that of the weights themselves, so that copies can part, as in the paper; 0 keeps the
             function exactly.
 
     Raises:

@@ -16,11 +16,15 @@ from tuners.errors import TunerArgumentError
 class CurvefittingAssessor(Assessor):
     """Stops a trial whose curve, continued, will not come near the best one so far.
 
-    Domhan, Springenberg, Hutter (IJCAI 2015), section 3.3: a trial is stopped when what its curve
-    is expected to reach after ``epoch_num`` steps is below ``threshold`` times the best that a
-    trial which ended well has reached (``minimize``: above the best divided by it). For results
-    from 0 up, such as accuracies and losses, that approach a limit from one side: of a curve that
-    falls where it should rise nothing is foretold, and it is let go on.
+    Domhan, Springenberg, Hutter: Speeding Up Automatic Hyperparameter Optimization of Deep Neural
+    Networks by Extrapolation of Learning Curves, IJCAI 2015, the predictive termination criterion,
+    with an expected value in place of its probability.
+
+    A trial is stopped when what its curve is expected to reach after ``epoch_num`` steps is below
+    ``threshold`` times the best that a trial which ended well has reached (``minimize``: above the
+    best divided by it). For results from 0 up, such as accuracies and losses, that approach a limit
+    from one side: of a curve that falls where it should rise nothing is foretold, and it is let go
+    on.
 
     Args:
         epoch_num: how many values a whole trial reports.

@@ -1,12 +1,12 @@
 """Families of learning curves, fitted to the beginning of one and continued.
 
 Domhan, Springenberg, Hutter: Speeding Up Automatic Hyperparameter Optimization of Deep Neural
-Networks by Extrapolation of Learning Curves, IJCAI 2015, section 3.1 and Table 1. Of its eleven
-families these are the five that are ``c - a g(x)`` with a falling ``g`` of one or two more
-parameters: for each value of those on a grid that closes in on the best, ``a`` and ``c`` follow by
-least squares. The paper
-samples from a weighted sum of families by Markov chain Monte Carlo; here each family's best fit is
-weighted by its likelihood, which needs numpy alone, and gives a number and no probability.
+Networks by Extrapolation of Learning Curves, IJCAI 2015, its parametric models of curves. Of the
+eleven these are five that are ``c - a g(x)`` with a falling ``g`` of up to two more parameters: for
+each value of those on a grid that closes in on the best, ``a`` and ``c`` follow by least squares.
+(Janoschek's and Weibull's are exp4 in other words.) The paper samples from a weighted sum of
+families by Markov chain Monte Carlo; here each family's best fit is weighted by its likelihood,
+which needs numpy alone, and gives a number and no probability.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ Shape: TypeAlias = tuple[float, ...]
 #: Values of the shape parameters that are tried.
 _POWERS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 _RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+_SHIFTS = (0.5, 2.0, 8.0)
 _BENDS = (0.5, 0.75, 1.0, 1.5, 2.0)
 
 #: Fewer values than this say nothing about a curve of up to four parameters.
@@ -73,9 +74,9 @@ def _families() -> list[tuple[Callable[..., Numbers], list[Shape]]]:
     return [
         (lambda x, p: x**-p, powers),  # pow3
         (lambda x, r, b: np.exp(-((r * x) ** b)), list(product(_RATES, _BENDS))),  # exp4
-        (lambda x: 1 / np.log(x + 1), [()]),  # ilog2
+        (lambda x: 1 / np.log(x + 1), [()]),  # ilog2, from the second step: log 1 is 0
         (lambda x, r, p: 1 / (1 + (r * x) ** p), list(product(_RATES, _BENDS))),  # MMF
-        (lambda x, p: np.log1p(x) ** -p, powers),  # log power
+        (lambda x, s, p: (x + s) ** -p, list(product(_SHIFTS, _POWERS))),  # pow4
     ]
 
 

@@ -1,7 +1,7 @@
 """The median stopping rule.
 
 Golovin, Solnik, Moitra, Kochanski, Karro, Sculley: Google Vizier: A Service for Black-Box
-Optimization, KDD 2017, section 3.1, "Median Stopping Rule".
+Optimization, KDD 2017, "Automated Early Stopping", "Median Stopping Rule".
 """
 
 from __future__ import annotations

@@ -14,6 +14,9 @@ from tuners.optuna.library import make_pruner, optuna, pruner_class
 class OptunaPrunerAssessor(Assessor):
     """One of Optuna's pruners. Steps are counted from 0; values that are no numbers are skipped.
 
+    Akiba, Sano, Yanase, Ohta, Koyama: Optuna: A Next-generation Hyperparameter Optimization
+    Framework, KDD 2019; the papers of pruners are named by Optuna.
+
     The pruner sees one study of its own: each trial's intermediate results as it reports them, and
     how the trials ended. A trial that was pruned is told as pruned, one that failed as failed.
 

@@ -70,7 +70,8 @@ class GPTuner(_NamedSampler):
 class QMCTuner(_NamedSampler):
     """Quasi-random search: Sobol' or Halton sequences, which leave no holes.
 
-    Bergstra, Bengio: Random Search for Hyper-Parameter Optimization, JMLR 13, 2012, section 5.
+    Bergstra, Bengio: Random Search for Hyper-Parameter Optimization, JMLR 13, 2012, where sets of
+    points of low discrepancy are compared.
     """
 
     SAMPLER = "QMCSampler"

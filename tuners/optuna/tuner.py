@@ -26,6 +26,9 @@ _IMPORTED = -1
 class OptunaTuner(Tuner):
     """One of Optuna's samplers. Thread-safe; never waits; does not inherit weights.
 
+    Akiba, Sano, Yanase, Ohta, Koyama: Optuna: A Next-generation Hyperparameter Optimization
+    Framework, KDD 2019; the papers of samplers are named by Optuna.
+
     What the sampler sees is one study in memory: a request asks, a result tells. Trials that
     failed, or reported NaN or infinity, are told as failed; those that users proposed by hand are
     told if they lie in the search space. In serial use the proposals are those that a plain

@@ -22,7 +22,7 @@ def perturb(
 ) -> dict[str, Any]:
     """Returns a copy of ``parameters`` in which each dimension moved, independently of the others.
 
-    Jaderberg et al. (2017), section 4.1.1, "Explore": a number is multiplied by ``1 + factor`` or
+    Jaderberg et al. (2017), "PBT for RL", explore: a number is multiplied by ``1 + factor`` or
     ``1 - factor`` with even odds (1.2 and 0.8 in the paper), or drawn anew from the space. What
     the paper leaves open: results are clipped to the bounds; an integer or a quantised number that
     rounds back to itself goes one step in that direction; a choice moves to the option before or

@@ -63,8 +63,9 @@ CASES = {
 RACING = {"RegularizedEvolution"}
 
 
-def make(case):
+def make(case, more=()):
     name, arguments = CASES[case]
+    arguments = {**arguments, **dict(more)}
     tuner = make_builtin(name, {**arguments} if name == "GridSearch" else {**arguments, "seed": 5})
     tuner.update_search_space(SPACES.get(name, SPACE))
     return tuner

@@ -15,6 +15,7 @@ CURVES = {
     "pow3": lambda x: 0.9 - 0.6 * x**-0.6,
     "exp4": lambda x: 0.8 - 0.7 * math.exp(-((0.15 * x) ** 1.2)),
     "ilog2": lambda x: 0.95 - 0.4 / math.log(x + 1),
+    "pow4": lambda x: 0.9 - 0.9 * (x + 3) ** -0.8,
     "MMF": lambda x: 0.85 - 0.8 / (1 + (0.3 * x) ** 1.4),
 }
 
