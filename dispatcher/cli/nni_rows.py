@@ -1,4 +1,4 @@
-"""Trials, results and how an experiment stands, in the layouts that scripts written for NNI read."""
+"""Trials, results and how an experiment stands, in layouts that scripts written for NNI read."""
 
 from __future__ import annotations
 

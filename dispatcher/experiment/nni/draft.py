@@ -79,6 +79,19 @@ class Draft:
         """Note that a key has no effect, and why none is needed."""
         self.decisions.append(Decision(source, (), text))
 
+    def withdraw(self, key: str, text: str) -> None:
+        """Take a key of ``trainingService`` back wherever it stands, and note why."""
+        for native in [each for each in self.origins if each[0] == "trainingService"]:
+            if native[-1] != key:
+                continue
+            section: Any = self.values
+            for part in native[:-1]:
+                section = section[part]
+            section.pop(key, None)
+            source = self.origins.pop(native)
+            self.decisions[:] = [each for each in self.decisions if each.source != source]
+            self.drop(source, text)
+
     def refuse(self, source: JsonPath, text: str, hint: str = "", *, is_key: bool = True) -> None:
         """Refuse a key by name."""
         name = written_path(source[-1:]) if source else "the file"

@@ -27,6 +27,8 @@ Find = Callable[[str], Row | None]
 def habits(draft: Draft) -> None:
     """What code written for NNI counts on, where the file does not say otherwise."""
     values = draft.values
+    if not values.get("trialGpuNumber"):
+        draft.withdraw("gpuIndices", "no trial asks for GPUs")
     refused = {fold_word(str(each.source[-1])) for each in draft.refusals if each.source}
     if "useannotation" in refused and not {"searchSpace", "searchSpaceFile"} & values.keys():
         draft.broken.add("searchSpace")  # it would have been in the code

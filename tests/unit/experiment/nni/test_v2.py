@@ -183,3 +183,17 @@ def test_a_search_space_with_comments_and_commas_too_many_is_read_as_nni_reads_i
     assert files.load(V2).search_space == {"x": {"_type": "choice", "_value": [1, 2]}}
     (files.folder / "space.json").write_text("{x: [}")
     assert "is not JSON" in files.errors(V2)[0]
+
+
+def test_gpus_that_no_trial_asks_for_are_not_looked_for(files: Files) -> None:
+    some = "  gpuIndices: 0,1\n  useActiveGpu: true\n"
+    (there,) = files.load(V2 + some).services
+    assert there.gpu_indices is None
+    asked = V2.replace("trialGpuNumber: 0", "trialGpuNumber: 1")
+    (there,) = files.load(asked + some).services
+    assert there.gpu_indices == (0, 1)
+    remote = V2.replace("  platform: local\n", "  platform: remote\n  machineList:\n")
+    machines = "  - {host: one, user: u, gpuIndices: [1]}\n  - {host: two, user: u}\n"
+    (there,) = files.load(remote + machines).services
+    machines_there = there.machine_list  # type: ignore[attr-defined] - of the one for ssh
+    assert [one.gpu_indices for one in machines_there] == [None, None]
