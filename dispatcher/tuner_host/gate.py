@@ -11,20 +11,18 @@ said and its gate opened, each in one step under the same lock.
 from __future__ import annotations
 
 import threading
-from _thread import allocate_lock
 from collections.abc import Iterable
 from typing import TypeVar
 
 from dispatcher.core.actions import AnswerWait
 from dispatcher.core.events import VersionsHeld, WaitGivenUp, WaitStarted
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import FailReason, Verdict
+from dispatcher.core.model import Verdict
 from dispatcher.core.waits import resolve
 from dispatcher.tuner_host.floor import Floor, Waking
 from dispatcher.tuner_host.request import Request, Say
+from dispatcher.tuner_host.wait import Wait, is_trial, parent_failed, told
 from tuners.errors import (
-    CycleRefused,
-    ParentFailed,
     SelfWait,
     UnknownParent,
     VersionTimeout,
@@ -41,53 +39,6 @@ ANSWER_S = 1.0
 _OK = Verdict()
 
 K = TypeVar("K")
-
-
-class Wait:
-    """One ``wait_for`` that has not returned.
-
-    ``ticket`` is a lock, taken at birth and released once: half the memory and none of the
-    second lock that an Event would cost each of ten thousand blocked threads.
-    """
-
-    __slots__ = (
-        "answer",
-        "gone",
-        "mode",
-        "number",
-        "parents",
-        "request",
-        "store",
-        "ticket",
-        "version",
-    )
-
-    def __init__(
-        self,
-        request: Request,
-        number: int,
-        parents: tuple[int, ...],
-        mode: str,
-        store: str = "",
-        version: int = 0,
-    ) -> None:
-        self.request = request
-        self.number = number
-        self.parents = parents
-        self.mode = mode
-        self.store = store
-        self.version = version
-        self.answer: list[int] | BaseException | None = None
-        self.gone = allocate_lock()  # whoever takes it first decides: woken, or gone by itself
-        self.ticket = allocate_lock()
-        self.ticket.acquire()
-
-    def wake(self) -> bool:
-        """Release the thread; false if it has gone by itself."""
-        if not self.gone.acquire(blocking=False):
-            return False
-        self.ticket.release()
-        return True
 
 
 class Gate:
@@ -229,7 +180,7 @@ class Gate:
         with self._lock:
             wait = self._waits.get(action.trial)
             if wait is not None and wait.number == action.ticket:
-                self._finish(wait, _answer(wait, action), ready)
+                self._finish(wait, told(wait, action), ready)
         self._floor.let_go(ready)
 
     def cancel(self, request: Request, reason: str = "this request was cancelled") -> None:
@@ -332,7 +283,7 @@ class Gate:
             return [p for p in parents if (verdict := verdicts.get(p)) is not None and verdict.ok]
         assert result.parent is not None
         assert result.verdict is not None
-        return _parent_failed(result.parent, result.verdict.reason, result.verdict.chain)
+        return parent_failed(result.parent, result.verdict.reason, result.verdict.chain)
 
     def _finish(self, wait: Wait, answer: list[int] | BaseException, ready: list[Waking]) -> None:
         wait.answer = answer
@@ -377,33 +328,3 @@ def _strike(waiters: dict[K, dict[int, None]], key: K, trial: int) -> None:
         others.pop(trial, None)
         if not others:
             del waiters[key]
-
-
-def is_trial(number: int) -> bool:
-    """Whether a number could be a trial's: what is not cannot even be sent."""
-    return 0 <= number < 1 << 63
-
-
-def _answer(wait: Wait, action: AnswerWait) -> list[int] | BaseException:
-    match action.kind:
-        case "granted" if wait.mode == "version":
-            return [action.version]
-        case "granted":
-            opened = set(action.parents)
-            return [parent for parent in wait.parents if parent in opened]
-        case "failed":
-            assert action.parent is not None
-            return _parent_failed(action.parent, action.reason, action.chain)
-        case "unknown":
-            return UnknownParent(action.parent if action.parent is not None else -1)
-        case "self":
-            return SelfWait(wait.request.trial)
-        case _:
-            return CycleRefused(action.chain[:-1])
-
-
-def _parent_failed(
-    parent: int, reason: FailReason | None, chain: tuple[TrialId, ...]
-) -> ParentFailed:
-    whole = chain if not chain or chain[0] == parent else (parent, *chain)
-    return ParentFailed(parent, reason.value if reason is not None else "failed", whole)

@@ -11,11 +11,12 @@ from dispatcher.core.events import ForeignWaitSeen, Proposed, RequestEnd, Reques
 from dispatcher.core.ids import TrialId
 from dispatcher.tuner_host.callbacks import Callbacks
 from dispatcher.tuner_host.floor import Floor
-from dispatcher.tuner_host.gate import Gate, is_trial
+from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose, seen_by_trial
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
+from dispatcher.tuner_host.wait import is_trial
 from trial_runtime.failpoints import failpoint
 from tuners.errors import ParentFailed, UnknownParent, WaitCancelled
 
