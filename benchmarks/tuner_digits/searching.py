@@ -96,8 +96,15 @@ class Search:
         self.led.over(trial, parameters, outcome.valid if outcome.told is None else outcome.told)
 
 
-def search(tuner: Tuner, task: Task, seed: int, budget: float, lookahead: int = 0) -> Found:
+def search(
+    tuner: Tuner,
+    task: Task,
+    seed: int,
+    budget: float,
+    lookahead: int = 0,
+    workers: int = WORKERS,
+) -> Found:
     """Leads a tuner, which has its search space, until no trial fits into the budget any more."""
     one = Search(Led(tuner, lookahead), task, seed)
-    lead(one, seed=seed, workers=WORKERS, budget=budget)
+    lead(one, seed=seed, workers=workers, budget=budget)
     return Found(tuple(one.path))
