@@ -48,6 +48,7 @@ _OF_NNI = {
     "NniBOHB": ("tuners.nni", "NniBOHBTuner"),
     "NniHyperband": ("tuners.nni", "NniHyperbandTuner"),
     "NniPBT": ("tuners.nni", "NniPBTTuner"),
+    "NniTPE": ("tuners.nni", "NniTPETuner"),
 }
 
 NNI_NAMES = tuple(_OF_NNI)

@@ -10,5 +10,6 @@ from tuners.nni.batch import BatchTuner
 from tuners.nni.bohb import NniBOHBTuner
 from tuners.nni.hyperband import NniHyperbandTuner
 from tuners.nni.pbt import NniPBTTuner
+from tuners.nni.tpe import NniTPETuner
 
-__all__ = ["BatchTuner", "NniBOHBTuner", "NniHyperbandTuner", "NniPBTTuner"]
+__all__ = ["BatchTuner", "NniBOHBTuner", "NniHyperbandTuner", "NniPBTTuner", "NniTPETuner"]

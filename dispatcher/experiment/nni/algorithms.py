@@ -73,8 +73,8 @@ _TPE_ARGS: dict[str, Argument] = {
     "n_startup_jobs": Argument("n_startup_trials"),
     "n_ei_candidates": Argument("n_ei_candidates"),
     "prior_weight": Argument("prior_weight"),
-    "linear_forgetting": Argument(default=25),
-    "gamma": Argument(default=0.25, note="Optuna's share of good trials is its own"),
+    "linear_forgetting": Argument("linear_forgetting"),
+    "gamma": Argument("gamma"),
 }
 _HYPEROPT = {
     **_MODE,
@@ -94,10 +94,10 @@ TUNERS: dict[str, Algorithm] = {
     for each in (
         Algorithm(
             "TPE",
-            "TPE",
+            "NniTPE",
             "minimize",
             {**_HYPEROPT, "tpe_args": Argument("", None)},
-            "Optuna's TPE",
+            "Optuna's TPE, with NNI's numbers of good and of fading trials",
         ),
         Algorithm("TPE_legacy", "TPE", "minimize", _HYPEROPT, "Optuna's TPE"),
         Algorithm(

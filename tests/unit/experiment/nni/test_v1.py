@@ -134,11 +134,11 @@ WRONG = {
     ),
     (
         "  builtinTunerName: Random",
-        "  builtinTunerName: TPE\n  classArgs: {tpe_args: {gamma: 1}}",
+        "  builtinTunerName: Anneal\n  classArgs: {constant_liar_type: max}",
     ): (
-        "e.yml:11:14: 'classArgs' cannot be honoured: the argument 'gamma' can only have NNI's "
-        "default, 0.25, as TPE has nothing like it: Optuna's share of good trials is its own\n"
-        "  remove 'gamma', or bring your own tuner"
+        "e.yml:11:14: 'classArgs' cannot be honoured: the argument 'constant_liar_type' can only "
+        "have NNI's default, 'min', as TPE has nothing like it: Optuna has one kind of lie\n"
+        "  remove 'constant_liar_type', or bring your own tuner"
     ),
 }
 

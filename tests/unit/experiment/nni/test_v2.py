@@ -54,11 +54,17 @@ def test_multi_thread_of_old_releases(files: Files) -> None:
 def test_algorithms_by_name(files: Files) -> None:
     (files.folder / "space.json").write_text('{"x": {"_type": "uniform", "_value": [0, 1]}}')
     own = "  className: waves.Waves\n  codeDirectory: code\n  classArgs: {size: 3}\n"
-    tpe = "  name: tpe\n  classArgs: {tpe_args: {n_startup_jobs: 7, constant_liar_type: null}}\n"
+    numbers = "{n_startup_jobs: 7, constant_liar_type: null, linear_forgetting: 9, gamma: 0.5}"
+    tpe = f"  name: tpe\n  classArgs: {{tpe_args: {numbers}}}\n"
     assessor = "assessor:\n  name: Medianstop\n  classArgs: {start_step: 3}\n"
     config = files.load(V2.replace(own, tpe) + assessor)
-    assert config.tuner.name == "TPE"
-    assert config.tuner.class_args == {"n_startup_trials": 7, "constant_liar": False}
+    assert config.tuner.name == "NniTPE"
+    assert config.tuner.class_args == {
+        "n_startup_trials": 7,
+        "constant_liar": False,
+        "linear_forgetting": 9,
+        "gamma": 0.5,
+    }
     assert config.optimize_mode == "minimize"  # NNI's TPE does so unless told otherwise
     assert config.assessor is not None
     assert config.assessor.class_args == {"start_step": 3}
