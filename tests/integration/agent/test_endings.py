@@ -384,5 +384,5 @@ def test_private_files_go_with_those_they_were_for(head_with):
     for trial in (1, 2, 3):
         head.run(trial, parameters={"x": trial})
     assert [head.finals(t) for t in (1, 2, 3)] == [[1], [2], [3]]
-    assert not list(head.run_folder.glob("worker-*.json"))
-    assert not list(head.run_folder.glob("s*.json"))
+    for pattern in ("worker-*.json", "s*.json"):
+        head.until(lambda pattern=pattern: not list(head.run_folder.glob(pattern)), pattern)

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import peer_runs
 from benchmarks.peer_runs import Peer
+from tests.support.processes import wait_until
 
 DAEMON = """
 import json, os, subprocess, sys
@@ -61,7 +62,7 @@ def test_a_detached_daemon_ends_with_the_run(fake, tmp_path):
 
     assert result.per_second == 5.0
     assert result.trials == 10
-    assert gone(tmp_path / "seen")
+    wait_until(lambda: gone(tmp_path / "seen"), "its daemon and its folder are gone")
 
 
 def test_a_script_that_takes_too_long_ends_with_its_daemon(fake, tmp_path):
@@ -69,7 +70,7 @@ def test_a_script_that_takes_too_long_ends_with_its_daemon(fake, tmp_path):
 
     assert result.per_second is None
     assert "not done within 3 s" in str(result)
-    assert gone(tmp_path / "seen")
+    wait_until(lambda: gone(tmp_path / "seen"), "its daemon and its folder are gone")
 
 
 def test_a_script_that_fails_says_why(fake):

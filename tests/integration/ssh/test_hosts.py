@@ -196,4 +196,4 @@ def test_nothing_of_them_is_left(tmp_path: Path) -> None:
         names = os.listdir("/run/netns")
         assert made.network.client in names
     assert made.network.client not in os.listdir("/run/netns")
-    assert not Path(f"/proc/{process}/root").exists()
+    wait_until(lambda: not Path(f"/proc/{process}/root").exists(), "its first process is gone")
