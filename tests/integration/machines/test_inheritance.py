@@ -34,9 +34,8 @@ def test_children_inherit_across_hosts_and_the_same_file_runs_here(lab: Lab) -> 
     assert len(ran) == 18
     assert set(ran.values()) == {"h1", "h2", "h3"}, "each had some"
     for host in lab.hosts:
-        assert not list(host.disk.glob("root/.bequeath/experiments/*/*/agent-*.json")), (
-            "no key is left"
-        )
+        keys = host.disk.glob("root/.bequeath/experiments/*/*/agent-*.config.json")
+        assert not list(keys), "no key is left"
 
     for more in ([], ["--follow"]):
         words = ["-P", "-m", "dispatcher.cli", "trial", "log", "0", "-e", str(folder), *more]
