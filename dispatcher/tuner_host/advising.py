@@ -135,9 +135,13 @@ class AdvisorTuner:
         told = {"trial_job_id": str(parameter_id), "event": how, "hyper_params": sent.text}
         self._tell("TrialEnd", told)
 
-    def import_data(self, data: Any) -> None:
-        """Results of another experiment."""
+    def import_data(self, data: Any) -> str:
+        """Results of another experiment. Returns what a user should know of that."""
+        own = getattr(type(self._advisor), "handle_import_data", None)
+        if getattr(own, "__module__", "").partition(".")[0] == "nni":
+            return f"{type(self._advisor).__name__} has no handle_import_data: nothing is imported"
         self._tell("ImportData", data)
+        return ""
 
     def _on_exit(self) -> None:
         self._advisor.stopping = True  # what threads of its own may look at

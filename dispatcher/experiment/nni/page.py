@@ -105,7 +105,25 @@ Import paths of v0.5, v1, v2 and v3 all work: `nni.tuner`, `nni.assessor`, `nni.
 | `get_checkpoint_path()` | same: a folder of the experiment |
 | `_on_exit()` | same, also when the experiment is stopped |
 | `assess_trial(trial_job_id, trial_history)` | same; an exception counts as "go on" and is shown |
-| advisors of one's own (`MsgDispatcherBase`) | not: the class is refused by name; write a tuner |
+
+An advisor of one's own, a subclass of `nni.msg_dispatcher_base.MsgDispatcherBase` or
+`nni.runtime.msg_dispatcher_base.MsgDispatcherBase`, stands where a tuner would:
+
+| message | here |
+|---|---|
+| `handle_initialize`, `handle_update_search_space` | same; `Initialized` may be sent |
+| `handle_request_trial_jobs(1)` | one trial at a time, when nothing that it has sent before waits |
+| `send(CommandType.NewTrialJob, …)`, `self.send` | same, asked for or not, from any thread; ids may be anything |
+| `handle_report_metric_data` | same; the value as JSON text for code that decodes it (v1.5 and later), else as it is |
+| `handle_trial_end` | same; `SUCCEEDED`, `EARLY_STOPPED` if it ended the trial itself, else `FAILED` |
+| `send(CommandType.KillTrialJob, …)` | same: the trial counts as stopped early |
+| `NoMoreTrialJobs` | not needed: the search is over when nothing runs that could make it send |
+| `SendTrialJobParameter` | not: a trial gets its parameters once |
+| `handle_import_data` | same, by `bequeath experiment import` |
+| `handle_add_customized_trial` | not called: trials by `bequeath trial submit` run without it |
+| `multiThread` | no difference: one message after another, so that no end overtakes its result |
+| `json_tricks` | the installed one, else its `dumps` and `loads` for plain JSON |
+| a real `nni` in bequeath's own environment | refused: its advisors speak with its own manager only |
 """
 
 

@@ -195,6 +195,19 @@ def test_it_is_rebuilt_by_repeating_what_it_was_told(make: Make, tmp_path: Path)
     assert parameters(head, 3) == {"n": 4, "space": {"x": 1}, "seen": ["initialized", *told]}
 
 
+def test_results_of_another_experiment_go_to_whom_they_concern(make: Make) -> None:
+    rows = '[{"parameter": {"n": 1}, "value": 0.5}]'
+    head = make(WAVES.replace("VALUE", BEFORE).replace("pass", "self.seen.append(data)"))
+    head.do(a.TellImport(0, rows))
+    assert not head.wait_for(e.ImportDelivered).error
+    head.open(0)
+    assert parameters(head, 0)["seen"] == ["initialized", json.loads(rows)]
+    deaf = make(WAVES.replace("VALUE", BEFORE).replace("def handle_import_data", "def other"))
+    deaf.do(a.TellImport(0, rows))
+    assert not deaf.wait_for(e.ImportDelivered).error
+    assert deaf.notes == ["T has no handle_import_data: nothing is imported"]
+
+
 WRONG = {
     "send(CommandType.NewTrialJob, json.dumps({'lr': 1}))": "'parameter_id' and 'parameters'",
     "send(CommandType.NewTrialJob, 'lr=1')": "'parameter_id' and 'parameters'",

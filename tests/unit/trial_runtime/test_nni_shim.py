@@ -40,6 +40,7 @@ PATHS = [
     "from nni.common import enable_multi_thread, init_standalone_logger, env_args",
     "from nni.utils import init_dispatcher_logger, randint_to_quniform, to_json",
     "from nni.protocol import receive",
+    "from nni.runtime.tuner_command_channel import CommandType",
 ]
 
 SCRIPT = """
@@ -49,7 +50,8 @@ assert nni.get_experiment_id() == nni.get_trial_id() == "STANDALONE"
 assert nni.get_sequence_id() == 0
 nni.report_intermediate_result(0.5)
 nni.report_final_result({"default": 1, "note": "text"})
-names = ("retiarii.nn.pytorch", "algorithms.hpo.ppo_tuner", "experiment", "multi_phase.x")
+names = ["retiarii.nn.pytorch", "algorithms.hpo.ppo_tuner", "experiment", "multi_phase.x"]
+names += ["hyperopt_tuner.hyperopt_tuner", "pbt_tuner.pbt_tuner", "platform.local", "constants"]
 for name in names:
     try:
         __import__("nni." + name)

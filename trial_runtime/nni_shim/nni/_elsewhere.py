@@ -23,7 +23,7 @@ ALIASES = {
     "runtime.common": "common",
     "runtime.log": "common",
     "runtime.recoverable": "recoverable",
-    "common.env_args": "runtime.env_vars",
+    "runtime.tuner_command_channel": "runtime.protocol",
     "common.hpo_utils.optimize_mode": "utils",
 }
 
@@ -40,12 +40,15 @@ MISSING = {
     "algorithms.feature_engineering": _INSTALL,
     "algorithms.nas": _INSTALL,
     "compression": _INSTALL,
+    "constants": "'bequeath tuner list' shows the algorithms that are here",
     "experiment": _SCRIPT,
     "Experiment": _SCRIPT,
     "feature_engineering": _INSTALL,
     "multi_phase": "have each phase proposed as a trial of its own",
     "nas": _INSTALL,
     "nas_utils": _INSTALL,
+    "package_utils": "algorithms are not registered: name the class in the experiment file",
+    "platform": "call nni's own functions: get_next_parameter(), report_final_result()",
     "retiarii": _INSTALL,
     "smartparam": "annotated code is not read: ask for parameters with get_next_parameter()",
     "tools": "use the command line 'bequeath'",
@@ -59,6 +62,8 @@ BUILTIN = {
     "medianstop_assessor": ("MedianstopAssessor", "Medianstop"),
     "curvefitting_assessor": ("CurvefittingAssessor", "Curvefitting"),
 }
+
+_ALGORITHMS = ("_tuner", "_advisor", "_assessor")
 
 _PARTS = ("assessor", "common", "parameter_expressions", "runtime", "tuner", "typehint", "utils")
 
@@ -121,6 +126,8 @@ def _instead(name: str) -> str:
     """What to do without a name below the package."""
     if name in _SMART:
         return MISSING["smartparam"]
+    if name.partition(".")[0].endswith(_ALGORITHMS):  # nni.<name>_tuner.<name>_tuner of v1
+        name = "algorithms.hpo"
     above = (missing for missing in MISSING if f"{name}.".startswith(f"{missing}."))
     return MISSING.get(next(above, ""), _OTHERWISE)
 
