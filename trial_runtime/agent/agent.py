@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 import time
-from functools import partial
 
 import msgspec
 import zmq
@@ -32,6 +31,7 @@ from trial_runtime.agent.fresh import FreshRunner
 from trial_runtime.agent.head_link import HeadLink
 from trial_runtime.agent.helper import Helper
 from trial_runtime.agent.lending import Lending
+from trial_runtime.agent.means import Means
 from trial_runtime.agent.oom import OutOfMemoryWatch
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.output import Outputs
@@ -291,39 +291,29 @@ class Agent:
 
     def _make_runner(self) -> Runner:
         spec = self._config.trial
-        started, exited = self._attempts.started, self._attempts.exited
+        means = Means(
+            spec,
+            self._door,
+            self._outputs,
+            self._watch,
+            self._children,
+            self._environment,
+            self._attempts.started,
+            self._attempts.exited,
+        )
         if spec.reuse == "inProcess" and spec.function is not None:
             self._warm = WarmRunner(
-                spec,
+                means,
                 self._config.run_folder,
                 f"{self._config.experiment_folder}/logs/workers.log",
                 self._config.slots,
-                self._door,
-                self._outputs,
-                self._watch,
-                self._children,
-                self._environment,
-                started,
-                exited,
             )
             return self._warm
-        make = partial(
-            FreshRunner, spec, self._door, self._outputs, self._children, self._environment
-        )
         if spec.reuse == "forked":
             if spec.command is None or script_of(spec.command) is not None:
-                return ForkedRunner(
-                    spec,
-                    self._door,
-                    self._outputs,
-                    self._watch,
-                    self._children,
-                    self._environment,
-                    started,
-                    exited,
-                )
+                return ForkedRunner(means)
             _log.warning("reuseMode forked: this command needs a shell, so each trial gets one")
-        return make(started, exited)
+        return FreshRunner(means)
 
     def _close(self) -> None:
         self._attempts.runner.close()

@@ -8,19 +8,16 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
 
 import msgspec
 
 from trial_runtime.agent import zygote
 from trial_runtime.agent.attempt import Attempt, Exit
-from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.door import Door, Speaker
-from trial_runtime.agent.output import Outputs
-from trial_runtime.agent.processes import ChildWatch, exit_of, python_command, spawn
-from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
+from trial_runtime.agent.door import Speaker
+from trial_runtime.agent.means import Means
+from trial_runtime.agent.processes import exit_of, python_command, spawn
+from trial_runtime.agent.runners import CannotStart
 from trial_runtime.agent.sweep import kill_group, signal_group
-from trial_runtime.agent.watch import Watch
 from trial_runtime.session_file import SESSION_VARIABLE, remove_session, write_session
 from trial_runtime.wire import StopAsked
 
@@ -38,25 +35,8 @@ class ForkedRunner:
 
     sweeps_at_once = True
 
-    def __init__(
-        self,
-        spec: TrialSpec,
-        door: Door,
-        outputs: Outputs,
-        watch: Watch,
-        children: ChildWatch,
-        environment: Callable[[], dict[str, str]],
-        on_start: OnStart,
-        on_exit: OnExit,
-    ) -> None:
-        self._spec = spec
-        self._door = door
-        self._outputs = outputs
-        self._watch = watch
-        self._children = children
-        self._environment = environment
-        self._on_start = on_start
-        self._on_exit = on_exit
+    def __init__(self, means: Means) -> None:
+        self._means = means
         self._channel: socket.socket | None = None
         self._server_pid = 0
         self._server_fault = ""
@@ -68,7 +48,7 @@ class ForkedRunner:
         channel = self._channel or self._start_server()
         path = attempt.session_path
         write_session(path, attempt.session)
-        ends = self._outputs.open(attempt)
+        ends = self._means.outputs.open(attempt)
         request = _encoder.encode(zygote.Fork(attempt.key, path))
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))]
         try:
@@ -79,13 +59,13 @@ class ForkedRunner:
             for end in ends:
                 os.close(end)
         self._attempts[attempt.key] = attempt
-        self._speakers[attempt.key] = self._door.admit(attempt.session.routing, attempt)
+        self._speakers[attempt.key] = self._means.door.admit(attempt.session.routing, attempt)
 
     def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
         speaker = self._speakers.get(attempt.key)
         if speaker is None:
             return False
-        told = [self._door.send(each, [StopAsked(reason)]) for each in speaker.connections]
+        told = [self._means.door.send(each, [StopAsked(reason)]) for each in speaker.connections]
         return any(told)
 
     def terminate(self, attempt: Attempt) -> None:
@@ -106,10 +86,10 @@ class ForkedRunner:
         self._kill_when_known.discard(attempt.key)
         speaker = self._speakers.pop(attempt.key, None)
         if speaker is not None:
-            self._door.dismiss(speaker)
+            self._means.door.dismiss(speaker)
 
     def own_pids(self) -> set[int]:
-        return self._children.pids()
+        return self._means.children.pids()
 
     def close(self) -> None:
         for attempt in self._attempts.values():
@@ -119,13 +99,13 @@ class ForkedRunner:
 
     def _start_server(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, _KIND)
-        environment = self._environment()
+        environment = self._means.environment()
         changed = {k: environment[k] for k in zygote.ALLOCATOR if k in environment}
         told = zygote.ZygoteFile(
             os.getpid(),
-            self._spec.preload,
-            self._spec.code_directory,
-            self._spec.command,
+            self._means.spec.preload,
+            self._means.spec.code_directory,
+            self._means.spec.command,
             changed,
         )
         environment[zygote.ZYGOTE_VARIABLE] = msgspec.json.encode(told).decode()
@@ -135,7 +115,7 @@ class ForkedRunner:
         try:
             process = spawn(
                 python_command(code),
-                folder=self._spec.code_directory,
+                folder=self._means.spec.code_directory,
                 environment=environment,
                 stdout=2,  # the agent's own log: no trial speaks yet
                 stderr=2,
@@ -151,8 +131,8 @@ class ForkedRunner:
         self._channel = ours
         self._server_pid = process.pid
         self._server_fault = ""
-        self._watch.add(ours.fileno(), self._hear)
-        self._children.add(process.pid, self._server_died)
+        self._means.watch.add(ours.fileno(), self._hear)
+        self._means.children.add(process.pid, self._server_died)
         return ours
 
     def _hear(self) -> None:
@@ -164,7 +144,7 @@ class ForkedRunner:
             except ConnectionError:
                 content = b""
             if not content:
-                self._watch.remove(self._channel.fileno())
+                self._means.watch.remove(self._channel.fileno())
                 return  # its exit follows
             self._take(_replies.decode(content))
 
@@ -179,18 +159,18 @@ class ForkedRunner:
             attempt.pid = message.pid
             if attempt.key in self._kill_when_known:
                 _signal(message.pid, signal.SIGKILL)
-            self._on_start(attempt)
+            self._means.on_start(attempt)
         elif isinstance(message, zygote.Ended):
             # Reaped by the server, so its number may belong to somebody else by now; its
             # orphans are the agent's children and are swept from there.
-            self._on_exit(attempt, exit_of(message.status, message.cpu_s))
+            self._means.on_exit(attempt, exit_of(message.status, message.cpu_s))
         else:
-            self._on_exit(attempt, Exit(code=1, text=message.text))
+            self._means.on_exit(attempt, Exit(code=1, text=message.text))
 
     def _server_died(self, outcome: Exit) -> None:
         self._hear()
         if self._channel is not None:
-            self._watch.remove(self._channel.fileno())
+            self._means.watch.remove(self._channel.fileno())
             self._channel.close()
             self._channel = None
         self._server_pid = 0
@@ -201,7 +181,7 @@ class ForkedRunner:
                 # Its parent-death signal ends it; make sure of its group.
                 if attempt.pid:
                     _signal(attempt.pid, signal.SIGKILL)
-                self._on_exit(attempt, Exit(code=1, text=text))
+                self._means.on_exit(attempt, Exit(code=1, text=text))
 
 
 def _signal(pid: int, number: int) -> None:

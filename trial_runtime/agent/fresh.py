@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
 
 from trial_runtime.agent.attempt import Attempt, Exit
-from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.door import Door, Speaker
-from trial_runtime.agent.output import Outputs
-from trial_runtime.agent.processes import ChildWatch, python_command, spawn
-from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
+from trial_runtime.agent.door import Speaker
+from trial_runtime.agent.means import Means
+from trial_runtime.agent.processes import python_command, spawn
+from trial_runtime.agent.runners import CannotStart
 from trial_runtime.agent.sweep import kill_group, signal_group
 from trial_runtime.agent.workplace import make_workplace
 from trial_runtime.session_file import (
@@ -52,30 +50,15 @@ class FreshRunner:
 
     sweeps_at_once = True
 
-    def __init__(
-        self,
-        spec: TrialSpec,
-        door: Door,
-        outputs: Outputs,
-        children: ChildWatch,
-        environment: Callable[[], dict[str, str]],
-        on_start: OnStart,
-        on_exit: OnExit,
-    ) -> None:
-        self._spec = spec
-        self._door = door
-        self._outputs = outputs
-        self._children = children
-        self._environment = environment
-        self._on_start = on_start
-        self._on_exit = on_exit
+    def __init__(self, means: Means) -> None:
+        self._means = means
         self._speakers: dict[tuple[int, int], Speaker] = {}
         # The user's own text, given to bash as it is: the one place with a shell.
         self._command = [
             *_with_parent_death_signal(),
             *(
-                ["bash", "-c", spec.command]
-                if spec.command is not None
+                ["bash", "-c", means.spec.command]
+                if means.spec.command is not None
                 else python_command(_RUN_FUNCTION)
             ),
         ]
@@ -83,18 +66,18 @@ class FreshRunner:
     def launch(self, attempt: Attempt) -> None:
         path = attempt.session_path
         write_session(path, attempt.session)
-        environment = self._environment()
+        environment = self._means.environment()
         environment[SESSION_VARIABLE] = path
         environment.update(attempt.share.variables)
-        wants_checkpoints = self._spec.command is not None and not self._spec.nni
+        wants_checkpoints = self._means.spec.command is not None and not self._means.spec.nni
         if attempt.session.checkpoints is not None and wants_checkpoints:
             # A program that does not ask us for it cannot ask us to make it either.
             if not attempt.has_room:  # else it was made beside the loop
                 os.makedirs(attempt.session.checkpoints, exist_ok=True)
             environment[CHECKPOINTS_VARIABLE] = attempt.session.checkpoints
-        ends = self._outputs.open(attempt)
+        ends = self._means.outputs.open(attempt)
         try:
-            if self._spec.nni:
+            if self._means.spec.nni:
                 self._furnish(attempt, environment)
             process = spawn(
                 [*_joining(attempt.share.cgroup), *self._command],
@@ -110,13 +93,13 @@ class FreshRunner:
         # Reaped through its descriptor, with its resource usage; Popen need not look.
         process.returncode = 0
         attempt.pid = process.pid
-        self._speakers[attempt.key] = self._door.admit(attempt.session.routing, attempt)
-        self._on_start(attempt)
+        self._speakers[attempt.key] = self._means.door.admit(attempt.session.routing, attempt)
+        self._means.on_start(attempt)
 
         def ended(outcome: Exit) -> None:
-            self._on_exit(attempt, outcome)
+            self._means.on_exit(attempt, outcome)
 
-        self._children.add(process.pid, ended)
+        self._means.children.add(process.pid, ended)
 
     def _furnish(self, attempt: Attempt, environment: dict[str, str]) -> None:
         from trial_runtime.agent import nni_trial
@@ -127,7 +110,7 @@ class FreshRunner:
             raise CannotStart(f"cannot lay the parameters down: {error.strerror}") from error
 
     def _folder_of(self, attempt: Attempt) -> str:
-        code, own = self._spec.code_directory, attempt.session.work_folder
+        code, own = self._means.spec.code_directory, attempt.session.work_folder
         if not own:
             return code
         try:
@@ -140,7 +123,7 @@ class FreshRunner:
         speaker = self._speakers.get(attempt.key)
         if speaker is None:
             return False
-        told = [self._door.send(each, [StopAsked(reason)]) for each in speaker.connections]
+        told = [self._means.door.send(each, [StopAsked(reason)]) for each in speaker.connections]
         return any(told)
 
     def terminate(self, attempt: Attempt) -> None:
@@ -155,11 +138,11 @@ class FreshRunner:
         remove_session(attempt.session_path)
         speaker = self._speakers.pop(attempt.key, None)
         if speaker is not None:
-            self._door.dismiss(speaker)
+            self._means.door.dismiss(speaker)
 
     def own_pids(self) -> set[int]:
-        return self._children.pids()
+        return self._means.children.pids()
 
     def close(self) -> None:
-        for pid in self._children.pids():
+        for pid in self._means.children.pids():
             kill_group(pid)

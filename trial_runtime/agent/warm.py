@@ -6,20 +6,18 @@ import logging
 import os
 import secrets
 import signal
-from collections.abc import Callable
 
 import msgspec
 
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt, Exit
-from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.door import Connection, Door, Speaker
+from trial_runtime.agent.door import Connection, Speaker
 from trial_runtime.agent.logs import LogFile, make_pipe
-from trial_runtime.agent.output import STREAMS, Outputs
-from trial_runtime.agent.processes import ChildWatch, python_command, spawn
-from trial_runtime.agent.runners import CannotStart, OnExit, OnStart
+from trial_runtime.agent.means import Means
+from trial_runtime.agent.output import STREAMS
+from trial_runtime.agent.processes import python_command, spawn
+from trial_runtime.agent.runners import CannotStart
 from trial_runtime.agent.sweep import kill_group, signal_group
-from trial_runtime.agent.watch import Watch
 from trial_runtime.agent.worker import WORKER_VARIABLE, WorkerFile
 from trial_runtime.failpoints import failpoint
 from trial_runtime.session_file import remove_session
@@ -49,38 +47,18 @@ class WarmRunner:
 
     sweeps_at_once = False
 
-    def __init__(
-        self,
-        spec: TrialSpec,
-        run_folder: str,
-        strays_path: str,
-        slots: int,
-        door: Door,
-        outputs: Outputs,
-        watch: Watch,
-        children: ChildWatch,
-        environment: Callable[[], dict[str, str]],
-        on_start: OnStart,
-        on_exit: OnExit,
-    ) -> None:
-        self._spec = spec
+    def __init__(self, means: Means, run_folder: str, strays_path: str, slots: int) -> None:
+        self._means = means
         self._run_folder = run_folder
         self._slots = slots
-        self._door = door
-        self._outputs = outputs
-        self._watch = watch
-        self._children = children
-        self._environment = environment
-        self._on_start = on_start
-        self._on_exit = on_exit
         self._idle: list[_Worker] = []
         self._workers: dict[Speaker, _Worker] = {}
         self._of_attempt: dict[tuple[int, int], _Worker] = {}
         self._started = 0
-        door.on_closed = self._unheard
+        means.door.on_closed = self._unheard
         # What workers print while no trial runs: imports that warn, threads that go on.
         self._strays = LogFile(
-            strays_path, max_bytes=spec.max_log_bytes, max_files=spec.max_log_files
+            strays_path, max_bytes=means.spec.max_log_bytes, max_files=means.spec.max_log_files
         )
 
     def launch(self, attempt: Attempt) -> None:
@@ -89,7 +67,7 @@ class WarmRunner:
         worker.attempt = worker.speaker.attempt = attempt
         self._of_attempt[attempt.key] = worker
         attempt.pid = worker.pid
-        worker.files = [self._outputs.log_file(attempt, stream) for stream in STREAMS]
+        worker.files = [self._means.outputs.log_file(attempt, stream) for stream in STREAMS]
         attempt.stderr = worker.files[1]
         if worker.connection is not None:
             self._push(worker, worker.connection)
@@ -113,12 +91,12 @@ class WarmRunner:
         self._pump(worker)
         self._release(worker, attempt)
         worker.trials += 1
-        enough = self._spec.max_trials_per_worker
+        enough = self._means.spec.max_trials_per_worker
         if message.spent or (enough is not None and worker.trials >= enough):
             self._retire(worker)
         else:
             self._idle.append(worker)
-        self._on_exit(
+        self._means.on_exit(
             attempt,
             Exit(
                 code=message.code,
@@ -133,7 +111,9 @@ class WarmRunner:
         worker = self._of_attempt.get(attempt.key)
         if worker is None:
             return False
-        told = [self._door.send(c, [wire.StopAsked(reason)]) for c in worker.speaker.connections]
+        told = [
+            self._means.door.send(c, [wire.StopAsked(reason)]) for c in worker.speaker.connections
+        ]
         return any(told)
 
     def terminate(self, attempt: Attempt) -> None:
@@ -151,7 +131,7 @@ class WarmRunner:
         self._of_attempt.pop(attempt.key, None)
 
     def own_pids(self) -> set[int]:
-        return self._children.pids()
+        return self._means.children.pids()
 
     def close(self) -> None:
         for worker in list(self._workers.values()):
@@ -171,34 +151,34 @@ class WarmRunner:
     def _push(self, worker: _Worker, connection: Connection) -> None:
         attempt = worker.attempt
         assert attempt is not None
-        self._door.send(connection, [wire.Run(attempt.session, attempt.session_path)])
-        self._on_start(attempt)
+        self._means.door.send(connection, [wire.Run(attempt.session, attempt.session_path)])
+        self._means.on_start(attempt)
 
     def _start_worker(self, variables: dict[str, str]) -> _Worker:
         self._started += 1
         number = self._started
         routing = f"w{number}:{secrets.token_hex(16)}"
         told = WorkerFile(
-            self._door.address,
+            self._means.door.address,
             routing,
             os.getpid(),
-            self._spec.function or "",
-            self._spec.code_directory,
-            self._spec.preload,
+            self._means.spec.function or "",
+            self._means.spec.code_directory,
+            self._means.spec.preload,
         )
         path = self._told_path(number)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             file.write(msgspec.json.encode(told))
         failpoint("agent.worker.told")
-        environment = self._environment()
+        environment = self._means.environment()
         environment[WORKER_VARIABLE] = path
         environment.update(variables)
         pipes = [make_pipe() for _ in STREAMS]
         try:
             process = spawn(
                 python_command(_SERVE),
-                folder=self._spec.code_directory,
+                folder=self._means.spec.code_directory,
                 environment=environment,
                 stdout=pipes[0][1],
                 stderr=pipes[1][1],
@@ -211,14 +191,14 @@ class WarmRunner:
             for _, write_end in pipes:
                 os.close(write_end)
         process.returncode = 0  # reaped through ChildWatch
-        worker = _Worker(number, process.pid, self._door.admit(routing, None))
+        worker = _Worker(number, process.pid, self._means.door.admit(routing, None))
         worker.variables = variables
         worker.pipes = [read_end for read_end, _ in pipes]
         worker.files = [None, None]
         self._workers[worker.speaker] = worker
         for index, read_end in enumerate(worker.pipes):
-            self._watch.add(read_end, lambda i=index: self._pump_one(worker, i))  # type: ignore[misc]
-        self._children.add(process.pid, lambda outcome: self._died(worker, outcome))
+            self._means.watch.add(read_end, lambda i=index: self._pump_one(worker, i))  # type: ignore[misc]
+        self._means.children.add(process.pid, lambda outcome: self._died(worker, outcome))
         return worker
 
     def _told_path(self, number: int) -> str:
@@ -235,7 +215,7 @@ class WarmRunner:
         if file is None:
             file = self._strays
         if not file.pump(pipe):
-            self._watch.remove(pipe)
+            self._means.watch.remove(pipe)
             os.close(pipe)
             worker.pipes[index] = -1
 
@@ -249,7 +229,7 @@ class WarmRunner:
 
     def _retire(self, worker: _Worker) -> None:
         if worker.connection is not None:
-            self._door.send(worker.connection, [wire.Leave()])
+            self._means.door.send(worker.connection, [wire.Leave()])
 
     def _unheard(self, connection: Connection) -> None:
         """A worker that is not listened to could never say that its function is over."""
@@ -261,7 +241,7 @@ class WarmRunner:
         self._pump(worker)
         for index, pipe in enumerate(worker.pipes):
             if pipe >= 0:
-                self._watch.remove(pipe)
+                self._means.watch.remove(pipe)
                 os.close(pipe)
                 worker.pipes[index] = -1
         self._workers.pop(worker.speaker, None)
@@ -269,6 +249,6 @@ class WarmRunner:
             self._idle.remove(worker)
         attempt = worker.attempt
         if attempt is not None:
-            self._on_exit(attempt, outcome)  # hears its last words, which name the worker
+            self._means.on_exit(attempt, outcome)  # hears its last words, which name the worker
             self._release(worker, attempt)
-        self._door.dismiss(worker.speaker)
+        self._means.door.dismiss(worker.speaker)

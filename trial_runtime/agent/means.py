@@ -1,0 +1,28 @@
+"""What every runner of attempts works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trial_runtime.agent.config import TrialSpec
+from trial_runtime.agent.door import Door
+from trial_runtime.agent.output import Outputs
+from trial_runtime.agent.processes import ChildWatch
+from trial_runtime.agent.runners import OnExit, OnStart
+from trial_runtime.agent.watch import Watch
+
+
+@dataclass(frozen=True)
+class Means:
+    """Parts of the agent, and whom a runner tells. ``environment`` is asked for at each start,
+    when references in it are resolved."""
+
+    spec: TrialSpec
+    door: Door
+    outputs: Outputs
+    watch: Watch
+    children: ChildWatch
+    environment: Callable[[], dict[str, str]]
+    on_start: OnStart
+    on_exit: OnExit
