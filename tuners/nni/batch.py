@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuners import space as spaces
@@ -67,6 +67,12 @@ class BatchTuner(Tuner):
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
         """Learns nothing."""
+
+    def import_data(self, data: Sequence[dict[str, Any]]) -> str | None:
+        """Skips what another experiment has run."""
+        for row in data:
+            self.restore_proposal(-1, row["parameter"])
+        return None
 
     def state(self) -> dict[str, Any]:
         """Which options were returned."""

@@ -72,6 +72,11 @@ REFUSED: dict[str, tuple[str, str]] = {
         "'bequeath hosts tidy' removes what experiments have left on machines",
     ),
     "ss_gen": ("annotated code is not read", "write the search space into a file of its own"),
+    "jupyter-extension install": (
+        "there is no page in JupyterLab",
+        "use dispatcher.Experiment in a notebook: it draws progress and lineage",
+    ),
+    "jupyter-extension uninstall": ("there is no page in JupyterLab", "nothing is to be removed"),
     "hello": (
         "no example is written",
         "'bequeath tuner new' writes a tuner and a file to begin with",
@@ -111,6 +116,7 @@ ALGO = _group("algo", _KNOWN)
 PACKAGE = _group("package", _KNOWN)
 TRAININGSERVICE = _group("trainingservice")
 PLATFORM = _group("platform")
+JUPYTER = _group("jupyter-extension")
 
 _NAMES = {command.replace(" ", "_"): command for command in REFUSED}
 

@@ -23,6 +23,7 @@ NNI: Table = {
     "tensorboard": Entry("nni.refused:TENSORBOARD", "No TensorBoard is started.", _NOT),
     "trainingservice": Entry("nni.refused:TRAININGSERVICE", "They are not registered.", _NOT),
     "platform": Entry("nni.refused:PLATFORM", "There is no platform to be cleaned.", _NOT),
+    "jupyter-extension": Entry("nni.refused:JUPYTER", "There is no page in JupyterLab.", _NOT),
     "ss_gen": Entry("nni.refused:ss_gen", "Annotated code is not read.", _NOT),
     "hello": Entry("nni.refused:hello", "No example is written.", _NOT),
 }

@@ -84,6 +84,11 @@ def test_an_experiment_from_create_to_delete(place: Place, nni: Nni) -> None:
 
     nni("trial", "kill", "-T", "0")
     nni("update", "trialnum", ident, "--value", "5")
+    data = [{"parameter": {"x": 0.5}, "value": 1}, {"parameter": {"x": 0.6}, "value": "0.7"}]
+    (place.folder / "data.json").write_text(json.dumps(data))
+    assert "2 results" in nni("experiment", "import", ident, "-f", "data.json")
+    (place.folder / "data.json").write_text(json.dumps([{"parameter": {}}]))
+    assert "has no 'value'" in nni("experiment", "import", "-f", "data.json", code=3)
     place.wait_until(lambda: place.trials()[0].outcome == "killed", "trial 0 is ended")
     nni("stop", f"{ident[:-2]}*")
     assert json.loads(nni("experiment", "status", ident))["status"] == "STOPPED"
@@ -93,6 +98,7 @@ def test_an_experiment_from_create_to_delete(place: Place, nni: Nni) -> None:
     nni("resume", ident, "--experiment_dir", str(place.kept))
     place.wait_until(lambda: not is_led(place.experiment), "it is over")
     assert _statuses(nni) == ["USER_CANCELED", *["SUCCEEDED"] * 4]
+    assert "what was imported is ignored" in nni("log", "stdout", ident), "Random says so"
 
     rows = _rows(nni, place.folder / "out.json", "json", "-i")
     assert [row["trialJobId"] for row in rows] == ["1", "2", "3", "4"]

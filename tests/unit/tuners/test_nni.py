@@ -27,6 +27,10 @@ def test_a_batch_is_run_once_in_its_order() -> None:
     with pytest.raises(NoMoreTrialError):
         again.generate_parameters(7)
     assert tuner.generate_parameters(8) == {"a": 1}
+    later = BatchTuner()
+    later.update_search_space({"all": {"_type": "choice", "_value": options}})
+    later.import_data([{"parameter": {"a": 1}, "value": 3}])
+    assert later.generate_parameters(0) == {"a": 2}
 
 
 @pytest.mark.parametrize("space", [SPACE, {**SPACE, "y": {"_type": "choice", "_value": [1]}}])
