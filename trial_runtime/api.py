@@ -169,7 +169,7 @@ def shared_store(name: str) -> SharedStore:
         See :class:`trial_runtime.stores.SharedStore`: ``load``, ``publish``.
 
     Raises:
-        NoSharedStore: this experiment can have none: its weights root is no folder.
+        NoSharedStore: this experiment can have none: its trials keep their weights to themselves.
     """
     from trial_runtime.stores import SharedStore
 

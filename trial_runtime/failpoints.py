@@ -102,6 +102,8 @@ NAMES: Final[dict[str, str]] = {
     "agent.spool.obsolete": "all words in the spool are acknowledged; it is still there",
     # Weights roots that are no folder.
     "agent.parent.pulled": "the parent's weights are here; nothing was started",
+    "agent.version.pushed": "a version is on the remote root; the head was not asked",
+    "agent.newest.pulled": "a version of another is here; the trial was not told",
     "remote.objects.uploaded": "the data of weights is on the remote root, no record",
     "remote.record.uploaded": "weights are on the remote root; the head was not told",
     "remote.file.removed": "one of several files on the remote root is gone",

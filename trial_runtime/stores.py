@@ -40,7 +40,7 @@ class SharedStore:
         if told.attempt and not told.stores:
             raise NoSharedStore(
                 "this experiment has no shared stores",
-                hint="they need a weights root that is a folder, and a head of this version",
+                hint="they need a weights root, and a head of this version",
             )
         found = [each for each in told.versions if each.store == name]
         self._base: Optional[PinnedVersion] = found[0] if found else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,6 +32,7 @@ WEIGHTS: Table = {
     "export": Entry("weights:export", "One self-contained .safetensors file of a trial's weights."),
     "du": Entry("weights:du", "What the weights take on disk, trial by trial."),
     "gc": Entry("weights:gc", "Remove weights that nothing needs."),
+    "versions": Entry("weights_stores:versions", "The versions of shared stores that are there."),
     "pin": Entry("weights:pin", "Keep a trial's weights whatever retention says."),
     "unpin": Entry("weights:unpin", "Let retention decide again."),
 }
@@ -102,14 +103,18 @@ def export(
 
 
 def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
-    """Show what each trial's weights take: files of its own, and tensors in ancestors' files."""
+    """Show what each trial's weights take: files of its own, and tensors in ancestors' files; and
+    what versions of shared stores take."""
     from dispatcher.cli.find import find_one
+    from dispatcher.cli.weights_stores import show_stores_use, stores_use
 
     found = find_one(experiment, folder)
     with _keeper(found) as keeper:
         use = keeper.disk_use()
+    stores = stores_use(found, _config(found))
     if as_json:
-        print_json({"experiment": found.id, **use.to_json(), "unseen": _unseen(found)})
+        told = {"stores": stores, "unseen": _unseen(found)}
+        print_json({"experiment": found.id, **use.to_json(), **told})
         return
     columns = (
         Column("trial", right=True),
@@ -136,6 +141,7 @@ def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fal
         )
     freed = f"; {words.size(use.removed_bytes)} removed so far" if use.removed_bytes else ""
     say(f"{words.size(use.total_bytes)} below {use.root}{freed}")
+    show_stores_use(stores)
     if unseen := _unseen(found):
         note(f"{unseen}: they are not counted")
 
@@ -150,6 +156,14 @@ def gc(
             show_default=False,
         ),
     ] = None,
+    keep_versions: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Of each shared store the newest N versions, at least; 0: as the file says.",
+        ),
+    ] = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would go; remove nothing.")
     ] = False,
@@ -157,19 +171,24 @@ def gc(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Remove weights that no policy, no pin, and nothing live or waiting needs.
+    """Remove weights that no policy, no pin, and nothing live or waiting needs, and old versions of
+    shared stores.
 
     Files that kept weights inherit tensors from stay. While an experiment runs its head keeps
     to the file's policy, and only --dry-run is possible.
     """
     from dispatcher.cli.find import find_one
+    from dispatcher.cli.weights_stores import show_swept, sweep_stores, would_go
     from dispatcher.store.leadership import Leadership
 
     found = find_one(experiment, folder, change=not dry_run)
     policy = _policy(keep) if keep is not None else None
+    versions: dict[str, Any]
     if dry_run:
         with _keeper(found, policy) as keeper:
             plan = keeper.plan()
+        going = would_go(found, keep_versions)
+        versions = {"versions": len(going)}
     else:
         # Holding the lead, no head can propose a child of what goes.
         with Leadership.acquire(found.folder), _keeper(found, policy) as keeper:
@@ -178,10 +197,15 @@ def gc(
                 many = words.count(len(plan.doomed), "trial")
                 confirmed(f"Remove the weights of {many}, {words.size(plan.nbytes)}?", yes)
             plan = keeper.sweep(lambda trials: trials)
+            swept = sweep_stores(found, _config(found), keep_versions)
+        versions = {} if swept is None else swept.to_json()
     if as_json:
-        print_json({"experiment": found.id, **plan.to_json(), "unseen": _unseen(found)})
+        told = {"stores": versions, "unseen": _unseen(found)}
+        print_json({"experiment": found.id, **plan.to_json(), **told})
         return
     _show(plan)
+    if versions.get("versions") or versions.get("leftovers"):
+        show_swept(versions, done=plan.done)
     if unseen := _unseen(found):
         note(f"{unseen}: all of them stay")
 

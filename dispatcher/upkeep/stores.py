@@ -1,13 +1,22 @@
-"""Shared stores of an experiment that nobody leads: what is there, and what may go."""
+"""Shared stores of an experiment, whoever leads it or nobody: what is there, and what may go."""
 
 from __future__ import annotations
 
+import sqlite3
+import tempfile
 import time
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
 
 from dispatcher.core import State, apply
 from dispatcher.core.actions import GrantVersions
 from dispatcher.core.events import StoresReviewed
+from dispatcher.errors import StoreError
+from dispatcher.past.compacted import read_whole_past
 from dispatcher.ports import Entry
+from dispatcher.store.compaction import Compaction
+from dispatcher.store.copying import copy_store
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.weight_keeper.store_sweep import Granted
 
@@ -20,18 +29,66 @@ def as_granted(action: GrantVersions) -> Granted:
     )
 
 
-def review_at_rest(journal: SqliteJournal, state: State, keep: int = 0) -> GrantVersions:
-    """Take versions off the books that nobody needs, durably, in place of a head.
+def state_with_stores(store: Path) -> State | None:
+    """The state that a journal leads to, if it knows of shared stores; else None. Reads a copy, so
+    that a head may go on writing. Blocks for some 30 µs an event since the journal was compacted.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    if not _has_stores(store):
+        return None
+    with tempfile.TemporaryDirectory(prefix="bq-") as folder:
+        copy = Path(folder) / store.name
+        copy_store(store, copy)
+        journal = SqliteJournal.open(copy)
+        try:
+            state = read_whole_past(journal, Compaction(journal)).state
+        finally:
+            journal.close()
+    return state if state.stores else None
+
+
+def _has_stores(store: Path) -> bool:
+    """A quick look, for the many experiments that have none."""
+    try:
+        uri = f"file:{quote(str(store))}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=10.0)) as raw:
+            found = raw.execute(
+                "SELECT EXISTS (SELECT 1 FROM journal WHERE kind = 'VersionOffered') "
+                "OR EXISTS (SELECT 1 FROM bases)"
+            )
+            return bool(found.fetchone()[0])
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):
+            return False  # of an older schema, when there were no stores
+        raise StoreError(f"the store cannot be read: {error}", where=str(store)) from error
+    except sqlite3.Error as error:
+        raise StoreError(f"the store cannot be read: {error}", where=str(store)) from error
+
+
+class AtRest:
+    """In place of a head, for whoever holds the lead of an experiment that has none.
 
     Args:
-        journal: opened by whoever holds the lead.
-        state: as the journal has it; changed.
-        keep: how many of the newest stay in each store; 0: as the settings say.
+        journal: opened by who leads.
+        keep: how many of the newest versions stay in each store; 0: as the settings say.
     """
-    event, now = StoresReviewed(keep), time.time()
-    (granted,) = (
-        action for action in apply(state, event, now).actions if isinstance(action, GrantVersions)
-    )
-    journal.append([Entry(now, event)], [state.trials[t] for t in state.dirty], durable=True)
-    state.dirty.clear()
-    return granted
+
+    def __init__(self, journal: SqliteJournal, keep: int = 0) -> None:
+        self._journal = journal
+        self._keep = keep
+        self._state = read_whole_past(journal, Compaction(journal)).state
+
+    def review(self) -> Granted:
+        """Take versions off the books that nobody needs, durably."""
+        event, now = StoresReviewed(self._keep), time.time()
+        (granted,) = (
+            action
+            for action in apply(self._state, event, now).actions
+            if isinstance(action, GrantVersions)
+        )
+        dirty = [self._state.trials[trial] for trial in self._state.dirty]
+        self._journal.append([Entry(now, event)], dirty, durable=True)
+        self._state.dirty.clear()
+        return as_granted(granted)

@@ -46,6 +46,15 @@ class Swept:
     files: int
     nbytes: int
 
+    def to_json(self) -> dict[str, int]:
+        """Plain values."""
+        return {
+            "versions": self.versions,
+            "leftovers": self.leftovers,
+            "files": self.files,
+            "bytes": self.nbytes,
+        }
+
 
 class Attempts(Protocol):
     """Knows which attempts are over."""

@@ -77,6 +77,11 @@ class Attempts:
         self._remote = remote
         self._readying = Readying(config, helper, remote)
         self.words = TrialWords(config.trial, door, outbox, holds_weights=remote is not None)
+        if remote is not None:
+            from trial_runtime.agent.remote_offers import RemoteOffers
+
+            words = self.words
+            words.offers = RemoteOffers(remote, helper, words.relay_offer, words.tell)
         self._nni_words: NniWords | None = None
         if config.trial.nni:
             from trial_runtime.agent.nni_words import NniWords
@@ -327,6 +332,8 @@ class Attempts:
         self.runner.forget(attempt)
         self.lending.take_back(attempt)
         self._live.pop(attempt.key, None)
+        if self.words.offers is not None:
+            self.words.offers.forget(attempt)
         if (remote := self._remote) is not None:
             self._helper.submit(lambda: remote.discard(attempt.key), lambda _gone, _error: None)
         self._ended[attempt.key] = None

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.remote_weights import view_of
+from trial_runtime.agent.remote_weights import version_of, view_of
 from trial_runtime.checkpoints import folder_of
 from trial_runtime.errors import PathError
 from trial_runtime.failpoints import failpoint
@@ -67,13 +67,6 @@ def stores_folder(config: AgentConfig, weights_root: str) -> str:
     if config.remote is not None:
         return os.path.join(weights_root, STORES_NAME)
     return os.path.join(weights_root, STORES_NAME, config.experiment)
-
-
-def version_of(start: wire.Start) -> str:
-    """The path below the stores of the version that an attempt starts from; empty if it starts
-    from none."""
-    above, _, below = (start.restore_path or "").partition("/")
-    return below if above == STORES_NAME else ""
 
 
 def located(config: AgentConfig, start: wire.Start, session: SessionFile) -> SessionFile:

@@ -19,6 +19,7 @@ from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, CacheSpec
 from trial_runtime.errors import WeightsError
 from trial_runtime.failpoints import failpoint
+from trial_runtime.weights.paths import STORES_NAME
 
 if TYPE_CHECKING:
     from trial_runtime.weights.plain import PublishedDigest
@@ -97,8 +98,12 @@ class RemoteWeights:
             view = view_of(self._config, *key)
             shutil.rmtree(view, ignore_errors=True)
             os.makedirs(view, mode=0o700)
+            for version in order.versions:
+                self.pull_version(key, version.path, version.digest)
             path = order.restore_path
-            if path is not None and not os.path.isabs(path):
+            if version_of(order):
+                pass  # among those that it reads
+            elif path is not None and not os.path.isabs(path):
                 self._pull(key, view, path, order.restore_digest, order.restore_kind)
         finally:
             with self._lock:
@@ -123,8 +128,61 @@ class RemoteWeights:
         ours: Kind = "bequeath" if kind == "bequeath" else "files"
         record = pull(self._place, self._cache, view, path, digest=digest, kind=ours)
         with self._lock:
-            self._inherited[key] = {file.path: file for file in record.files}
+            known = self._inherited.setdefault(key, {})
+            known.update((file.path, file) for file in record.files)
         failpoint("agent.parent.pulled")
+
+    def pull_version(self, key: tuple[int, int], path: str, digest: str) -> None:
+        """Lay a version of a shared store down in an attempt's view. Blocks.
+
+        Raises:
+            WeightsError: it cannot be had.
+            OSError: the view cannot be written to.
+        """
+        self._pull(key, view_of(self._config, *key), _stored(path), digest, "bequeath")
+
+    def push_version(self, key: tuple[int, int], word: wire.Offered) -> None:
+        """Copy what an attempt offers to a shared store to the remote root. Blocks.
+
+        Raises:
+            WeightsError: it is not there as announced, or the remote root does not take it.
+            OSError: the view cannot be read.
+        """
+        from trial_runtime.weights.remote.pushing import push
+
+        view = view_of(self._config, *key)
+        with self._lock:
+            inherited = dict(self._inherited.get(key, {}))
+        pushed = push(
+            self._place,
+            view,
+            _stored(word.path),
+            writer=f"{key[0]}.{key[1]}, for the shared store {word.store}",
+            inherited=inherited,
+            announced=word.digest,
+        )
+        with self._lock:
+            known = self._inherited.setdefault(key, {})
+            known.update((file.path, file) for file in pushed.record.files)
+        self._keep_copies(view, _stored(word.path), pushed.record.files)
+
+    def drop_version(self, key: tuple[int, int], path: str) -> None:
+        """Remove from the remote root what was refused: nobody can have been told of it. What is
+        left by a fault goes with the head's next sweep after the attempt. Blocks."""
+        from trial_runtime.weights.remote.record import objects_of, records_of
+
+        stored = _stored(path)
+        with self._lock:
+            known = self._inherited.get(key, {})
+            for each in [name for name, file in known.items() if file.owner == stored]:
+                del known[each]
+        try:
+            for folder in (records_of(stored), objects_of(stored)):
+                for name in self._place.listing(folder):
+                    self._place.remove(name)
+                self._place.remove_folder(folder)
+        except WeightsError as error:
+            _log.warning("what was refused of %s stays for now: %s", path, error)
 
     def _tidy(self) -> None:
         with self._lock:
@@ -188,3 +246,15 @@ class RemoteWeights:
                 self._unwanted.add(key)
                 return
         shutil.rmtree(view_of(self._config, *key), ignore_errors=True)
+
+
+def _stored(path: str) -> str:
+    """Where a version lies in a view, and by which name on the remote root."""
+    return f"{STORES_NAME}/{path}"
+
+
+def version_of(start: wire.Start) -> str:
+    """The path below the stores of the version that an attempt starts from; empty if it starts
+    from none."""
+    above, _, below = (start.restore_path or "").partition("/")
+    return below if above == STORES_NAME else ""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.door import Connection, Door
 from trial_runtime.agent.outbox import Outbox
+
+if TYPE_CHECKING:
+    from trial_runtime.agent.remote_offers import RemoteOffers
 
 _log = logging.getLogger("bequeath.agent")
 
@@ -26,6 +30,7 @@ class TrialWords:
         self._door = door
         self._outbox = outbox
         self._holds_weights = holds_weights
+        self.offers: RemoteOffers | None = None  # set where weights lie on no folder
 
     def hear(self, connection: Connection, messages: list[wire.FromTrial]) -> None:
         """Number what an attempt said and pass it on."""
@@ -87,6 +92,13 @@ class TrialWords:
         if self._spec.max_metrics <= attempt.metrics:  # each is a row of the journal, too
             self._refuse(connection, attempt)
             return
+        if self.offers is not None:
+            self.offers.offer(attempt, word)
+        else:
+            self.relay_offer(attempt, word)
+
+    def relay_offer(self, attempt: Attempt, word: wire.Offered) -> None:
+        """What it offers lies where readers find it."""
         attempt.metrics += 1
         attempt.seq += 1
         self._outbox.add(
@@ -104,6 +116,13 @@ class TrialWords:
         )
 
     def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
+        """Tell an attempt what became of its offer, once it can read what it is told of."""
+        if self.offers is not None:
+            self.offers.answer(attempt, answer)
+        else:
+            self.tell(attempt, answer)
+
+    def tell(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
         """Tell an attempt what became of its offer: whichever of its processes asked."""
         for connection in self._door.connections_of(attempt):
             self._door.send(connection, [answer])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from typer.testing import CliRunner
 
+from dispatcher.cli.main import app
 from dispatcher.core import State, apply, new_state
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
@@ -101,6 +104,39 @@ def test_all_changes_of_trials_that_publish_at_once_are_in_the_newest_version(
     assert there == {version.path for version in versions}, "what was refused is gone"
     first, last = (_tensor_bytes(root / each.path) for each in (versions[0], versions[-1]))
     assert last < first / 2, "what the version before has is not written again"
+    _look_and_tidy(folder, root, versions)
+
+
+def _look_and_tidy(folder: Path, root: Path, versions: list[Version]) -> None:
+    """What is there is said; then all but the newest goes, but for files it refers to."""
+    said = json.loads(_weights(folder, "versions", "--json"))["stores"]["omega"]
+    assert said["published"] == len(versions)
+    assert [each["number"] for each in said["versions"]] == [1, 2, 3, 4, 5]
+    assert {each["needed"] for each in said["versions"]} == {"of the newest 10"}
+    assert "5 versions of 5 published" in _weights(folder, "versions")
+    use = json.loads(_weights(folder, "du", "--json"))["stores"]["omega"]
+    assert use["bytes"] > sum(_tensor_bytes(root / each.path) for each in versions)
+    (root / "omega" / "1.1-0ff").mkdir()  # as one who died while it wrote
+    would = json.loads(_weights(folder, "gc", "--dry-run", "--keep-versions", "1", "--json"))
+    assert would["stores"] == {"versions": 4}
+    told = _weights(folder, "gc", "--yes", "--keep-versions", "1")
+    assert "4 versions of shared stores removed, and 1 folder that died publishers left" in told
+    after = _final_state(folder)
+    assert after.kept_versions == {"omega": [5]}
+    assert _load(folder, versions[-1])["common"].tolist() == [float(WRITERS)] * 8
+    assert not (root / versions[1].path / "manifest.json").exists()
+    assert json.loads(_weights(folder, "gc", "--yes", "--json"))["stores"]["versions"] == 0
+    left = json.loads(_weights(folder, "du", "--json"))["stores"]["omega"]
+    assert (left["versions"], left["published"]) == (1, 5)
+    assert left["bytes"] < use["bytes"]
+
+
+def _weights(folder: Path, *words: str) -> str:
+    done = CliRunner().invoke(
+        app, ["weights", words[0], folder.name, "--folder", str(folder.parent), *words[1:]]
+    )
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def test_a_head_killed_between_a_version_and_its_answer(

@@ -1,0 +1,175 @@
+"""``bequeath weights versions``, and what ``du`` and ``gc`` say of shared stores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dispatcher.cli import words
+from dispatcher.cli.arguments import Experiment, Folder, Json
+from dispatcher.cli.console import Column, note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from dispatcher.cli.find import Found
+    from dispatcher.experiment import ExperimentConfig
+    from dispatcher.weight_keeper.shelf import StoreShelf
+    from dispatcher.weight_keeper.store_sweep import Swept
+
+
+def versions(
+    experiment: Experiment = None,
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="NAME", help="Only of this shared store.")
+    ] = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """List the versions of shared stores that are there, whose they are, and why they stay."""
+    from dispatcher.cli.find import find_one
+    from dispatcher.queries.versions import stores_of
+    from dispatcher.upkeep.stores import state_with_stores
+
+    found = find_one(experiment, folder)
+    state = state_with_stores(_journal(found))
+    stores = [] if state is None else stores_of(state)
+    chosen = [each for each in stores if store in (None, each.name)]
+    if as_json:
+        told = {
+            each.name: {
+                "published": each.published,
+                "versions": [version.to_json() for version in each.versions],
+            }
+            for each in chosen
+        }
+        print_json({"experiment": found.id, "stores": told})
+        return
+    columns = (
+        Column("store"),
+        Column("version", right=True),
+        Column("by", right=True),
+        Column("size", right=True),
+        Column("digest"),
+        Column("stays as", shrink=True),
+    )
+    rows = [
+        (
+            one.store,
+            str(one.number),
+            f"{one.trial}.{one.attempt}",
+            words.size(one.nbytes),
+            one.digest[:12],
+            one.needed,
+        )
+        for each in chosen
+        for one in each.versions
+    ]
+    if rows:
+        print_table(columns, rows)
+    for each in chosen:
+        there = words.count(len(each.versions), "version")
+        say(f"{each.name}: {there} of {each.published} published")
+    if not chosen:
+        note("nothing was published to a shared store")
+
+
+def stores_use(found: Found, config: ExperimentConfig) -> dict[str, dict[str, Any]]:
+    """Store → what its versions take: ``published`` and ``versions`` as counts, ``bytes`` of files
+    on disk, each counted once, and ``leftovers``: folders that are no version."""
+    from dispatcher.queries.versions import stores_of
+    from dispatcher.upkeep.stores import state_with_stores
+
+    state = state_with_stores(_journal(found))
+    if state is None:
+        return {}
+    shelf = None if config.in_memory else _shelf(found, config)
+    there = [] if shelf is None else shelf.folders()
+    told = {}
+    for each in stores_of(state):
+        folders = [path for path in there if path.partition("/")[0] == each.name]
+        known = {version.path for version in each.versions}
+        nbytes = 0
+        for path in folders if shelf is not None else ():
+            nbytes += _own_bytes(shelf, path)
+        told[each.name] = {
+            "published": each.published,
+            "versions": len(each.versions),
+            "bytes": nbytes,
+            "leftovers": sum(path not in known for path in folders),
+        }
+    return told
+
+
+def _own_bytes(shelf: StoreShelf | None, path: str) -> int:
+    from trial_runtime.errors import WeightsError
+
+    assert shelf is not None
+    try:
+        return sum(shelf.file_use(path).own.values())
+    except WeightsError:
+        return 0  # half of something
+
+
+def show_stores_use(told: dict[str, dict[str, Any]]) -> None:
+    """A line a store."""
+    for name, each in told.items():
+        there = words.count(each["versions"], "version")
+        left = f"; {words.count(each['leftovers'], 'folder')} beside" if each["leftovers"] else ""
+        say(
+            f"shared store {name}: {there} of {each['published']} published, "
+            f"{words.size(each['bytes'])}{left}"
+        )
+
+
+def sweep_stores(found: Found, config: ExperimentConfig, keep: int) -> Swept | None:
+    """Remove versions that nobody needs, by whoever holds the lead; None if there are none."""
+    from dispatcher.store.journal import SqliteJournal
+    from dispatcher.store.weights_ledger import SqliteWeightsLedger
+    from dispatcher.upkeep.stores import AtRest, state_with_stores
+    from dispatcher.weight_keeper.store_sweep import StoreSweep
+
+    path = _journal(found)
+    if config.in_memory or state_with_stores(path) is None:
+        return None
+    journal = SqliteJournal.open(path)
+    ledger = SqliteWeightsLedger.open(path)
+    try:
+        rest = AtRest(journal, keep)
+        return StoreSweep(_shelf(found, config), ledger, rest.review).look()
+    finally:
+        ledger.close()
+        journal.close()
+
+
+def would_go(found: Found, keep: int) -> list[tuple[str, int]]:
+    """Versions that a sweep would take off the books now, by store and number."""
+    from dispatcher.core.stores import let_go_of_old
+    from dispatcher.upkeep.stores import state_with_stores
+
+    state = state_with_stores(_journal(found))
+    gone = () if state is None else let_go_of_old(state, keep)
+    return [(store, number) for store, number, _ in gone]
+
+
+def show_swept(told: dict[str, Any], *, done: bool) -> None:
+    """What became, or would become, of versions."""
+    word = "removed" if done else "would be removed"
+    text = f"{words.count(told['versions'], 'version')} of shared stores {word}"
+    if told.get("leftovers"):
+        text += f", and {words.count(told['leftovers'], 'folder')} that died publishers left"
+    if done:
+        text += f": {words.count(told['files'], 'file')}, {words.size(told['bytes'])}"
+    say(text)
+
+
+def _journal(found: Found) -> Any:
+    from dispatcher.folders import ExperimentFolder
+
+    return ExperimentFolder(found.folder).journal
+
+
+def _shelf(found: Found, config: ExperimentConfig) -> StoreShelf:
+    from dispatcher.folders import ExperimentFolder
+    from dispatcher.wiring.remote_roots import stores_of
+
+    return stores_of(config, ExperimentFolder(found.folder))

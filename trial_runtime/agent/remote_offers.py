@@ -1,0 +1,103 @@
+"""Versions of shared stores on a weights root that is no folder.
+
+A trial writes into its view and offers what lies there. Its agent copies that to the remote root
+first, so that whoever is told of the version finds it; and lays the newest version down in the view
+before the trial hears that another one came first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Optional
+
+from trial_runtime import wire
+from trial_runtime.agent.attempt import Attempt
+from trial_runtime.agent.helper import Helper
+from trial_runtime.agent.remote_weights import RemoteWeights
+from trial_runtime.errors import WeightsError
+from trial_runtime.failpoints import failpoint
+from trial_runtime.weights.remote.faults import RemoteUnavailable
+
+_log = logging.getLogger("bequeath.agent")
+
+
+class RemoteOffers:
+    """Owned by the agent's loop; the helper's threads copy.
+
+    Args:
+        remote: the weights root.
+        helper: does what takes long.
+        relay: hands an offer on to the head.
+        tell: hands an answer on to the attempt.
+    """
+
+    def __init__(
+        self,
+        remote: RemoteWeights,
+        helper: Helper,
+        relay: Callable[[Attempt, wire.Offered], None],
+        tell: Callable[[Attempt, wire.OfferAnswered], None],
+    ) -> None:
+        self._remote = remote
+        self._helper = helper
+        self._relay = relay
+        self._tell = tell
+        # By attempt and digest: what is being copied, and what is there.
+        self._under_way: set[tuple[tuple[int, int], str]] = set()
+        self._there: dict[tuple[tuple[int, int], str], wire.Offered] = {}
+
+    def offer(self, attempt: Attempt, word: wire.Offered) -> None:
+        """Copy what is offered, then hand the offer on. A trial says it again until answered."""
+        mark = (attempt.key, word.digest)
+        if mark in self._there:
+            self._relay(attempt, word)
+            return
+        if mark in self._under_way:
+            return
+        self._under_way.add(mark)
+
+        def done(_result: None, error: Optional[Exception]) -> None:
+            failpoint("agent.version.pushed")
+            self._under_way.discard(mark)
+            if error is None:
+                self._there[mark] = word
+                self._relay(attempt, word)
+                return
+            _log.warning("a version of %r by %r was not stored: %s", word.store, attempt, error)
+            if isinstance(error, WeightsError) and not isinstance(error, RemoteUnavailable):
+                self._tell(attempt, wire.OfferAnswered(word.digest, False, refusal=str(error)))
+
+        self._helper.submit(lambda: self._remote.push_version(attempt.key, word), done)
+
+    def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
+        """Tell an attempt what became of its offer, once it can read what it is told of."""
+        mark = (attempt.key, answer.digest)
+        offered = self._there.get(mark)
+        newest = answer.newest
+        if answer.accepted or newest is None or offered is None:
+            self._tell(attempt, answer)
+            return
+        if mark in self._under_way:
+            return  # said again while the newest is on its way
+        self._under_way.add(mark)
+
+        def done(_result: None, error: Optional[Exception]) -> None:
+            failpoint("agent.newest.pulled")
+            self._under_way.discard(mark)
+            if error is None:
+                self._there.pop(mark, None)
+                self._tell(attempt, answer)
+            else:  # the trial asks again, is answered again, and this is tried again
+                _log.warning("%r cannot be told of a version: %s", attempt, error)
+
+        def bring() -> None:
+            self._remote.pull_version(attempt.key, newest.path, newest.digest)
+            self._remote.drop_version(attempt.key, offered.path)
+
+        self._helper.submit(bring, done)
+
+    def forget(self, attempt: Attempt) -> None:
+        """The attempt is over."""
+        for mark in [each for each in self._there if each[0] == attempt.key]:
+            del self._there[mark]
