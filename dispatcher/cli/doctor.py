@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from dispatcher.cli.gpu_checkup import check_gpus
 from dispatcher.cli.marked_lines import MarkedLine, show_marked
 from dispatcher.cli.share_checkup import check_share
 from dispatcher.errors import BequeathError
+from dispatcher.folders import ExperimentFolder
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
@@ -125,13 +127,20 @@ def _left_over_processes() -> Iterator[Finding]:
     from dispatcher.queries.status import is_led
 
     for process in psutil.process_iter(["cmdline"]):
-        command = process.info["cmdline"] or []
-        if not _OURS & set(command):
-            continue
-        folder = Path(command[-1]).parent
-        if folder.is_dir() and not is_led(folder):
+        folder = _experiment_of(process.info["cmdline"] or [])
+        if folder is not None and not is_led(folder):
             text = f"process {process.pid} of {folder.name} waits for a head"
             yield Finding("processes", Level.NOTE, text, f"bequeath resume {folder.name}, or kill")
+
+
+def _experiment_of(command: list[str]) -> Path | None:
+    """The folder of the experiment that a process works for, if its head would be on this
+    machine: an agent of a head elsewhere has a folder of its own, without a journal."""
+    for module, config in pairwise(command):
+        if module in _OURS:
+            folder = ExperimentFolder(Path(config).parent)
+            return folder.path if folder.journal.is_file() else None
+    return None
 
 
 def _show(findings: list[Finding]) -> None:

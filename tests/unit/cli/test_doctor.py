@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import nfs_setup
+from dispatcher.cli.doctor import _experiment_of
 from nfs_setup import Mount
 from tests.unit.cli.conftest import Shell
 
@@ -60,3 +61,18 @@ def test_without_a_file_weights_lie_with_the_experiments(
 
 def test_a_good_mount_is_not_worth_a_line(bequeath: Shell, mount: dict[str, Mount]) -> None:
     assert "weights" not in bequeath("doctor").out.replace("weights of torch", "")
+
+
+def test_who_waits_for_a_head_here(tmp_path: Path) -> None:
+    """Mutations: the last word is the file; an agent of a head elsewhere is counted, too."""
+    python = ["/usr/bin/python3", "-P", "-m"]
+    here, elsewhere = tmp_path / "digits-1", tmp_path / "h1"
+    for folder in (here, elsewhere):
+        folder.mkdir()
+    (here / "journal.sqlite").touch()
+    agent = [*python, "trial_runtime.agent", str(here / "agent.config.json"), "--once-on-record"]
+    assert _experiment_of(agent) == here
+    assert _experiment_of([*python, "dispatcher.tuner_host", str(here / "host.json")]) == here
+    assert _experiment_of([*agent[:4], str(elsewhere / "agent-h1.config.json"), agent[5]]) is None
+    assert _experiment_of([*python, "trial_runtime.agent"]) is None
+    assert _experiment_of([*python, "http.server", "8000"]) is None
