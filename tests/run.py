@@ -73,8 +73,8 @@ class Run:
                         self.summary = line.strip().strip("= ")
                 self.code = process.wait()
                 watch.cancel()
-            #: The first line of each failed test's error, by the test.
-            self.failed = failures.read(told)
+            #: The first line of each failed test's error, by the test; whether all have run.
+            self.failed, self.whole = failures.read(told)
         self.seconds = time.monotonic() - started
 
     def count(self, what: str) -> int:
@@ -120,7 +120,7 @@ def run_all(names: list[str], lanes: int) -> list[Run]:
 
 def pass_alone(runs: list[Run], most: int, limit_s: float = AGAIN_S) -> dict[str, str]:
     """Of the failed tests of real processes, if few, those that pass when nothing runs beside."""
-    tests = [test for run in runs if run.name in REAL for test in run.failed]
+    tests = [test for run in runs if run.name in REAL and run.whole for test in run.failed]
     passed: dict[str, str] = {}
     if not 0 < len(tests) <= most:
         return passed
@@ -143,12 +143,12 @@ def closing_lines(runs: list[Run], unstable: dict[str, str]) -> tuple[list[str],
     passed = sum(run.count("passed") for run in runs) + len(unstable)
     skipped = sum(run.count("skipped") for run in runs)
     broken = {t: said for run in runs for t, said in run.failed.items() if t not in unstable}
-    # A run that broke down by itself names no test: nothing was collected, or it was killed.
-    silent = [run for run in runs if run.code and not run.failed]
-    failed = len(broken) + len(silent)
+    # One that was killed, or could not be collected, has left out tests that nobody names.
+    parts = [run for run in runs if not run.whole]
+    failed = len(broken) + len(parts)
     lines += ["", f"{passed} passed, {failed} failed, {skipped} skipped, {len(unstable)} unstable"]
     told = [f"unstable (failed, then passed alone): {t}: {said}" for t, said in unstable.items()]
-    told += [f"failed: tests/{run.name}: pytest ended with code {run.code}" for run in silent]
+    told += [f"failed: tests/{run.name}: pytest broke off with code {run.code}" for run in parts]
     told += [f"failed: {test}: {said}" for test, said in broken.items()]
     lines += [line if len(line) <= WIDTH else line[: WIDTH - 1] + "…" for line in told[:MOST_NAMED]]
     if len(told) > MOST_NAMED:

@@ -1,7 +1,8 @@
 """A plugin of pytest that writes failures down as they come: ``--failures=FILE``.
 
 A JSON line for each: the test, when it failed (setup, call, teardown, collect) and the first
-line of the error. A run that is killed leaves those that it had seen.
+line of the error. A run that is killed leaves those that it had seen, and no last line, which
+says that all tests have run.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ class _Clerk:
         if report.failed:
             self._write(report.nodeid, "collect", report)
 
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            with self._path.open("a") as file:
+                file.write(json.dumps({"finished": True}) + "\n")
+
     def _write(
         self, test: str, when: str, report: pytest.TestReport | pytest.CollectReport
     ) -> None:
@@ -54,11 +60,16 @@ def _first_line(report: pytest.TestReport | pytest.CollectReport) -> str:
     return lines[0].removeprefix("E   ").strip() if lines else "no words"
 
 
-def read(path: Path) -> dict[str, str]:
-    """What failed: the first error of each test, with the phase where it is not the test itself."""
+def read(path: Path) -> tuple[dict[str, str], bool]:
+    """What failed: the first error of each test, with the phase where it is not the test itself;
+    and whether all tests have run."""
     found: dict[str, str] = {}
+    finished = False
     for line in path.read_text().splitlines() if path.exists() else []:
         row = json.loads(line)
+        if "finished" in row:
+            finished = True
+            continue
         phase = "" if row["when"] == "call" else f"[{row['when']}] "
         found.setdefault(row["test"], phase + row["error"])
-    return found
+    return found, finished

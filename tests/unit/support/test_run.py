@@ -92,12 +92,15 @@ def test_a_run_that_breaks_down_is_a_failure(
     folders: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     _write(folders / "unit", "import os\ndef test_dies():\n    os._exit(3)\n")
+    _write(folders / "faults", FLAKY + "\ndef test_dies():\n    import os\n    os._exit(1)\n")
     _write(folders / "sim", "import nothing_of_this_name\n")
-    assert runner.main([]) == 1
-    last = capfd.readouterr().out.splitlines()[-3:]
-    assert last[0].startswith("0 passed, 2 failed")
-    assert last[1] == "failed: tests/unit: pytest ended with code 3"
-    assert "No module named 'nothing_of_this_name'" in last[2]
+    assert runner.main(["--again", "8"]) == 1
+    last = capfd.readouterr().out.splitlines()[-8:]
+    assert last[0].startswith("0 passed, 7 failed")
+    assert last[1] == "failed: tests/unit: pytest broke off with code 3"
+    assert last[2] == "failed: tests/sim: pytest broke off with code 2"
+    assert last[3] == "failed: tests/faults: pytest broke off with code 1"
+    assert "No module named 'nothing_of_this_name'" in last[4]
 
 
 def test_failures_without_end_are_cut(folders: Path) -> None:
