@@ -16,6 +16,7 @@ from tests.mutations.nni_words import NNI_WORDS
 from tests.mutations.places import PLACES
 from tests.mutations.platforms import PLATFORMS
 from tests.mutations.reaching import REACHING
+from tests.mutations.shared_stores import SHARED_STORES
 from tests.mutations.shares import SHARES
 from tests.mutations.tuning import TUNING
 from tests.mutations.weights import WEIGHTS
@@ -33,5 +34,6 @@ ALL: tuple[Mutation, ...] = (
     *PLATFORMS,  # backends of others
     *WHEELS,  # what is brought to machines
     *TUNING,  # what proposes and judges
+    *SHARED_STORES,  # weights that many train at once
     *NNI_WORDS,
 )

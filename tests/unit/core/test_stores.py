@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
-from dispatcher.core.stores import BadPins, read_pins
+from dispatcher.core.stores import BadPins, read_pins, read_version
 from dispatcher.state_codec import decode_state, encode_state
 from tests.support.scene import Scene, of_kind
 
@@ -184,3 +185,35 @@ def test_any_interleaving_is_one_line_in_which_each_saw_the_one_before(
     assert accepted <= len(versions) <= accepted + len(asked)
     core.check(scene.state)
     scene.assert_replays()
+
+
+def test_a_trial_may_start_from_a_version_as_from_a_parent() -> None:
+    """It pins it, needs no parent, and is told where it lies and by which digest."""
+    scene = scene_with(1)
+    made = offer(scene, 0, base=0).newest
+    assert made is not None
+    named = ".stores/omega/1"
+    assert read_version(named) == ("omega", 1)
+    event = e.Proposed(TrialId(1), "{}", "t/1", named, reads=(("omega", 1),))
+    (start,) = of_kind(scene.say(event), a.StartAttempt)
+    assert (start.restore_path, start.restore_digest) == (f".stores/{made.path}", made.digest)
+    assert start.restore_kind == "bequeath"
+    assert scene.trial(1).parent is None
+    scene.assert_replays()
+
+
+def test_restore_paths_that_name_no_version() -> None:
+    assert read_version("trials/3") is None
+    assert read_version("/pretrained") is None
+    for below in (
+        "",
+        "/omega",
+        "/omega/",
+        "/omega/x",
+        "/omega/0",
+        "/../1",
+        "/omega/1/2",
+        "/omega/-1",
+    ):
+        with pytest.raises(BadPins, match="names no version of a shared store"):
+            read_version(f".stores{below}")

@@ -202,3 +202,16 @@ def test_needs_that_no_trial_can_have_are_the_tuners_error(needs: Any, sentence:
     with pytest.raises(Nonsense) as refused:
         propose(1, {"x": 1, "_needs": needs}, ProposalRules("/weights"))
     assert sentence in str(refused.value)
+
+
+def test_a_restore_path_may_name_a_version_of_a_shared_store(tmp_path: Path) -> None:
+    rules = ProposalRules(str(tmp_path))
+    given = {"restore_path": ".stores/omega/3", "shared_stores": {"omega": 2}}
+    proposal = propose(4, given, rules)
+    assert proposal.restore_path == ".stores/omega/3"
+    assert proposal.reads == (("omega", 2), ("omega", 3))
+    assert propose(4, {"restore_path": ".stores/omega/3"}, rules).reads == (("omega", 3),)
+    with pytest.raises(Nonsense, match="names no version of a shared store"):
+        propose(4, {"restore_path": ".stores/omega"}, rules)
+    with pytest.raises(Nonsense, match="keep their versions"):
+        propose(4, {"save_path": ".stores/omega/3"}, rules)

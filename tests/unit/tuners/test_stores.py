@@ -1,0 +1,74 @@
+"""What a tuner says and asks of shared stores."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.tuners.gates import OpenGate, with_gate
+from tuners import ParentFailed, Tuner, WaitNotAllowed
+from tuners.errors import WaitWithLock
+from tuners.stores import StoreView
+
+
+class Gate(OpenGate):
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[object, ...]] = []
+        self.held: list[tuple[object, ...]] = []
+
+    def wait_for_version(self, store, number, by, timeout):
+        self.asked.append((store, number, by, timeout))
+        if by in self.failed:
+            raise ParentFailed(by, "published no version")
+        return number or 7
+
+    def hold(self, store, numbers):
+        self.held.append((store, numbers))
+
+
+@pytest.fixture
+def tuner() -> Tuner:
+    return with_gate(Tuner(), Gate())
+
+
+def test_either_a_number_or_a_trial(tuner):
+    assert tuner.wait_for_version("omega", 3) == 3
+    assert tuner.wait_for_version("omega", by=4, timeout=2) == 7
+    assert tuner._bequeath_gate.asked == [("omega", 3, None, None), ("omega", 0, 4, 2)]
+    tuner._bequeath_gate.failed.add(5)
+    assert tuner.wait_for_version("omega", by=5, fallback=None) is None
+    with pytest.raises(ParentFailed, match="published no version"):
+        tuner.wait_for_version("omega", by=5)
+
+
+@pytest.mark.parametrize("named", [{}, {"number": 1, "by": 2}, {"number": 0}, {"number": -3}])
+def test_what_names_no_version(tuner, named):
+    with pytest.raises(ValueError, match="version"):
+        tuner.wait_for_version("omega", **named)
+
+
+def test_slips(tuner):
+    with pytest.raises(TypeError, match="integers"):
+        tuner.wait_for_version("omega", "3")
+    with pytest.raises(ValueError, match="timeout"):
+        tuner.wait_for_version("omega", 3, timeout=-1)
+    with tuner.lock, pytest.raises(WaitWithLock):
+        tuner.wait_for_version("omega", 3)
+    with pytest.raises(WaitNotAllowed, match="not run by the dispatcher"):
+        Tuner().wait_for_version("omega", 3)
+
+
+def test_holding_names_all_of_a_store_and_leaves_stand_ins_alone(tuner):
+    store = tuner.shared_store("omega")
+    store.hold(3, 1, 3, 0)
+    store.hold()
+    assert tuner._bequeath_gate.held == [("omega", (1, 3)), ("omega", ())]
+    with_gate(Tuner()).shared_store("omega").hold(3)
+    Tuner().shared_store("omega").hold(3)
+
+
+def test_a_restore_path_is_a_name_of_a_version():
+    store = StoreView("omega", {"omega": 3})
+    assert (store.restore_path(), store.restore_path(2)) == (".stores/omega/3", ".stores/omega/2")
+    with pytest.raises(ValueError, match="no version yet"):
+        StoreView("omega", {}).restore_path()
