@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,12 @@ LIMIT_S = 900.0
 _TIMEOUT_S, _RETRIES = 20, 2
 
 _MOST_SAID = 300
+
+#: What pip warns of before it tries again, and what is worth knowing of it.
+_BROKEN = "after connection broken by "
+_HOST = re.compile(r"host='([^']+)'")
+_ERRNO = re.compile(r"\[Errno -?\d+\] ([^'\")\]]+)")
+_CLASS = re.compile(_BROKEN + r"'?(\w+)")
 
 
 class PipFailed(Exception):
@@ -49,9 +56,21 @@ def fetch(wheels: Sequence[Wheel], host: HostPython, folder: Path) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PipFailed(f"pip: {error}") from error
     if ran.returncode:
-        said = [line for line in ran.stderr.splitlines() if line.startswith("ERROR")]
-        last = said[-1] if said else f"pip: exit code {ran.returncode}"
-        raise PipFailed(last.removeprefix("ERROR: ")[:_MOST_SAID])
+        raise PipFailed(_why(ran.stderr, ran.returncode)[:_MOST_SAID])
+
+
+def _why(stderr: str, code: int) -> str:
+    """pip's last words; but of an index that does not answer it says in the end that there is no
+    such distribution, and the reason only in a warning before."""
+    said = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if line[:5] == "ERROR"]
+    last = said[-1] if said else f"pip: exit code {code}"
+    broken = [line for line in stderr.splitlines() if _BROKEN in line]
+    if not broken or "No matching distribution" not in last:
+        return last
+    place = _HOST.search(broken[-1])
+    index = f"the package index at {place[1]}" if place else "the package index"
+    reason = _ERRNO.search(broken[-1]) or _CLASS.search(broken[-1])
+    return f"pip cannot reach {index}: {reason[1] if reason else 'the connection breaks'}"
 
 
 def _options(wheels: Sequence[Wheel], host: HostPython) -> list[str]:

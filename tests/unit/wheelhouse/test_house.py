@@ -158,3 +158,31 @@ def test_pip_is_asked_for_these_very_files(tmp_path: Path, monkeypatch: pytest.M
     asked = (tmp_path / "requirements.txt").read_text().splitlines()
     assert asked == [f"{w.project}=={w.version} --hash=sha256:{w.digest}" for w in wheels]
     assert all(wheel in known_wheels() for wheel in wheels)
+
+
+@pytest.mark.parametrize(
+    "broken, said",
+    [
+        (
+            "'NewConnectionError(\"HTTPConnection(host='pypi.org', port=80): Failed to establish a "
+            "new connection: [Errno 111] Connection refused\")': /simple/numpy/",
+            "pip cannot reach the package index at pypi.org: Connection refused",
+        ),
+        (
+            "'NameResolutionError(\"HTTPSConnection(host='pypi.org', port=443): Failed to resolve "
+            "'pypi.org' ([Errno -2] Name or service not known)\")': /simple/numpy/",
+            "pip cannot reach the package index at pypi.org: Name or service not known",
+        ),
+        (
+            "'ProxyError('Cannot connect to proxy.', OSError('Tunnel failed: 403'))': /simple/",
+            "pip cannot reach the package index: ProxyError",
+        ),
+    ],
+)
+def test_an_index_that_does_not_answer_is_no_missing_distribution(broken: str, said: str) -> None:
+    """pip says both; its last words would send one looking for a wheel that is there."""
+    none = "ERROR: No matching distribution found for numpy==2.4.6\n"
+    warned = f"WARNING: Retrying (Retry(total=0)) after connection broken by {broken}\n"
+    assert pip_module._why(warned + "ERROR: Could not find a version\n" + none, 1) == said
+    assert pip_module._why(none, 1) == "No matching distribution found for numpy==2.4.6"
+    assert pip_module._why(warned + "ERROR: hashes differ\n", 1) == "hashes differ"
