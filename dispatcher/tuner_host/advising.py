@@ -55,13 +55,14 @@ class AdvisorTuner:
 
     def __init__(self, advisor: Any) -> None:
         self._advisor = advisor
-        protocol = importlib.import_module("nni.runtime.protocol")
-        if not str(getattr(protocol, "__file__", "")).startswith(nni_shim.folder()):
+        nni = importlib.import_module("nni")
+        if not str(getattr(nni, "__file__", "")).startswith(nni_shim.folder()):
             raise TunerCodeError(
                 f"{type(advisor).__name__} is an advisor, and the nni that it imports is the "
                 "installed one, which speaks with its own manager only",
                 hint="start bequeath from an environment without nni: it brings what advisors need",
             )
+        protocol = importlib.import_module("nni.runtime.protocol")
         vars(protocol)["hearer"] = self._hear
         self._words = protocol.CommandType
         self._decodes = decodes_values(type(advisor))

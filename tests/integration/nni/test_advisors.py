@@ -85,7 +85,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
     """``make(source, **config)``: a head with the advisor class ``T``."""
     heads: list[FakeHead] = []
 
-    def build(source: str, **config: Any) -> FakeHead:
+    def build(source: str, *, starts: bool = True, **config: Any) -> FakeHead:
         (tmp_path / "advisor.py").write_text(textwrap.dedent(source))
         config.setdefault("multi_thread", False)
         head = FakeHead(
@@ -99,7 +99,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
             **config,
         )
         heads.append(head)
-        return head.start()
+        return head.start() if starts else head.launch()
 
     yield build
     for head in heads:
@@ -206,6 +206,27 @@ def test_results_of_another_experiment_go_to_whom_they_concern(make: Make) -> No
     deaf.do(a.TellImport(0, rows))
     assert not deaf.wait_for(e.ImportDelivered).error
     assert deaf.notes == ["T has no handle_import_data: nothing is imported"]
+
+
+def test_that_of_an_installed_nni_is_refused_with_what_to_do(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = tmp_path / "installed" / "nni"
+    real.mkdir(parents=True)
+    (real / "__init__.py").touch()
+    (real / "msg_dispatcher_base.py").write_text("class MsgDispatcherBase: pass")
+    monkeypatch.setenv("PYTHONPATH", str(real.parent))
+    source = """
+        from nni.msg_dispatcher_base import MsgDispatcherBase
+
+        class T(MsgDispatcherBase):
+            def handle_request_trial_jobs(self, data):
+                pass
+        """
+    lost = make(source, starts=False).lost()
+    assert lost.fatal
+    assert "T is an advisor, and the nni that it imports is the installed one" in lost.reason
+    assert "environment without nni" in lost.reason
 
 
 WRONG = {
