@@ -20,6 +20,7 @@ from dispatcher.experiment.builtin_names import builtin_problem
 from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
 from dispatcher.experiment.local_service import LocalServiceConfig
+from dispatcher.experiment.needs import OfferedResources, offered
 from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.python_source import find_module, missing_name
 from dispatcher.experiment.references import LITERAL, resolve_reference
@@ -59,6 +60,7 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
                 place = (*at, "machineList", index)
                 yield from _check_machine(place, machine)
                 yield from _check_read_roots(place, machine, len(config.weights_read_roots))
+    yield from _check_resources(config)
     for index, root in enumerate(config.weights_read_roots):
         problem = _check_folder(root)
         if problem is not None:
@@ -69,6 +71,33 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
     ):
         if path is not None and os.path.exists(path) and not os.path.isdir(path):
             yield Finding((key,), f"is not a folder: {path}")
+
+
+def _check_resources(config: ExperimentConfig) -> Iterator[Finding]:
+    """Things by names of one's own are in the file or nowhere; what else trials need, machines
+    say themselves. Of services of other packages nothing is known here."""
+    needed = config.trial_needs.trial_resources
+    workers = config.workers
+    if not needed or not all(
+        isinstance(x, LocalServiceConfig | SshServiceConfig) for x, _ in workers
+    ):
+        return
+    has = [
+        offered(service, each.part if isinstance(each.part, OfferedResources) else None).resources
+        for service, each in workers
+    ]
+    if any(all(one.get(name, 0.0) >= amount for name, amount in needed.items()) for one in has):
+        return
+    at = next((at for at, service in _services(config) if service.trial_resources), ())
+    most = {name: max(one.get(name, 0.0) for one in has) for name in needed}
+    lacking = {name: amount for name, amount in needed.items() if most[name] < amount}
+    if lacking:
+        name, amount = next(iter(lacking.items()))
+        text = f"asks for {amount:g} of {name!r}, and the most that a machine has is {most[name]:g}"
+    else:
+        text = f"asks for {', '.join(map(repr, needed))} together, and no one machine has them all"
+    hint = "what a machine has stands in its 'resources', or in its service's"
+    yield Finding((*at, "trialResources"), text, hint)
 
 
 def _services(config: ExperimentConfig) -> Iterator[tuple[JsonPath, Service]]:

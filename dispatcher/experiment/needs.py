@@ -139,7 +139,10 @@ class ExperimentNeeds(TrialNeeds):
 
     min_gpu_memory: Annotated[
         Size | None,
-        Field(description="Memory that each GPU of a trial must have; any if not given."),
+        Field(
+            description="Memory that each GPU of a trial must have; any if not given. Trials that "
+            "need no GPUs (see `trialGpuNumber`) run anywhere all the same."
+        ),
     ] = None
     priority: Annotated[
         Priority,

@@ -14,11 +14,11 @@ OWN = TUNER.replace("import Tuner", "import Tuner, with_needs").replace(
 
 
 def test_a_file_whose_trials_fit_nowhere_ends_before_anything_starts(user: User) -> None:
-    answer = user.run(trainingService=SERVICE, trialResources={"licence": 3})
+    answer = user.run(trainingService=SERVICE, trialCpuNumber=99_000)
     assert answer.code == 3, answer
     assert (
-        "each trial needs 3 licence, which no worker can ever give: the only one, local, has 2 "
-        "licence" in answer.said
+        "each trial needs 99000 CPUs, which no worker can ever give: the only one, local, has "
+        in answer.said
     )
     assert not any(isinstance(row, e.AttemptStarted) for row in user.rows())
 

@@ -232,3 +232,22 @@ def test_a_reference_that_leads_nowhere(
     file.write_text(GOOD + "trialEnvironment: {T: 'literal:env:NO_SUCH_TOKEN', N: 1}\n")
     environment = load_experiment(file).trial_environment
     assert environment == {"T": "literal:env:NO_SUCH_TOKEN", "N": "1"}
+
+
+def test_things_that_no_machine_has_are_told_at_once(errors_of: Errors, tmp_path: Path) -> None:
+    """``run`` would say it as well, once all machines have spoken. Mutations: what several
+    machines have counts together; a key below the service is named at the top."""
+    hint = "\n  what a machine has stands in its 'resources', or in its service's"
+    assert errors_of(GOOD + "trialResources: {licence: 3}\n") == [
+        "e.yml:7:17: 'trialResources' asks for 3 of 'licence', and the most that a machine has "
+        "is 0" + hint
+    ]
+    ssh = "trainingService:\n  platform: ssh\n  resources: {tape: 1}\n  machineList:\n"
+    ssh += "  - {host: a, resources: {licence: 2}}\n  - {host: b}\n"
+    assert errors_of(GOOD + ssh + "  trialResources: {tape: 1, licence: 1}\n") == [
+        "e.yml:13:19: 'trainingService.trialResources' asks for 'tape', 'licence' together, and no "
+        "one machine has them all" + hint
+    ]
+    file = tmp_path / "good.yml"
+    file.write_text(GOOD + ssh + "trialResources: {licence: 2}\n")
+    assert load_experiment(file).trial_resources == {"licence": 2}
