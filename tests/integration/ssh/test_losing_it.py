@@ -63,11 +63,13 @@ def test_closed_here_in_mid_command(server: sshd.Sshd, tmp_path: Path) -> None:
     made = connect(server.target())
     begun = tmp_path / "begun"
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(made.run, ["sh", "-c", f"touch {begun}; sleep 600"], limit_s=300)
+        program = f"touch {begun}; while [ -e {begun} ]; do sleep 0.2; done"
+        running = pool.submit(made.run, ["sh", "-c", program], limit_s=300)
         wait_until(begun.exists, "the command begins")
         made.close()
         with pytest.raises(ConnectionLost, match="closed here"):
             running.result(60)
+    begun.unlink()  # it goes on there, until then
 
 
 def test_a_silent_peer_is_noticed(server: sshd.Sshd) -> None:
