@@ -54,6 +54,19 @@ KEYWORDS = {"zip": {"strict"}, "dataclass": {"slots", "kw_only"}, "rmtree": {"di
 READ_LATER = {"Struct", "Message"}
 
 
+#: Programs that are words of a command line there (``python -c TEXT``).
+SPOKEN = [
+    *sorted((ROOT / "dispatcher/ssh/on_host").glob("*.py")),
+    *sorted((ROOT / "dispatcher/backends").rglob("*_program.py")),
+]
+
+
+@pytest.mark.parametrize("path", SPOKEN, ids=lambda p: p.name)
+def test_what_is_said_on_a_command_line_is_ascii(path: Path) -> None:
+    """Python 3.6 in the C locale cannot read anything else there, and is to say that it is old."""
+    assert path.read_bytes().isascii()
+
+
 def travelling() -> list[Path]:
     return sorted(path for folder in TRAVELS for path in (ROOT / folder).rglob("*.py"))
 

@@ -1,4 +1,4 @@
-"""Say as JSON what GPUs there are: {"gpus": [{"name", "memory"}], "trouble": …, "pynvml": bool}.
+"""Say as JSON what GPUs there are: {"gpus": [{"name", "memory"}], "trouble": ..., "pynvml": bool}.
 
 Asks the driver's own library, since a machine may have it without nvidia-ml-py. Python 3.9.
 """

@@ -1,4 +1,4 @@
-"""Say as JSON what a machine has: ``probe {"modules": […], "folders": {PATH: TOKEN}}``; behind
+"""Say as JSON what a machine has: ``probe {"modules": [...], "folders": {PATH: TOKEN}}``; behind
 ``python_facts.py``.
 
 A folder is tried with a file of our own, and TOKEN names a file that must be there already,

@@ -1,6 +1,6 @@
 """Unpack a wheel from stdin: ``unwheel FOLDER SHA256``, behind ``placing.py``.
 
-Prints {"state": "there"} or {"state": "unpacked"}, or {"error": NAME, "text": …}. Python 3.9.
+Prints {"state": "there"} or {"state": "unpacked"}, or {"error": NAME, "text": ...}. Python 3.9.
 """
 
 import hashlib
