@@ -7,6 +7,7 @@ any more, so that the list cannot rot.
 
 from __future__ import annotations
 
+from tests.mutations.advising import ADVISING
 from tests.mutations.agents import AGENTS
 from tests.mutations.deciding import DECIDING
 from tests.mutations.devices import DEVICES
@@ -36,4 +37,5 @@ ALL: tuple[Mutation, ...] = (
     *TUNING,  # what proposes and judges
     *SHARED_STORES,  # weights that many train at once
     *NNI_WORDS,
+    *ADVISING,
 )

@@ -151,6 +151,7 @@ def test_what_it_sends_unasked_answers_the_next_requests_in_order(make: Make) ->
                     self.new(n)
             def handle_request_trial_jobs(self, data):
                 self.asked += 1
+                print("asked for", data)
                 self.new("asked %d" % self.asked)
             def new(self, n):
                 told = {"parameter_id": n, "parameters": {"n": n}}
@@ -158,6 +159,7 @@ def test_what_it_sends_unasked_answers_the_next_requests_in_order(make: Make) ->
         """)
     head.open(0, 1, 2, 3, 4)
     assert [parameters(head, n)["n"] for n in range(5)] == [0, 1, 2, "asked 1", "asked 2"]
+    assert head.log().count("asked for 1") == 2  # not while something that it sent waits
 
 
 def test_without_a_trial_that_could_make_it_send_a_request_is_not_now(make: Make) -> None:

@@ -1,0 +1,56 @@
+"""Faults of advisors written for NNI, and of what their files and modules promise."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_ADVISING = "dispatcher/tuner_host/advising.py"
+_ADVISORS = ("tests/integration/nni/test_advisors.py",)
+
+ADVISING = (
+    Mutation(
+        "what-was-sent-before-a-restart-is-lost",
+        2,
+        "a trial that an advisor sends while it is rebuilt answers nobody",
+        _ADVISING,
+        "                self._ahead.appendleft(sent)",
+        "                pass",
+        _ADVISORS,
+    ),
+    Mutation(
+        "an-advisor-is-asked-whatever-waits",
+        8,
+        "an advisor that sends on its own has ever more trials waiting",
+        _ADVISING,
+        "ask = not self._ahead and not owes",
+        "ask = not owes",
+        _ADVISORS,
+    ),
+    Mutation(
+        "an-advisor-is-not-told-whom-it-ended",
+        9,
+        "a trial that an advisor ended has failed, for all that it is told",
+        _ADVISING,
+        '"EARLY_STOPPED" if sent.killed else "FAILED"',
+        '"FAILED"',
+        _ADVISORS,
+    ),
+    Mutation(
+        "only-tuners-are-told-of-the-end",
+        9,
+        "an assessor's _on_exit is never called",
+        "dispatcher/tuner_host/host.py",
+        "                self._assessing.on_exit()",
+        "                pass",
+        ("tests/integration/nni/test_sloppy_tuners.py",),
+    ),
+    Mutation(
+        "a-parameter-within-an-option-is-handed-on",
+        9,
+        "a trial gets the description of a parameter for its value",
+        "dispatcher/experiment/search_space.py",
+        "        if not self.strict:\n            return\n        if isinstance(option, Mapping)",
+        "        if self.strict:\n            return\n        if isinstance(option, Mapping)",
+        ("tests/unit/experiment/test_search_space.py",),
+    ),
+)
