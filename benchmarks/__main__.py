@@ -26,6 +26,7 @@ SECTIONS = (
     "tuners",
     "tuner_peers",
     "tuner_digits",
+    "tuner_nas",
     "digits",
     "soak",
 )
