@@ -55,6 +55,7 @@ from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.io_loop import GATHER_S, SECOND_HALF_S, IoLoop
 from dispatcher.tuner_host.messages import Hello, Note, Shutdown, TunerBroken
 from dispatcher.tuner_host.outbox import Outbox
+from dispatcher.tuner_host.own_threads import tell_of_own_threads
 from dispatcher.tuner_host.proposals import ProposalRules
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.request_threads import RequestThreads
@@ -102,6 +103,7 @@ class Host:
 
     def run(self) -> None:
         """Never returns."""
+        tell_of_own_threads(self._note)
         self._outbox.say(Hello(os.getpid()))
         io_thread = threading.Thread(target=self._talk, name="tuner-io", daemon=True)
         io_thread.start()

@@ -140,11 +140,16 @@ class TunerCalls:
     @property
     def keeps_state(self) -> bool:
         """Whether the author offers ``state`` and ``restore`` of their own."""
-        own = type(self.tuner)
-        return all(
-            callable(getattr(own, name, None)) and getattr(own, name) is not getattr(Tuner, name)
-            for name in ("state", "restore")
-        )
+        return self._defines("state") and self._defines("restore")
+
+    @property
+    def lacks_restore(self) -> bool:
+        """Whether there is a ``state`` that nothing can be done with."""
+        return self._defines("state") and not self._defines("restore")
+
+    def _defines(self, name: str) -> bool:
+        found = getattr(type(self.tuner), name, None)
+        return callable(found) and found is not getattr(Tuner, name)
 
     def state(self) -> Any:
         """The tuner's own state, or None."""

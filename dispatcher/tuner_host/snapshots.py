@@ -52,6 +52,11 @@ class Snapshots:
         self._deliveries = 0
         self._last = clock()
         self._wanted = calls.keeps_state
+        if calls.lacks_restore:
+            note(
+                "the tuner defines state() and no restore(), so that nobody asks for its state: "
+                "it is rebuilt by repeating its calls instead."
+            )
 
     def count(self) -> None:
         """A delivery was carried out."""
@@ -100,7 +105,8 @@ class Snapshots:
                 return None
             text = json.dumps(state, separators=(",", ":"))
         except BaseException as error:  # noqa: BLE001 - becomes a note; replay works without
-            self._give_up(f"state() cannot be kept:\n{describe(error)}")
+            text = describe(error)
+            self._give_up(f"state() cannot be kept: {text.rpartition(chr(10))[2]}\n{text}")
             return None
         if len(text) > MAX_STATE_BYTES:
             self._give_up(f"state() is {len(text):,} bytes; {MAX_STATE_BYTES:,} are kept at most")

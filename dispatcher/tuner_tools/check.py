@@ -25,6 +25,9 @@ SHOWN = 3
 KILLED_AT = 0.45
 
 
+#: Trials of the runs in which one comes after the other.
+SERIAL_TRIALS = 24
+
 #: Deliveries between two looks at its state(): one is there when it is killed.
 SNAPSHOT_EVERY = 4
 
@@ -68,14 +71,19 @@ def check_tuner(tuner: TunerHostConfig, plan: Plan) -> Verdict:
     shown = calm
     if not faults:
         kill_at = max(1, int(plan.trials * KILLED_AT))
-        shown = rehearse(tuner, replace(plan, kill_tuner_at=kill_at))
+        killed = replace(plan, kill_tuner_at=kill_at, after_state=calm.keeps_state)
+        shown = rehearse(tuner, killed)
         faults = [replace(one, text=f"after a restart, {one.text}") for one in faults_of(shown, 1)]
+    remarks = list(_remarks(shown))
+    waits = any(isinstance(row.event, e.WaitStarted) for row in (*calm.rows, *shown.rows))
+    if not faults and shown.keeps_state and not waits:
+        remarks += _goes_on_otherwise(tuner, plan)
     counts = Counter(type(row.event) for row in shown.rows)
     ends = [row.event for row in shown.rows if isinstance(row.event, e.AttemptEnded)]
     gone = [row.event for row in shown.rows if isinstance(row.event, e.RequestFailed)]
     return Verdict(
         faults=tuple(_grouped(faults)),
-        remarks=tuple(_remarks(shown)),
+        remarks=tuple(remarks),
         trials=counts[e.EndDelivered],
         failed=sum(one.exit_code != 0 for one in ends),
         waits=counts[e.WaitStarted] + counts[e.ForeignWaitSeen],
@@ -133,6 +141,34 @@ def _remarks(seen: Rehearsed) -> Iterator[Fault]:
             "self.rng(parameter_id), or write state() and restore().",
             differing[0],
         )
+
+
+def _goes_on_otherwise(tuner: TunerHostConfig, plan: Plan) -> Iterator[Fault]:
+    """Whether a tuner that takes its own state back goes on as one that was never stopped.
+
+    One trial and one call at a time, so that both hear the same in one order; of one that waits
+    nothing can be said. No fault: what was proposed stands.
+    """
+    tuner = msgspec.structs.replace(tuner, multi_thread=False)
+    alone = replace(plan, trials=SERIAL_TRIALS, slots=1, lookahead=1, late=0.0, provoke=False)
+    killed = replace(alone, kill_tuner_at=SERIAL_TRIALS // 2, after_state=True)
+    whole, stopped = _proposals(rehearse(tuner, alone)), _proposals(rehearse(tuner, killed))
+    others = [trial for trial in whole if trial in stopped and stopped[trial] != whole[trial]]
+    if others and _proposals(rehearse(tuner, alone)) == whole:
+        yield Fault(
+            "comes back",
+            f"what it takes back by restore() is not all that it was: from trial {others[0]} on it "
+            "proposes what it does not propose without a restart. Let state() return whatever "
+            "generate_parameters looks at, count proposals since then in restore_proposal(), and "
+            "draw from self.rng(parameter_id).",
+            f"trial {others[0]} without a restart: {whole[others[0]]}\n"
+            f"trial {others[0]} after one: {stopped[others[0]]}",
+        )
+
+
+def _proposals(seen: Rehearsed) -> dict[int, str]:
+    events = [row.event for row in seen.rows]
+    return {one.trial: one.parameters for one in events if isinstance(one, e.Proposed)}
 
 
 def _standing_still(seen: Rehearsed) -> Iterator[Fault]:

@@ -63,7 +63,8 @@ class Plan:
 
     ``failing`` is the share of trials that end badly, ``late`` that of trials which end long after
     all others; ``kill_tuner_at`` and ``kill_head_at`` say after how many ended trials the tuner's
-    process, or head and tuner, are killed and started again. Durations in seconds.
+    process, or head and tuner, are killed and started again; with ``after_state`` the tuner's not
+    before its ``state()`` was kept. Durations in seconds.
     """
 
     trials: int = 200
@@ -74,6 +75,7 @@ class Plan:
     seed: int = 0
     kill_tuner_at: int | None = None
     kill_head_at: int | None = None
+    after_state: bool = False
     deadline_s: float = 120.0
     stall_timeout_s: float = 5.0
     switch_interval_s: float = 1e-5
@@ -100,6 +102,17 @@ class _Trials(ScriptedBackend):
     def check(self) -> list[e.Event]:
         self.tick()
         return self.take()
+
+
+class _Driver(TunerHostDriver):
+    """Knows whether the tuner's own state was ever taken."""
+
+    has_state = False
+
+    def receive(self, payload: bytes) -> list[e.Event]:
+        events = super().receive(payload)
+        self.has_state |= any(isinstance(one, e.TunerStateTaken) for one in events)
+        return events
 
 
 class _Watcher:
@@ -247,7 +260,7 @@ class _Stage:
             self.rehearsed.log = log.read_text(errors="replace") if log.exists() else ""
             return killed
 
-    def _driver(self, router: Router) -> TunerHostDriver:
+    def _driver(self, router: Router) -> _Driver:
         address = router.bind_ipc(self._folder / f"head{self._epoch}")
         config = msgspec.structs.replace(
             self._tuner,
@@ -259,10 +272,10 @@ class _Stage:
             provoke=self._plan.provoke,
         )
         link = router.admit("tuner", f"tuner:{secrets.token_hex(16)}")
-        return TunerHostDriver(link, config, self._folder, on_note=self.rehearsed.notes.append)
+        return _Driver(link, config, self._folder, on_note=self.rehearsed.notes.append)
 
     def _until_it_is_over(
-        self, engine: Engine, router: Router, driver: TunerHostDriver, kill_head_at: int | None
+        self, engine: Engine, router: Router, driver: _Driver, kill_head_at: int | None
     ) -> bool:
         while not engine.finished.wait(_WAKE_S):
             router.wake()
@@ -273,7 +286,8 @@ class _Stage:
             if kill_head_at is not None and over >= kill_head_at:
                 engine.abandon()
                 return engine.state.phase not in OVER
-            if self._kill_tuner_at is not None and over >= self._kill_tuner_at:
+            due = self._kill_tuner_at is not None and over >= self._kill_tuner_at
+            if due and (driver.has_state or not self._plan.after_state):
                 self._kill_tuner_at = None
                 if driver.pid is not None:
                     os.kill(driver.pid, signal.SIGKILL)

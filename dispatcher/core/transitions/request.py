@@ -128,8 +128,9 @@ def admit(
         parent = owner_of(state, restore_path)
         if parent is None:
             return (
-                f"restore path {restore_path!r} is no trial's save path; "
-                "pretrained weights belong under a folder named in weightsReadRoots"
+                f"restore path {restore_path!r} is no trial's save path: a parent is proposed "
+                "before its child, who may wait_for it; pretrained weights belong under a folder "
+                "named in weightsReadRoots"
             )
     unknown = stores.unknown(state, event.reads)
     if unknown is not None:

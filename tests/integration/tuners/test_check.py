@@ -63,6 +63,23 @@ BROKEN = {
         "the tuner host exited with code 3",
     ),
     "does not take results": ("pass", "raise ValueError(parameters)", "receive_trial_result("),
+    "waits in a thread of its own": (
+        "if parameter_id == 4: threading.Thread(target=self.wait_for, args=(3,)).start()",
+        "pass",
+        "a thread that the tuner started by itself",
+    ),
+    "does not forgive a failed parent": (
+        "try:\n            self.wait_for(max(0, parameter_id - 1)) if parameter_id else None\n"
+        "        except Exception as error: raise KeyError('no parent') from error",
+        "pass",
+        "raised KeyError: 'no parent'",
+    ),
+}
+
+#: What state and restore do, and the words of the finding.
+FORGETFUL = {
+    "no JSON": ("return {1, 2}", "pass", "state() cannot be kept: TypeError: Object of type set"),
+    "does not take it": ("return {'a': 1}", "state['b']", "the tuner cannot be restored"),
 }
 
 
@@ -81,6 +98,43 @@ def test_what_breaks_the_contract_is_said(how: str, tmp_path: Path) -> None:
     assert code == 1, said
     assert words in said
     assert "breaks the contract; played:" in said
+
+
+@pytest.mark.parametrize("how", FORGETFUL)
+def test_a_state_that_is_none_is_said(how: str, tmp_path: Path) -> None:
+    state, restore, words = FORGETFUL[how]
+    text = HEAD.format(body="pass", result="pass") + (
+        f"\n    def state(self):\n        {state}"
+        f"\n    def restore(self, state):\n        {restore}\n"
+    )
+    code, said = check(tmp_path, text)
+    assert code == 1, said
+    assert words in said
+
+
+def test_a_state_without_restore_is_said(tmp_path: Path) -> None:
+    text = HEAD.format(body="pass", result="pass") + "\n    def state(self): return {}\n"
+    code, said = check(tmp_path, text)
+    assert code == 1, said
+    assert "defines state() and no restore()" in said
+
+
+def test_one_that_takes_back_less_than_it_was_is_remarked(tmp_path: Path) -> None:
+    counts = "with self.lock: self.count += 1; return {'i': self.count}"
+    text = HEAD.format(body=counts, result="pass") + (
+        "\n    def state(self): return {}\n    def restore(self, state): pass\n"
+    )
+    code, said = check(tmp_path, text, "--json", "--trials", "24")
+    verdict = json.loads(said)
+    assert (code, verdict["comes_back_by"]) == (0, "its own state()")
+    (remark,) = verdict["remarks"]
+    assert "what it takes back by restore() is not all that it was" in remark["text"]
+    kept = text.replace("return {}", "return self.count").replace(
+        "state): pass",
+        "state): self.count = state\n    def restore_proposal(self, *given): self.count += 1",
+    )
+    code, said = check(tmp_path, kept, "--json", "--trials", "24")
+    assert (code, json.loads(said)["remarks"]) == (0, [])
 
 
 def test_one_that_answers_twice_is_named(tmp_path: Path) -> None:
