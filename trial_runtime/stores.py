@@ -143,14 +143,18 @@ class SharedStore:
         told = self._session.file
         owner = f"{told.trial}.{told.attempt}"
         path = f"{self.name}/{owner}-{secrets.token_hex(8)}"
-        published = weights.save(
-            state,
-            self._path(path),
-            parent=None if parent is None else self._path(parent.path),
-            parent_digest=None if parent is None else parent.digest,
-            root=self._folder,
-            writer=f"{owner}, for the shared store {self.name}",
-        )
+        try:
+            published = weights.save(
+                state,
+                self._path(path),
+                parent=None if parent is None else self._path(parent.path),
+                parent_digest=None if parent is None else parent.digest,
+                root=self._folder,
+                writer=f"{owner}, for the shared store {self.name}",
+            )
+        except BaseException:
+            shutil.rmtree(self._path(path), ignore_errors=True)  # nobody was told of it
+            raise
         self._nbytes = published.bytes_total
         failpoint("store.version.written")
         return PinnedVersion(self.name, 0, path, published.digest)
@@ -162,6 +166,7 @@ class SharedStore:
         )
         failpoint("store.offer.answered")
         if answer.refusal:
+            shutil.rmtree(self._path(written.path), ignore_errors=True)
             raise NoSharedStore(answer.refusal)
         self._newest = answer.newest
         if answer.accepted:
