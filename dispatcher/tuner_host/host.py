@@ -301,7 +301,7 @@ class Host:
             case Assess():
                 if self._calls.advisor is not None:
                     self._delivery.put(message)
-                elif self._assessing is not None:
+                if self._assessing is not None:
                     self._assessing.put(message)
             case TellVersion(store=store, number=number, trial=publisher):
                 self._gate.tell_version(store, number, publisher)

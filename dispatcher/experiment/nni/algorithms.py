@@ -249,6 +249,12 @@ def only_nni_has(kind: str, name: object, class_args: object) -> bool:
     return any(arg in arguments and found.arguments[arg].native != arg for arg in found.arguments)
 
 
+def _is_idle(name: str, value: Any, given: Mapping[str, Any]) -> bool:
+    """Whether NNI itself makes no use of an argument beside the others."""
+    lies = name == "constant_liar_type" and value in ("max", "mean")
+    return lies and not given.get("parallel_optimize")
+
+
 def native_arguments(
     algorithm: Algorithm, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
@@ -275,7 +281,7 @@ def native_arguments(
         if argument.native:
             ours[argument.native] = argument.value(value)
             origin[argument.native] = name
-        elif value != argument.default:
+        elif value != argument.default and not _is_idle(name, value, given):
             why = f": {argument.note}" if argument.note else ""
             raise CannotHonour(
                 f"the argument {name!r} can only have NNI's default, {argument.default!r}, as "

@@ -16,6 +16,7 @@ from dispatcher.core.events import RequestEnd
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.tuner_host import restore
+from dispatcher.tuner_host.config import AssessorSpec
 from tests.integration.tuner_host.fake_head import FakeHead
 
 Make = Callable[..., FakeHead]
@@ -208,6 +209,24 @@ def test_results_of_another_experiment_go_to_whom_they_concern(make: Make) -> No
     deaf.do(a.TellImport(0, rows))
     assert not deaf.wait_for(e.ImportDelivered).error
     assert deaf.notes == ["T has no handle_import_data: nothing is imported"]
+
+
+def test_an_assessor_beside_it_looks_on_as_well(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "stopper.py").write_text(
+        "class Stopper:\n"
+        "    def assess_trial(self, trial_job_id, trial_history):\n"
+        "        return trial_history != [0.5, 0.25]\n"
+    )
+    spec = AssessorSpec(class_name="Stopper", file=str(tmp_path / "stopper.py"))
+    head = make(WAVES.replace("VALUE", BEFORE), assessor=spec)
+    head.open(0)
+    parameters(head, 0)
+    head.do(a.Assess(TrialId(0), "0.5", 1, 1), a.Assess(TrialId(0), "0.25", 1, 2))
+    assert head.wait_for(e.TrialStopRequested, 0).reason is EndReason.STOPPED_EARLY
+    head.deliver(0, value=1.0)
+    head.open(1)
+    kinds = [seen[2] for seen in parameters(head, 1)["seen"][1:4]]
+    assert kinds == ["PERIODICAL", "PERIODICAL", "FINAL"]
 
 
 def test_that_of_an_installed_nni_is_refused_with_what_to_do(

@@ -134,7 +134,8 @@ WRONG = {
     ),
     (
         "  builtinTunerName: Random",
-        "  builtinTunerName: Anneal\n  classArgs: {constant_liar_type: max}",
+        "  builtinTunerName: Anneal\n"
+        "  classArgs: {parallel_optimize: true, constant_liar_type: max}",
     ): (
         "e.yml:11:14: 'classArgs' cannot be honoured: the argument 'constant_liar_type' can only "
         "have NNI's default, 'min', as TPE has nothing like it: Optuna has one kind of lie\n"
@@ -156,6 +157,14 @@ def test_what_cannot_be_honoured_is_refused_at_its_place(
     (error,) = errors
     key = {"  command": "trial.command", "searchSp": "searchSpacePath"}[before[:9].rstrip("Paeht")]
     assert f"'{key}'" in error
+
+
+def test_an_argument_that_nni_itself_makes_no_use_of_harms_nobody(files: Files) -> None:
+    idle = "  builtinTunerName: Anneal\n  classArgs: {constant_liar_type: mean}\n"
+    assert files.load(V1.replace("  builtinTunerName: Random\n", idle)).tuner.class_args == {}
+    misspelt = V1.replace("  builtinTunerName: Random\n", idle.replace("mean", "media"))
+    (error,) = files.errors(misspelt)
+    assert "'constant_liar_type' can only have NNI's default" in error
 
 
 def test_an_advisor_of_ones_own_stands_where_a_tuner_would(files: Files) -> None:
