@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from dispatcher import known_folders, queries
+from dispatcher import queries
 from dispatcher.background import kill_experiment, start_in_background
 from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.experiment import ExperimentConfig, build_experiment, load_experiment
 from dispatcher.experiment.snapshot import from_json
+from dispatcher.finding import known_folders
 from dispatcher.folders import ExperimentFolder
 from dispatcher.notebook.code import NotebookCode
 from dispatcher.notebook.plotting import PlotFile, PlotKind, draw
@@ -121,7 +122,7 @@ class Experiment:
             ExperimentNotFound: there is none.
             UserError: there are several.
         """
-        from dispatcher.cli.find import find_one
+        from dispatcher.finding.find import find_one
 
         folder = find_one(str(experiment), None).folder
         path = ExperimentFolder(folder).config

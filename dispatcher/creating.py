@@ -11,8 +11,8 @@ from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import to_json
+from dispatcher.finding.known_folders import housed
 from dispatcher.folders import ExperimentFolder
-from dispatcher.known_folders import housed
 from dispatcher.ports import Entry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.wiring.remote_roots import try_root

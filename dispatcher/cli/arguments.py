@@ -11,7 +11,7 @@ import typer
 
 def _complete_experiment(incomplete: str) -> list[str]:
     """Ids and names that begin so; nothing rather than an error while somebody types."""
-    from dispatcher.cli.find import completions
+    from dispatcher.finding.find import completions
 
     return completions(incomplete)
 

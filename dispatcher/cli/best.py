@@ -20,8 +20,8 @@ def best(
 ) -> None:
     """Show the best trials with their parameters, by what the tuner was told."""
     from dispatcher import queries
-    from dispatcher.cli.find import find_one
     from dispatcher.cli.leaderboard import print_leaders
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder)
     with queries.ExperimentReader.open(found.folder) as reader:

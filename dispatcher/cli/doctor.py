@@ -57,7 +57,7 @@ def doctor(
 
 
 def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
-    from dispatcher.known_folders import default_folder, housed
+    from dispatcher.finding.known_folders import default_folder, housed
 
     yield from checkup.check_python()
     yield from checkup.check_packages()
@@ -107,7 +107,7 @@ def _of_weights(weights: Path | None, below: Path) -> Iterator[Finding]:
 
 
 def _left_behind(folder: Path | None) -> Iterator[Finding]:
-    from dispatcher.cli.find import all_experiments
+    from dispatcher.finding.find import all_experiments
     from dispatcher.queries import ExperimentStatus
 
     found = all_experiments(folder)

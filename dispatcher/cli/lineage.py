@@ -42,7 +42,7 @@ def lineage(
     ★ marks the best trial, ▲ and ▼ what a child gained or lost against its parent.
     """
     from dispatcher import queries
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder)
     with queries.ExperimentReader.open(found.folder) as reader:

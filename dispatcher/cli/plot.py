@@ -48,7 +48,7 @@ def draw(kind: str, experiment: str | None, out: Path | None, folder: Path | Non
             written.
     """
     from dispatcher import queries
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
     from dispatcher.queries import pictures
 
     found = find_one(experiment, folder)

@@ -33,7 +33,7 @@ def resume(
     An experiment that a head leads already is refused, unless you --take-over: that head is
     asked to leave, and fenced by its number if it does not answer. Trials go on meanwhile.
     """
-    from dispatcher.cli.find import find_one, find_resumable
+    from dispatcher.finding.find import find_one, find_resumable
 
     if take_over:
         found = find_one(experiment, folder, change=True)

@@ -97,9 +97,9 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
     Raises:
         ExperimentFileErrors: the file or a change is wrong.
     """
-    from dispatcher import known_folders
     from dispatcher.experiment import load_experiment
     from dispatcher.experiment.updates import apply_update, renamed
+    from dispatcher.finding import known_folders
 
     def remark(text: str) -> None:
         note(f"{file}: {text}")
@@ -117,8 +117,8 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
 
 def laid_down(config: ExperimentConfig) -> Path:
     """Make the experiment's folder, and remember where it lies."""
-    from dispatcher import known_folders
     from dispatcher.creating import create
+    from dispatcher.finding import known_folders
 
     folder = create(config)
     known_folders.remember(folder.parent)

@@ -16,7 +16,7 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
     Without EXPERIMENT the one that runs is meant, or the newest.
     """
     from dispatcher import queries
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder)
     with queries.ExperimentReader.open(found.folder) as reader:

@@ -38,8 +38,8 @@ def stop(
 
     Trials that are stopped run again after `bequeath resume`.
     """
-    from dispatcher.cli.find import find_running
     from dispatcher.control.client import HeadClient
+    from dispatcher.finding.find import find_running
 
     found = find_running(experiment, folder)
     kind = "drain" if drain else "now"
@@ -71,7 +71,7 @@ def kill(
     `bequeath resume` goes on from there.
     """
     from dispatcher.background import kill_experiment
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder, change=True)
     confirmed(f"End all processes of {found.id}?", yes)

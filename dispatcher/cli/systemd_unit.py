@@ -19,9 +19,9 @@ def systemd_unit(
     started anew; not when the experiment is over, was stopped, failed, or is led by another
     head. Trials go on while the head is away. docs/service.md says how to install it.
     """
-    from dispatcher.cli.find import find_one
     from dispatcher.cli.unit_text import UnitValues, unit_text
     from dispatcher.experiment.snapshot import from_json
+    from dispatcher.finding.find import find_one
     from dispatcher.folders import ExperimentFolder
 
     found = find_one(experiment, folder)

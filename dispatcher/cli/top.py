@@ -35,9 +35,9 @@ def watch(
 ) -> None:
     """Show an experiment until somebody has seen enough. ``every_s``: seconds between looks."""
     from dispatcher.cli.console import console, is_terminal, note, print_json
-    from dispatcher.cli.find import find_running
     from dispatcher.cli.scene import Observer
     from dispatcher.cli.watching import Watching
+    from dispatcher.finding.find import find_running
 
     found = find_running(experiment, folder)
     observer = Observer(found.folder, found.name)

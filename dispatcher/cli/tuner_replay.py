@@ -39,7 +39,7 @@ def replay(
 
     `breakpoint()` in the tuner works. Exit code 1 if answers differ.
     """
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
     from dispatcher.tuner_tools.replay import replay_tuner
 
     found = find_one(experiment, folder)

@@ -23,7 +23,7 @@ def validate(file: ExperimentFile, as_json: Json = False) -> None:
     import typer
 
     from dispatcher.experiment import ExperimentFileErrors, load_experiment
-    from dispatcher.known_folders import housed
+    from dispatcher.finding.known_folders import housed
 
     try:
         config = housed(load_experiment(file))

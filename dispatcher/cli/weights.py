@@ -24,8 +24,8 @@ from dispatcher.cli.lazy_group import Entry, Table
 from dispatcher.errors import BackendError, UserError
 
 if TYPE_CHECKING:
-    from dispatcher.cli.find import Found
     from dispatcher.experiment import ExperimentConfig
+    from dispatcher.finding.find import Found
     from dispatcher.weight_keeper import GcPlan, Policy, WeightKeeper
 
 WEIGHTS: Table = {
@@ -57,7 +57,7 @@ def export(
     Every digest is checked. For weights that bequeath saved (`save_weights`).
     """
     from dispatcher import queries
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
     from trial_runtime.errors import TrialRuntimeError
     from trial_runtime.weights.exporting import export as export_weights
 
@@ -105,8 +105,8 @@ def export(
 def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
     """Show what each trial's weights take: files of its own, and tensors in ancestors' files; and
     what versions of shared stores take."""
-    from dispatcher.cli.find import find_one
     from dispatcher.cli.weights_stores import show_stores_use, stores_use
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder)
     with _keeper(found) as keeper:
@@ -177,8 +177,8 @@ def gc(
     Files that kept weights inherit tensors from stay. While an experiment runs its head keeps
     to the file's policy, and only --dry-run is possible.
     """
-    from dispatcher.cli.find import find_one
     from dispatcher.cli.weights_stores import show_swept, sweep_stores, would_go
+    from dispatcher.finding.find import find_one
     from dispatcher.store.leadership import Leadership
 
     found = find_one(experiment, folder, change=not dry_run)
@@ -238,7 +238,7 @@ def pin(
     folder: Folder = None,
 ) -> None:
     """Keep a trial's weights whatever retention says."""
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder)
     with _keeper(found) as keeper:
@@ -248,7 +248,7 @@ def pin(
 
 def unpin(trial: Trial, experiment: OfExperiment = None, folder: Folder = None) -> None:
     """Let retention decide on a trial's weights again."""
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder)
     with _keeper(found) as keeper:

@@ -11,8 +11,8 @@ from dispatcher.cli.arguments import Experiment, Folder, Json
 from dispatcher.cli.console import Column, note, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from dispatcher.cli.find import Found
     from dispatcher.experiment import ExperimentConfig
+    from dispatcher.finding.find import Found
     from dispatcher.weight_keeper.shelf import StoreShelf
     from dispatcher.weight_keeper.store_sweep import Swept
 
@@ -26,7 +26,7 @@ def versions(
     as_json: Json = False,
 ) -> None:
     """List the versions of shared stores that are there, whose they are, and why they stay."""
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
     from dispatcher.queries.versions import stores_of
     from dispatcher.upkeep.stores import state_with_stores
 

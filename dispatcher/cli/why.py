@@ -20,7 +20,7 @@ def why(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fa
 
     `--json` names the cause by a word of an enumeration as well.
     """
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder)
     cause, text = explain(found.folder)

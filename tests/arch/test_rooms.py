@@ -41,6 +41,7 @@ JOINERS = {
     "conformance",
     "creating",
     "engine",
+    "finding",
     "head",
     "notebook",
     "past",

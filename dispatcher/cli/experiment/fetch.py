@@ -17,8 +17,8 @@ def fetch(experiment: Experiment = None, folder: Folder = None, as_json: Json = 
     be reached. What is here already is not fetched again.
     """
     from dispatcher.attempt_files.gathering import Gathering
-    from dispatcher.cli.find import find_one
     from dispatcher.experiment.snapshot import from_json
+    from dispatcher.finding.find import find_one
     from dispatcher.folders import ExperimentFolder
 
     found = find_one(experiment, folder)

@@ -34,9 +34,9 @@ def import_results(
     They make no trials. Each is told once, in one order with results of its own, and again to a
     tuner that is rebuilt; a tuner that has no use for them says so in the experiment's log.
     """
-    from dispatcher.cli.find import find_running
     from dispatcher.control.client import HeadClient
     from dispatcher.control.imported import results_text
+    from dispatcher.finding.find import find_running
 
     rows = _read(file)
     try:

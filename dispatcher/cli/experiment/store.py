@@ -42,7 +42,7 @@ def backup(
     Without --weights a copy goes on with the weights root that the file names, so do not let
     both run.
     """
-    from dispatcher.cli.find import find_folder
+    from dispatcher.finding.find import find_folder
     from dispatcher.upkeep.backup import back_up
 
     done = back_up(find_folder(experiment, folder), destination, weights=weights)
@@ -75,7 +75,7 @@ def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json 
     is lost that a resume needs; what `verify` can still say of the trials that were folded is
     that they have not changed since.
     """
-    from dispatcher.cli.find import find_folder, find_one
+    from dispatcher.finding.find import find_folder, find_one
     from dispatcher.folders import ExperimentFolder
     from dispatcher.past.compacted import compact as compact_store
     from dispatcher.store.journal import SqliteJournal

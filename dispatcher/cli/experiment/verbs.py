@@ -54,7 +54,7 @@ class Format(StrEnum):
 
 def list_all(folder: Folder = None, as_json: Json = False) -> None:
     """List all experiments that are kept, the newest first."""
-    from dispatcher.cli.find import all_experiments
+    from dispatcher.finding.find import all_experiments
 
     found = all_experiments(folder)
     if as_json:
@@ -96,7 +96,7 @@ def _row(one: ExperimentListing) -> tuple[str, ...]:
 
 def show(experiment: Experiment = None, folder: Folder = None) -> None:
     """Print an experiment's settings, resolved and as they are now, as JSON."""
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder)
     text = (found.folder / "experiment.json").read_text(encoding="utf-8")
@@ -123,7 +123,7 @@ def export(
 ) -> None:
     """Write all trials, one row each; parameters in columns of their own."""
     from dispatcher import queries
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder)
     with queries.ExperimentReader.open(found.folder) as reader:
@@ -166,8 +166,8 @@ def update(
     as_json: Json = False,
 ) -> None:
     """Change an experiment: at once if it runs, for its next `resume` if not."""
-    from dispatcher.cli.find import find_one
     from dispatcher.control.client import HeadClient
+    from dispatcher.finding.find import find_one
     from dispatcher.queries.status import is_led
 
     new: Any = value
@@ -220,7 +220,7 @@ def delete(
 
     Weights below a `weightsRoot` outside of the folder stay where they are.
     """
-    from dispatcher.cli.find import find_folder
+    from dispatcher.finding.find import find_folder
     from dispatcher.folders import run_folder
     from dispatcher.queries.status import is_led
 
@@ -252,7 +252,7 @@ def verify(
     The journal is the truth; the tables can be made again from it. Exit code 1 if they
     differ.
     """
-    from dispatcher.cli.find import find_folder, find_one
+    from dispatcher.finding.find import find_folder, find_one
     from dispatcher.folders import ExperimentFolder
     from dispatcher.store.leadership import Leadership
     from dispatcher.store.verify import rebuild as rebuild_tables

@@ -116,7 +116,7 @@ def _of_file(path: Path) -> list[Asked]:
     from dispatcher.backends.ssh.fitting import OLDEST
     from dispatcher.cli.hosts.supply import supply
     from dispatcher.experiment import load_experiment
-    from dispatcher.known_folders import housed
+    from dispatcher.finding.known_folders import housed
     from dispatcher.ssh.inspecting import NEEDED_MODULES
     from dispatcher.wiring.machines import machine_of, places, target_of
     from dispatcher.wiring.resources import resources_told

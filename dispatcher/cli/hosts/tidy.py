@@ -89,7 +89,7 @@ def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
         target = target_named(word)
         return [Machine(word, lambda: target, python=python, work_folder=work_folder)]
     from dispatcher.experiment import load_experiment
-    from dispatcher.known_folders import housed
+    from dispatcher.finding.known_folders import housed
     from dispatcher.wiring.machines import machine_of, places
 
     need_paramiko()

@@ -39,8 +39,8 @@ def status(experiment: Experiment = None) -> None:
     WORD is one of INITIALIZED, RUNNING, STOPPING, STOPPED, DONE and ERROR.
     """
     from dispatcher.cli.console import print_json
-    from dispatcher.cli.find import find_one
     from dispatcher.cli.nni_rows import standing
+    from dispatcher.finding.find import find_one
 
     word, errors = standing(find_one(experiment, None).folder)
     print_json({"errors": errors, "status": word})
@@ -53,7 +53,7 @@ def list_running(
 ) -> None:
     """List the experiments that run; with --all as `bequeath experiment list` does."""
     from dispatcher.cli.experiment.verbs import print_experiments
-    from dispatcher.cli.find import all_experiments
+    from dispatcher.finding.find import all_experiments
 
     kept = all_experiments(None)
     running = [one for one in kept if everything or one.status.value == "running"]
@@ -79,7 +79,7 @@ def delete(
 ) -> None:
     """Delete an experiment, as `bequeath experiment delete` does."""
     from dispatcher.cli.experiment.verbs import delete as ours
-    from dispatcher.cli.find import all_experiments
+    from dispatcher.finding.find import all_experiments
 
     if (experiment is None) != everything:
         raise typer.BadParameter("name one experiment, or say --all", param_hint="'EXPERIMENT'")

@@ -37,7 +37,7 @@ def export(
     """
     from dispatcher import queries
     from dispatcher.cli import nni_rows as rows
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, None)
     documents: list[dict[str, Any]] = []

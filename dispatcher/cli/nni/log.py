@@ -46,8 +46,8 @@ def _show(
     experiment: str | None, name: str, tail: int | None, head: int | None, path: bool
 ) -> None:
     from dispatcher.cli.console import note, say
-    from dispatcher.cli.find import find_one
     from dispatcher.cli.safe_text import keep_lines
+    from dispatcher.finding.find import find_one
     from dispatcher.folders import ExperimentFolder
 
     if head is not None and tail is not None:
@@ -74,9 +74,9 @@ def trial(trial: TrialIds = None, experiment: Experiment = None) -> None:
     """
     from dispatcher import queries
     from dispatcher.cli.console import say
-    from dispatcher.cli.find import find_one
     from dispatcher.cli.nni_rows import is_job
     from dispatcher.cli.trial.log import log
+    from dispatcher.finding.find import find_one
 
     if trial is not None:
         log(trial_number(trial), experiment)

@@ -46,7 +46,7 @@ def stop(
 
 
 def _meant(experiment: str | None, everything: bool) -> list[str | None]:
-    from dispatcher.cli.find import running_folders
+    from dispatcher.finding.find import running_folders
 
     if experiment == "all":
         raise UserError("'stop all' is abolished, in NNI as well", hint="say: stop --all")

@@ -34,8 +34,8 @@ def ls(
     """
     from dispatcher import queries
     from dispatcher.cli.console import print_json
-    from dispatcher.cli.find import find_one
     from dispatcher.cli.nni_rows import is_job, job
+    from dispatcher.finding.find import find_one
 
     if head is not None and tail is not None:
         raise typer.BadParameter("--head and --tail exclude each other", param_hint="'--tail'")

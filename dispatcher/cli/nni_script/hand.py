@@ -6,14 +6,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dispatcher import known_folders
 from dispatcher.background import start_in_background
-from dispatcher.cli.find import find_folder
 from dispatcher.cli.scene import Observer
 from dispatcher.cli.watching import Watching
 from dispatcher.control.client import HeadClient
 from dispatcher.creating import create
 from dispatcher.experiment import ExperimentConfig
+from dispatcher.finding import known_folders
+from dispatcher.finding.find import find_folder
 from dispatcher.queries.status import is_led
 
 #: Between two looks at whether it is over (seconds).

@@ -21,8 +21,8 @@ def kill(
     as_json: Json = False,
 ) -> None:
     """End trials, running or not yet started. They count as failed and are not retried."""
-    from dispatcher.cli.find import find_running
     from dispatcher.control.client import HeadClient
+    from dispatcher.finding.find import find_running
 
     found = find_running(experiment, folder)
     states: dict[int, str] = {}
@@ -54,8 +54,8 @@ def submit(
     It gets a number like all others and may be a parent; with a `save_path` it bequeaths,
     with a `restore_path` it inherits.
     """
-    from dispatcher.cli.find import find_running
     from dispatcher.control.client import HeadClient
+    from dispatcher.finding.find import find_running
     from dispatcher.submitted import looked_up
 
     values = _read(parameters)

@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from dispatcher import queries
-from dispatcher.cli.find import find_one
 from dispatcher.errors import UserError
+from dispatcher.finding.find import find_one
 from dispatcher.folders import ExperimentFolder
 
 if TYPE_CHECKING:

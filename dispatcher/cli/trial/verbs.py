@@ -57,7 +57,7 @@ def ls(
 ) -> None:
     """List trials with state, result, parent and parameters. By value, the best come first."""
     from dispatcher import queries
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
 
     wanted = queries.TrialFilter(
         states=_states(state or []),
@@ -129,7 +129,7 @@ def show(
 ) -> None:
     """Show everything about one trial: result, parameters, attempts, metrics, kin, errors."""
     from dispatcher import queries
-    from dispatcher.cli.find import find_one
+    from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder)
     with queries.ExperimentReader.open(found.folder) as reader:

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher import known_folders
 from dispatcher.background import kill_experiment
-from dispatcher.cli import find
 from dispatcher.errors import ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.experiment import build_experiment
+from dispatcher.finding import find, known_folders
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dispatcher import queries
 from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
-from dispatcher.known_folders import known_folders
+from dispatcher.finding.known_folders import known_folders
 from dispatcher.queries.status import is_led
 
 _SHOWN = 5
