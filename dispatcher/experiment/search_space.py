@@ -110,7 +110,8 @@ def parse_search_space(value: object, *, strict: bool = True, repeats: bool = Fa
         strict: whether every entry must be of NNI's types and there must be one (what
             built-in tuners need). A tuner of one's own may bring entries of its own kind;
             those of NNI's types are checked all the same.
-        repeats: whether a choice may name an option twice, as with NNI: it is drawn as often.
+        repeats: whether a choice may name an option twice, as with NNI: it is drawn as often;
+            and whether both bounds of an interval may be one number.
 
     Raises:
         SearchSpaceError: with every problem found.
@@ -278,7 +279,7 @@ class _Reader:
         if kind in NORMALS:
             if second <= 0:
                 self.refuse((*path, 1), f"is the sigma of {kind} and must be above 0, not {second}")
-        elif second <= first:
+        elif second < first or (second == first and not (self.repeats and kind in INTERVALS)):
             self.refuse(
                 path,
                 f"is contradictory: {first} to {second} holds nothing",

@@ -155,15 +155,19 @@ def _parse_choice(options: Any, path: tuple[str, ...]) -> Choice:
     return Choice(tuple(parsed))
 
 
-def _parse_range(kind: RangeKind, value: Any, path: tuple[str, ...]) -> Range:
+def _parse_range(kind: RangeKind, value: Any, path: tuple[str, ...]) -> Range | Choice:
+    """A range, or where both bounds are one number (files of NNI's may have that) that number."""
     if kind.startswith("q"):
         low, high, q = _numbers(value, 3, "[low, high, q]", path)
         _positive(q, "q", path)
     else:
         (low, high), q = _numbers(value, 2, "[low, high]", path), None
-    _ordered(low, high, path)
+    if low != high:
+        _ordered(low, high, path)
     if "log" in kind and low <= 0:
         raise SpaceError(path, f"{kind} needs low > 0, found {low:g}.")
+    if low == high:
+        return Choice((float(low),))
     return Range(kind, low, high, q)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dispatcher.experiment import build_experiment
 from tests.unit.experiment.nni.conftest import V2, Files
+from tuners.builtin import make_builtin
 
 
 def test_code_that_imports_nni_makes_a_file_one_of_nnis(files: Files) -> None:
@@ -203,3 +206,21 @@ def test_gpus_that_no_trial_asks_for_are_not_looked_for(files: Files) -> None:
     (there,) = files.load(remote + machines).services
     machines_there = there.machine_list  # type: ignore[attr-defined] - of the one for ssh
     assert [one.gpu_indices for one in machines_there] == [None, None]
+
+
+def test_bounds_that_are_one_number_are_that_number(files: Files) -> None:
+    kinds = {
+        "uniform": [1, 1],
+        "loguniform": [2, 2],
+        "quniform": [2, 2, 1],
+        "qloguniform": [3, 3, 1],
+    }
+    space = {kind: {"_type": kind, "_value": value} for kind, value in kinds.items()}
+    (files.folder / "space.json").write_text(json.dumps(space))
+    tuner = make_builtin("Random")
+    tuner.update_search_space(files.load(BUILT_IN).search_space)
+    assert tuner.generate_parameters(0) == {kind: float(kinds[kind][0]) for kind in kinds}
+    (files.folder / "space.json").write_text('{"n": {"_type": "randint", "_value": [1, 1]}}')
+    assert "holds nothing" in files.errors(BUILT_IN)[0]
+    (files.folder / "space.json").write_text(json.dumps(space))
+    assert len(files.errors("compatibility: none\n" + BUILT_IN)) == 4
