@@ -21,6 +21,7 @@ from dispatcher.store.copying import Committed, committed_weights, copy_store, n
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.wiring.storage_domains import domains_elsewhere, unseen_weights
 from dispatcher.wiring.weights import weights_root
+from trial_runtime.weights.paths import STORES_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,21 @@ def _copy_weights(
             shutil.rmtree(draft.weights / one.path, ignore_errors=True)
             gone.append(one)
     note_removed(draft.journal, gone)
+    stores = f"{STORES_NAME}/{place.name}"
+    linked = _copy_stores(root / stores, draft.weights / stores) and linked
     return BackedUp(place, copied, linked, len(gone), unseen_weights(config, unseen))
+
+
+def _copy_stores(source: Path, target: Path) -> bool:
+    """Copy versions of shared stores, and what lies beside them; whether hard links did it. One
+    that went meanwhile was needed by nobody any more."""
+    linked = True
+    for version in sorted(source.glob("*/*")):
+        try:
+            linked = _copy_tree(version, target / version.relative_to(source)) and linked
+        except FileNotFoundError:
+            continue
+    return linked
 
 
 def _copy_tree(source: Path, target: Path) -> bool:

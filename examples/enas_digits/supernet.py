@@ -1,7 +1,9 @@
 """A network that holds the weights of all architectures, in numpy: one per layer and operation.
 
 An architecture uses some of them (Pham et al. 2018, section 2.3): each layer does one operation
-on the mean of its inputs, which are the layer before and the earlier ones that it skips to.
+on the mean of its inputs, which are the layer before and the earlier ones that it skips to. That
+mean is brought to one size first, as the paper does with batch norms: weights that are shared do
+not know what comes in otherwise, and operations that bound what they put out look good for that.
 """
 
 from __future__ import annotations
@@ -45,9 +47,15 @@ def forward(weights: Weights, architecture: list[dict[str, Any]], x: Array) -> l
     """Returns what the stem, each layer and the last matrix put out, for each row of ``x``."""
     outs = [np.maximum(x @ weights["stem"].T, 0)]
     for layer, chosen in enumerate(architecture):
-        seen = np.mean([outs[each] for each in inputs_of(architecture, layer)], axis=0)
+        seen, _ = _evened(np.mean([outs[each] for each in inputs_of(architecture, layer)], axis=0))
         outs.append(_operation(weights, layer, chosen["operation"], seen))
     return [*outs, outs[-1] @ weights["out"].T]
+
+
+def _evened(x: Array) -> tuple[Array, Array]:
+    """Returns rows with a mean square of 1, and the size that each had."""
+    size = np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-6)
+    return x / size, size
 
 
 def _operation(weights: Weights, layer: int, name: str, seen: Array) -> Array:
@@ -75,7 +83,7 @@ def gradients(
     back[-1] = odds @ weights["out"]
     for layer in reversed(range(len(architecture))):
         sources = inputs_of(architecture, layer)
-        seen = np.mean([outs[each] for each in sources], axis=0)
+        seen, size = _evened(np.mean([outs[each] for each in sources], axis=0))
         name, out, due = architecture[layer]["operation"], outs[layer + 1], back[layer + 1]
         if name in ("relu", "tanh"):
             due = due * ((out > 0) if name == "relu" else 1 - out * out)
@@ -87,6 +95,7 @@ def gradients(
             due = (due @ weights[f"{layer}.narrow.out"]) * (inner > 0)
             found[f"{layer}.narrow.in"] = due.T @ seen
             due = due @ weights[f"{layer}.narrow.in"]
+        due = (due - seen * (due * seen).mean(axis=1, keepdims=True)) / size
         for each in sources:
             back[each] = back[each] + due / len(sources)
     found["stem"] = (back[0] * (outs[0] > 0)).T @ x

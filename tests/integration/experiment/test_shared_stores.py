@@ -18,6 +18,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Phase, Version
 from dispatcher.store.journal import SqliteJournal
+from dispatcher.upkeep.backup import back_up
 from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
 from tests.support.processes import left_of, wait_until
@@ -116,6 +117,9 @@ def _look_and_tidy(folder: Path, root: Path, versions: list[Version]) -> None:
     assert "5 versions of 5 published" in _weights(folder, "versions")
     use = json.loads(_weights(folder, "du", "--json"))["stores"]["omega"]
     assert use["bytes"] > sum(_tensor_bytes(root / each.path) for each in versions)
+    copy = back_up(folder, folder.parent / "backups", weights=True).folder
+    for number, version in enumerate(versions):
+        assert _load(copy, version)["common"].tolist() == [float(number)] * 8, "taken along"
     (root / "omega" / "1.1-0ff").mkdir()  # as one who died while it wrote
     would = json.loads(_weights(folder, "gc", "--dry-run", "--keep-versions", "1", "--json"))
     assert would["stores"] == {"versions": 4}
