@@ -56,6 +56,10 @@ JOINERS = {
 FOR_THE_CORE = {"collections", "collections.abc", "dataclasses", "enum", "typing"}
 
 
+MOST_IN_THE_HALL = 15
+MOST_LINES = 420
+
+
 @cache
 def graph() -> grimp.ImportGraph:
     """Imports at any depth, late ones too; those for type checkers only are left out."""
@@ -93,6 +97,20 @@ def test_each_folder_of_the_dispatcher_is_a_known_room() -> None:
     folders = {path.parent.name for path in (ROOT / "dispatcher").glob("*/__init__.py")}
     joining = folders & JOINERS
     assert folders == {*MORE, "core", "cli"} | joining
+
+
+def test_the_map_names_each_room_and_each_file_of_the_hall() -> None:
+    """Mutation: a folder or a file of the hall that ARCHITECTURE.md does not name."""
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    rooms = {f"dispatcher/{p.parent.name}" for p in (ROOT / "dispatcher").glob("*/__init__.py")}
+    hall = {p.name for p in (ROOT / "dispatcher").glob("*.py")} - {"__init__.py"}
+    assert not {name for name in rooms | hall if f"`{name}`" not in page}
+    assert len(hall) < MOST_IN_THE_HALL, "a room is missing: see docs/decisions/0038"
+
+
+def test_no_file_is_longer_than_can_be_read_at_once() -> None:
+    lines = {p: len(p.read_text().splitlines()) for p in files(*PACKAGES)}
+    assert not {p: many for p, many in lines.items() if many > MOST_LINES}
 
 
 def test_only_these_modules_join_rooms() -> None:
