@@ -84,6 +84,15 @@ class Callbacks:
         if callback is not None:
             self._kept.add(callback)
 
+    def goes_on_waiting(self, request: Request) -> bool:
+        """Whether the tuner was asked for this trial by a call that was repeated after a restart,
+        and still holds its callback: then this request waits in place of that one."""
+        with self._lock:
+            waits = request.trial in self._waiting
+            if waits:
+                self._waiting[request.trial] = request
+            return waits
+
     def is_refused(self, trial: int) -> bool:
         """Whether asking again is not allowed: it was refused for good, and the callback that
         could answer is still kept."""

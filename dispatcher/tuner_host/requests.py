@@ -93,6 +93,8 @@ class Requests:
         callbacks, trial = self.callbacks, request.trial
         if callbacks is None:
             return self._ask(request)
+        if callbacks.goes_on_waiting(request):
+            return None
         if callbacks.is_refused(trial):
             return RequestFailed(TrialId(trial), RequestEnd.NOT_NOW, "its callback is still held")
         event = self._ask(request)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dispatcher.errors import UserError
 from dispatcher.experiment.loader import load_search_space
+from dispatcher.experiment.nni import imports_nni
 from dispatcher.tuner_host import TunerHostConfig
 from trial_runtime.endpoint import Endpoint
 from tuners.builtin import builtin_tuner, fold
@@ -64,5 +65,13 @@ def _where(text: str) -> dict[str, Any]:
         file = Path(place).absolute()
         if not file.is_file():
             raise UserError(f"there is no file {place}")
-        return {"class_name": name, "file": str(file)}
-    return {"class_name": text, "code_directory": str(Path.cwd())}
+        return {"class_name": name, "file": str(file), **_surroundings(file)}
+    folder = Path.cwd()
+    module = folder.joinpath(*place.split("."))
+    found = _surroundings(module.with_name(f"{module.name}.py"))
+    return {"class_name": text, "code_directory": str(folder), **found}
+
+
+def _surroundings(file: Path) -> dict[str, Any]:
+    """Code written for NNI finds its modules, and its paths of weights are its own."""
+    return {"nni": True, "save_key": "", "restore_key": ""} if imports_nni(file) else {}

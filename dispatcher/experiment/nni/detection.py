@@ -127,6 +127,11 @@ def _is_written_for_nni(folded: Mapping[str, Any], folder: Path) -> bool:
     return bool(said)
 
 
+def imports_nni(file: Path) -> bool:
+    """Whether a file of Python is written for NNI: it imports it, and nothing of ours."""
+    return bool(_whose([file]))
+
+
 def _whose(files: Iterable[Path]) -> bool | None:
     """True for NNI's, False for ours, None if no file says."""
     theirs = False

@@ -13,8 +13,10 @@ import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.events import RequestEnd
+from dispatcher.tuner_host import restore
 from dispatcher.tuner_host.config import AssessorSpec
 from tests.integration.tuner_host.fake_head import PATIENCE_S, FakeHead
+from tests.unit.cli.conftest import Shell
 
 Make = Callable[..., FakeHead]
 
@@ -206,3 +208,53 @@ def test_tuner_and_assessor_are_both_told_of_the_end(make: Make, tmp_path: Path)
     head.driver.close(PATIENCE_S)
     assert "the tuner is told" in head.log()
     assert "the assessor is told" in head.log()
+
+
+def test_what_waits_for_its_callback_is_not_asked_again_after_a_restart(
+    make: Make, tmp_path: Path
+) -> None:
+    restore.write(tmp_path / "past", None, [["generate", 0, '{"n": 0}'], ["generate", 1, None]])
+    head = make(
+        """
+        import nni
+        from nni.tuner import Tuner
+
+        class T(Tuner):
+            def __init__(self):
+                self.owed = []
+            def generate_parameters(self, parameter_id, **kwargs):
+                print("asked for", parameter_id)
+                if parameter_id == 0:
+                    return {"n": 0}
+                self.owed.append((parameter_id, kwargs["st_callback"]))
+                raise nni.NoMoreTrialError("later")
+            def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+                for n, (one, answer) in enumerate(self.owed):
+                    answer(one, {"n": n + 10})
+        """,
+        restore=str(tmp_path / "past"),
+    )
+    head.open(1)
+    head.wait_for(e.ForeignWaitSeen, 1)
+    head.deliver(0, value=0.5, parameters={"n": 0})
+    assert parameters(head, 1) == {"n": 10}
+    head.wait_for(e.EndDelivered, 0)
+    assert head.log().count("asked for 1") == 1
+    assert not head.notes  # and its callback was called once
+
+
+def test_tuner_check_gives_them_the_modules_that_they_import(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(
+        textwrap.dedent("""
+        import nni
+        from nni.tuner import Tuner
+
+        class T(Tuner):
+            def generate_parameters(self, parameter_id, **kwargs):
+                return {"id": parameter_id, "save_path": "/mnt/nfs/theirs"}
+            def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+                assert parameters["id"] == parameter_id
+        """)
+    )
+    said = Shell()("tuner", "check", f"{tmp_path}/theirs.py:T", "--trials", "24")
+    assert said.code == 0, said.out + said.err
