@@ -21,6 +21,7 @@ def test_what_the_core_is_told(good: dict[str, Any]) -> None:
         "trialCpuNumber": 2,
         "trialMemorySize": "1gb",
         "trialResources": {"tape": 1, "licence": 2.5},
+        "trainingService": {"platform": "local", "resources": {"tape": 1, "licence": 5}},
         "minGpuMemory": "16gb",
         "priority": 3,
     }
@@ -63,6 +64,7 @@ def test_a_machine_differs_from_its_service(good: dict[str, Any]) -> None:
 
 
 def test_the_record_gives_back_the_same(good: dict[str, Any]) -> None:
-    file = good | {"trialResources": {"tape": 1}, "trainingService": {"gpuIndices": 3, "cost": 1}}
+    service = {"gpuIndices": 3, "cost": 1, "resources": {"tape": 1}}
+    file = good | {"trialResources": {"tape": 1}, "trainingService": service}
     config = build_experiment(file)
     assert from_json(to_json(config)) == config
