@@ -70,7 +70,7 @@ def test_a_named_assessor_stops_what_is_weak_and_lets_go_on_what_is_not(name: st
         optimize_mode="maximize",
     )
     rising = Rising(lambda number: number % 2 == 0)
-    seen = rehearse(config, Plan(trials=10, slots=2, lookahead=4), script=rising)
+    seen = rehearse(config, Plan(trials=10, slots=2, lookahead=4, deadline_s=400), script=rising)
     reasons = {
         row.event.trial: row.event.reason
         for row in seen.rows
