@@ -85,6 +85,7 @@ class Agent:
         self._children = ChildWatch(self._watch)
         self._outputs = Outputs(config.trial, self._watch)
         self._base_environment = base_environment(config)
+        self._remote = remote_weights(config)
         self._attempts = Attempts(
             config,
             door=self._door,
@@ -93,7 +94,7 @@ class Agent:
             helper=self._helper,
             timers=self._timers,
             memory=self._memory,
-            remote=remote_weights(config),
+            remote=self._remote,
         )
         self._mask = Mask()
         self._mask.learn(secrets_of(config))
@@ -325,6 +326,8 @@ class Agent:
                 break
             for pid in left:
                 sweep.kill_and_reap(pid)
+        if self._remote is not None:
+            self._remote.close()
         if self._outbox.first <= self._outbox.newest:
             self._spool()
         self._head.close()

@@ -247,6 +247,12 @@ class RemoteWeights:
                 return
         shutil.rmtree(view_of(self._config, *key), ignore_errors=True)
 
+    def close(self) -> None:
+        """The agent leaves, and all attempts are over: views that were still to go do so now."""
+        above = os.path.dirname(view_of(self._config, 0, 0))
+        for name in os.listdir(above) if os.path.isdir(above) else ():
+            shutil.rmtree(os.path.join(above, name), ignore_errors=True)
+
 
 def _stored(path: str) -> str:
     """Where a version lies in a view, and by which name on the remote root."""

@@ -89,6 +89,15 @@ def test_views_of_an_agent_before_go(remote: RemoteWeights, config: AgentConfig,
     assert not Path(view_of(config, 1, 1)).exists()
 
 
+def test_an_agent_that_leaves_leaves_no_view(remote: RemoteWeights, config: AgentConfig) -> None:
+    """Its last attempt may have ended a moment ago. Mutation: they are left to a next agent."""
+    remote.close()
+    remote.prepare(order(1, 1))
+    save(state(), "t/1", root=view_of(config, 1, 1), writer="1.1")
+    remote.close()
+    assert list(Path(view_of(config, 1, 1)).parent.iterdir()) == []
+
+
 def test_a_parent_that_this_experiment_never_committed(remote: RemoteWeights) -> None:
     with pytest.raises(WeightsError, match="nothing of this experiment was published at 't/9'"):
         remote.prepare(order(2, 1, 9))
