@@ -1,5 +1,8 @@
 """Trials that add one to a shared store, in rounds, and a tuner that waits for versions."""
 
+import os
+import time
+
 import numpy as np
 
 import trial_runtime as bq
@@ -7,6 +10,7 @@ from trial_runtime.api_errors import StoreConflict
 from tuners import Tuner
 
 STORE = "omega"
+LAST = 11
 
 
 class Rounds(Tuner):
@@ -30,7 +34,7 @@ class Rounds(Tuner):
                 self.round, self.pin = this, max(newest, store.latest())
                 store.hold(self.pin)
             pin = self.pin
-        parameters = {"pin": pin}
+        parameters = {"pin": pin, "last": LAST}
         if parameter_id % 3 == 0:
             return {**parameters, "restore_path": store.restore_path(pin)}
         return store.pin(parameters, pin)
@@ -60,6 +64,8 @@ def add_one():
             number = store.advance()
         bq.report_final(number)
         return
+    if trial == told["last"]:
+        _wait_for_the_dead()
     state = bq.load_weights() if "restore_path" in told else store.load()
     assert store.version == told["pin"]
     assert state["frozen"].tolist() == [1.0] * 2048
@@ -67,3 +73,13 @@ def add_one():
     changed["all"] += 1
     changed[f"trial {trial}"] = np.full(8, 1.0)
     bq.report_final(store.publish(changed, merge="add"))
+
+
+def _wait_for_the_dead():
+    """The last one keeps the experiment going until all have died who are to."""
+    plan, struck = os.environ["BEQUEATH_FAILPOINTS"], os.environ["BEQUEATH_FAILPOINTS_STRUCK"]
+    heads = {"keeper.versions.listed@2", "keeper.versions.granted@1", "keeper.versions.removed@1"}
+    assert "kill" in plan
+    give_up = time.monotonic() + 150
+    while not heads <= set(os.listdir(struck)) and time.monotonic() < give_up:
+        time.sleep(0.05)
