@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.tuner_digits.searching import Found
@@ -24,12 +24,6 @@ class Sweep:
     def best(self) -> list[Found]:
         """The baseline's searches, one a seed."""
         return self.found[self.chosen]
-
-
-def sweep(lengths: Sequence[int], seeds: Iterable[int], one: Callable[[int, int], Found]) -> Sweep:
-    """Runs ``one(length, seed)`` for all lengths and all seeds."""
-    seeds = list(seeds)
-    return Sweep({length: [one(length, seed) for seed in seeds] for length in lengths})
 
 
 def mean_valid(found: Sequence[Found]) -> float:
