@@ -5,7 +5,7 @@ This room turns YAML (or a mapping from Python) into a frozen
 ``file:line:column``, the key, the nearest valid key and the mend. It never starts
 anything, never imports the author's code, and never writes.
 
-Read ``config.py`` first (every key there is), then ``loader.py`` (the order of checks).
+Read ``all_keys.py`` first (every key there is), then ``loader.py`` (the order of checks).
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ keys; what needs a look at the disk is :mod:`dispatcher.experiment.checks`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from dispatcher.experiment.all_keys import AllKeys
 from dispatcher.experiment.builtin_names import needs_space
 from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.needs import needs_told
@@ -15,11 +14,8 @@ from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.search_space import parse_search_space
 from dispatcher.experiment.services import check_workers
 
-if TYPE_CHECKING:
-    from dispatcher.experiment.config import ExperimentConfig
 
-
-def check_agreement(config: ExperimentConfig) -> None:
+def check_agreement(config: AllKeys) -> None:
     """Hold every rule against a file whose sections have been read.
 
     Raises:
@@ -29,7 +25,7 @@ def check_agreement(config: ExperimentConfig) -> None:
         rule(config)
 
 
-def _trial_is_one_thing(config: ExperimentConfig) -> None:
+def _trial_is_one_thing(config: AllKeys) -> None:
     if config.trial_command is not None and config.trial_function is not None:
         raise Misfit(
             "'trialCommand' and 'trialFunction' exclude each other",
@@ -52,7 +48,7 @@ def _trial_is_one_thing(config: ExperimentConfig) -> None:
             )
 
 
-def _one_local_service(config: ExperimentConfig) -> None:
+def _one_local_service(config: AllKeys) -> None:
     if sum(isinstance(each, LocalServiceConfig) for each in config.services) > 1:
         raise Misfit(
             "'trainingService' names this machine twice",
@@ -61,11 +57,11 @@ def _one_local_service(config: ExperimentConfig) -> None:
         )
 
 
-def _workers_can_be_told_apart(config: ExperimentConfig) -> None:
+def _workers_can_be_told_apart(config: AllKeys) -> None:
     check_workers(config.services, config.trial_concurrency)
 
 
-def _head_listens_where_agents_look(config: ExperimentConfig) -> None:
+def _head_listens_where_agents_look(config: AllKeys) -> None:
     direct = any(getattr(worker.part, "head_address", None) for _, worker in config.workers)
     if direct and config.channel.transport != "tcp":
         raise Misfit(
@@ -77,7 +73,7 @@ def _head_listens_where_agents_look(config: ExperimentConfig) -> None:
         )
 
 
-def _memory_is_one_agents(config: ExperimentConfig) -> None:
+def _memory_is_one_agents(config: AllKeys) -> None:
     one = len(config.services) == 1 and isinstance(config.services[0], LocalServiceConfig)
     if config.in_memory and not one:
         raise Misfit(
@@ -87,11 +83,11 @@ def _memory_is_one_agents(config: ExperimentConfig) -> None:
         )
 
 
-def _needs_are_said_once(config: ExperimentConfig) -> None:
+def _needs_are_said_once(config: AllKeys) -> None:
     needs_told(config, config.training_service)
 
 
-def _search_space_fits(config: ExperimentConfig) -> None:
+def _search_space_fits(config: AllKeys) -> None:
     strict = config.tuner.builtin and bool(config.search_space or needs_space(config.tuner.name))
     parse_search_space(config.search_space, strict=strict, repeats=config.compatibility == "nni")
 

@@ -1,0 +1,286 @@
+"""Every key of an experiment file, each read for itself.
+
+Attributes are the keys of the file in snake_case; both spellings are read. Durations are
+seconds (float), sizes are bytes (int). Nothing here looks at the disk: that the code
+directory exists and the like is :mod:`dispatcher.experiment.checks`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from dispatcher.experiment.algorithm import AssessorConfig, TunerConfig
+from dispatcher.experiment.failure_policy import (
+    FAILED_IN_A_ROW,
+    FAILED_PER_SLOT,
+    FailurePolicy,
+)
+from dispatcher.experiment.fetch_policy import FetchPolicy
+from dispatcher.experiment.fields import (
+    Count,
+    CountOrZero,
+    Duration,
+    Grace,
+    ResolvedPath,
+    Size,
+    Switch,
+    Text,
+    choice_reader,
+)
+from dispatcher.experiment.local_service import LocalServiceConfig
+from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, needs_told
+from dispatcher.experiment.plain_json import plain
+from dispatcher.experiment.planned import PlannedWorker
+from dispatcher.experiment.sections import (
+    ChannelConfig,
+    LeasesConfig,
+    LimitsConfig,
+)
+from dispatcher.experiment.services import (
+    Service,
+    TrainingService,
+    workers_of,
+)
+from dispatcher.experiment.trial_fields import (
+    FunctionName,
+    VariableName,
+    VariableText,
+    WithoutResult,
+)
+from dispatcher.experiment.weights_place import WeightsPlace
+
+OnTunerError = Literal["fail", "continue", "retry"]
+OnStall = Literal["fail", "grow", "wait"]
+Compatibility = Literal["none", "nni"]
+OptimizeMode = Literal["maximize", "minimize"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+LOOKAHEAD_PER_SLOT = 2
+"""More blocked requests than this would be decided too early, on too little (DESIGN §1)."""
+LOOKAHEAD_LEAST = 8
+MOST_LOOKAHEAD = 20_000
+"""Each blocked request is a thread; measured machines refuse the next one from 22,000 on."""
+MOST_SLOTS = 99_999
+"""NNI's bound: anything above is a slip of the finger."""
+
+_LOG_LEVELS = choice_reader("debug", "info", "warning", "error")
+
+
+def _check_name(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError(f"holds characters that cannot be shown: {name!r}")
+    return name
+
+
+def _read_log_level(value: object) -> object:
+    """Take NNI's two levels that we lack for their nearest neighbours."""
+    neighbours = {"trace": "debug", "fatal": "error"}
+    return neighbours.get(value.lower(), _LOG_LEVELS(value)) if isinstance(value, str) else value
+
+
+class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
+    """Every key, and what follows from one alone. The field descriptions are the reference."""
+
+    experiment_name: Annotated[
+        Annotated[Text, Field(max_length=200), AfterValidator(_check_name)],
+        Field(description="Name to show and to search by; the file's name if not given."),
+    ] = "experiment"
+    search_space: Annotated[
+        Annotated[dict[str, Any], AfterValidator(plain)],
+        Field(description="What may be chosen, in NNI's JSON types. Excludes `searchSpaceFile`."),
+    ] = Field(default_factory=dict)
+    search_space_file: Annotated[
+        ResolvedPath | None, Field(description="YAML or JSON file that holds the search space.")
+    ] = None
+    tuner: Annotated[TunerConfig, Field(description="What proposes the trials.")]
+    assessor: Annotated[
+        AssessorConfig | None, Field(description="What may stop trials early; none if not given.")
+    ] = None
+    optimize_mode: Annotated[
+        Annotated[OptimizeMode, BeforeValidator(choice_reader("maximize", "minimize"))] | None,
+        Field(
+            description="Which results are best; the tuner's `optimize_mode` if it has one, "
+            "else `maximize`."
+        ),
+    ] = None
+    seed: Annotated[
+        CountOrZero | None,
+        Field(description="Seed of everything random; drawn and recorded if not given."),
+    ] = None
+
+    trial_command: Annotated[
+        Text | None,
+        Field(description="What a trial runs, by `bash -c`. Excludes `trialFunction`."),
+    ] = None
+    trial_function: Annotated[
+        FunctionName | None,
+        Field(
+            description="What a trial calls, as `module:function`. Excludes `trialCommand`.",
+            json_schema_extra={"examples": ["train:main"]},
+        ),
+    ] = None
+    trial_code_directory: Annotated[
+        ResolvedPath, Field(description="Folder in which trials run and from which they import.")
+    ] = Path(".")
+    trial_environment: Annotated[
+        dict[VariableName, VariableText],
+        Field(
+            description="Environment variables of trials. `env:NAME` and `file:PATH` are "
+            "references, resolved when a trial starts and never stored; `literal:` in front "
+            "keeps such a text as it is."
+        ),
+    ] = Field(default_factory=dict)
+    max_trial_duration: Annotated[
+        Duration | None,
+        Field(description="Time after which a trial is stopped as timed out; none if not given."),
+    ] = None
+    trial_stop_grace: Annotated[
+        Grace, Field(description="Time between asking a trial to stop and ending it.")
+    ] = 10.0
+    on_trial_without_result: Annotated[
+        WithoutResult,
+        Field(
+            description="When a trial exits with 0 and reported no final result: `ignore` (the "
+            "tuner hears of its end only), `fail`, or the number to take instead."
+        ),
+    ] = "ignore"
+    max_log_size: Annotated[
+        Size, Field(description="Size at which a log file of an attempt is rotated.")
+    ] = 64 << 20
+    max_log_files: Annotated[
+        Count, Field(description="Rotated log files kept per attempt and stream.")
+    ] = 2
+
+    trial_concurrency: Annotated[
+        Count, Field(le=MOST_SLOTS, description="Slots: trials that run at once.")
+    ]
+    lookahead: Annotated[
+        Annotated[CountOrZero, Field(le=MOST_LOOKAHEAD)] | None,
+        Field(
+            description="Requests that may be blocked waiting for a parent; the larger of 8 and "
+            "twice `trialConcurrency` if not given."
+        ),
+    ] = None
+    max_trial_number: Annotated[
+        Count | None,
+        Field(description="Trials, not attempts, after which no more are asked for."),
+    ] = None
+    max_experiment_duration: Annotated[
+        Duration | None,
+        Field(description="Time after which no new trials are asked for; running ones go on."),
+    ] = None
+
+    compatibility: Annotated[
+        Annotated[Compatibility, BeforeValidator(choice_reader("none", "nni"))],
+        Field(
+            description="`nni`: tuner and trials are written for NNI and may import `nni`, metrics "
+            "may be any JSON value, and without a `weightsRoot` paths of weights are theirs "
+            "alone. See [from NNI](from-nni.md)."
+        ),
+    ] = "none"
+    multi_thread: Annotated[
+        Switch,
+        Field(
+            description="Whether `generate_parameters` may overlap with itself and all else; "
+            "with `false` a tuner is called serially and cannot wait for a parent."
+        ),
+    ] = True
+    on_tuner_error: Annotated[
+        Annotated[OnTunerError, BeforeValidator(choice_reader("fail", "continue", "retry"))],
+        Field(
+            description="After an exception in the tuner: `fail` the experiment, `continue` "
+            "without that request, or `retry` the request."
+        ),
+    ] = "fail"
+    on_stall: Annotated[
+        Annotated[OnStall, BeforeValidator(choice_reader("fail", "grow", "wait"))],
+        Field(
+            description="When nothing can go on: `fail` with a report of who waits for whom, "
+            "`grow` the lookahead step by step, or `wait`."
+        ),
+    ] = "fail"
+    stall_timeout: Annotated[
+        Duration,
+        Field(description="Time without progress after which foreign waits are called a stall."),
+    ] = 300.0
+
+    training_service: Annotated[
+        TrainingService,
+        Field(
+            description="Where and how trials run; a list of services runs them on all of these "
+            "together."
+        ),
+    ] = Field(default_factory=LocalServiceConfig)
+    head_grace: Annotated[
+        Grace,
+        Field(description="Time that trials go on without a head, so that `resume` finds them."),
+    ] = 120.0
+    channel: Annotated[
+        ChannelConfig, Field(description="How the processes of an experiment talk.")
+    ] = Field(default_factory=ChannelConfig)
+    leases: Annotated[
+        LeasesConfig, Field(description="When a silent peer is suspect, and when it is lost.")
+    ] = Field(default_factory=LeasesConfig)
+    limits: Annotated[
+        LimitsConfig, Field(description="Bounds at which bequeath refuses with a reason.")
+    ] = Field(default_factory=LimitsConfig)
+
+    experiment_working_directory: Annotated[
+        ResolvedPath, Field(description="Folder that holds a folder for each experiment.")
+    ] = Path("~/bequeath-experiments")
+    log_level: Annotated[
+        Annotated[LogLevel, BeforeValidator(_read_log_level)],
+        Field(description="How much the head and the tuner host log."),
+    ] = "info"
+    debug: Annotated[
+        Switch, Field(description="Check all invariants after each event; log in full.")
+    ] = False
+
+    @property
+    def for_nni(self) -> bool:
+        """Whether its code is written for NNI."""
+        return self.compatibility == "nni"
+
+    @property
+    def keeps_weights(self) -> bool:
+        """Whether paths of weights in parameters are ours to confine, digest and keep."""
+        return not self.for_nni or self.weights_root is not None
+
+    @property
+    def effective_lookahead(self) -> int:
+        """Requests that may be blocked, whether or not the file says so."""
+        if self.lookahead is not None:
+            return self.lookahead
+        return max(LOOKAHEAD_LEAST, LOOKAHEAD_PER_SLOT * self.trial_concurrency)
+
+    @property
+    def effective_max_failed_in_a_row(self) -> int:
+        """Failed trials in a row that end the experiment, whether or not the file says so."""
+        if self.max_failed_trials_in_a_row is not None:
+            return self.max_failed_trials_in_a_row
+        return max(FAILED_IN_A_ROW, FAILED_PER_SLOT * self.trial_concurrency)
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """The training services, one or several."""
+        one_or_several = self.training_service
+        return one_or_several if isinstance(one_or_several, tuple) else (one_or_several,)
+
+    @property
+    def trial_needs(self) -> TrialNeeds:
+        """What each trial takes, wherever the file says it."""
+        return needs_told(self, self.training_service)
+
+    @property
+    def workers(self) -> list[tuple[Service, PlannedWorker]]:
+        """Workers with their services: the same file always gives the same names."""
+        return workers_of(self.services, self.trial_concurrency)
+
+    @property
+    def slots(self) -> int:
+        """Trials that really run at once: the smaller of concurrency and the hosts' slots."""
+        offered = sum(worker.slots for _, worker in self.workers)
+        return min(self.trial_concurrency, offered)
