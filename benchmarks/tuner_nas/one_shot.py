@@ -132,6 +132,7 @@ class SinglePath:
         self.pick.spent += self.cost(parameters)
         if "supernet" in parameters:
             return Outcome(self._supernet(parameters, dice), NOTHING_YET, NOTHING_YET)
+        assert inherited is not None  # the supernet's
         architecture = paths.architecture_of(parameters)
         worth = task.share_right(fixed(inherited, architecture), "validation")
         self.pick.judged.append((architecture, worth))
