@@ -70,9 +70,13 @@ SHAPES: dict[str, str] = {
     "experiment backup": "`{experiment, folder, weights, linked, gone, unseen}`.",
     "experiment compact": "`{experiment, compacted, bytes_before, bytes}`.",
     "weights export": "`{experiment, trial, file, tensors, bytes}`.",
-    "weights du": "`{experiment, root, trials, total_bytes, removed_bytes, unseen}`; each trial "
-    "holds trial, path, own_bytes, inherited_bytes, files, pinned, problem.",
-    "weights gc": "`{experiment, done, weights, files, bytes, shared, kept, unseen}`.",
+    "weights du": "`{experiment, root, trials, total_bytes, removed_bytes, stores, unseen}`; each "
+    "trial holds trial, path, own_bytes, inherited_bytes, files, pinned, problem; `stores` maps names "
+    "to published, versions, bytes, leftovers.",
+    "weights versions": "`{experiment, stores}`; `stores` maps names to published and versions; a "
+    "version holds store, number, trial, attempt, nbytes, digest, path, needed.",
+    "weights gc": "`{experiment, done, weights, files, bytes, shared, kept, stores, unseen}`; "
+    "`stores` holds versions, and after a removal leftovers, files, bytes.",
     "nfs server": _SETUP,
     "nfs client": f"{_SETUP} `shown.options` maps each option to its reason.",
     "nfs undo": _SETUP,
