@@ -71,8 +71,8 @@ SHAPES: dict[str, str] = {
     "experiment compact": "`{experiment, compacted, bytes_before, bytes}`.",
     "weights export": "`{experiment, trial, file, tensors, bytes}`.",
     "weights du": "`{experiment, root, trials, total_bytes, removed_bytes, stores, unseen}`; each "
-    "trial holds trial, path, own_bytes, inherited_bytes, files, pinned, problem; `stores` maps names "
-    "to published, versions, bytes, leftovers.",
+    "trial holds trial, path, own_bytes, inherited_bytes, files, pinned, problem; `stores` maps "
+    "names to published, versions, bytes, leftovers.",
     "weights versions": "`{experiment, stores}`; `stores` maps names to published and versions; a "
     "version holds store, number, trial, attempt, nbytes, digest, path, needed.",
     "weights gc": "`{experiment, done, weights, files, bytes, shared, kept, stores, unseen}`; "
