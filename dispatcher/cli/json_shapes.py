@@ -64,6 +64,7 @@ SHAPES: dict[str, str] = {
     "experiment list": "`{experiments}`; each holds id, name, folder, status, created_at, "
     "last_event_at, trials, best_trial, best_value, mode, problem.",
     "experiment update": "`{experiment, key, running}`.",
+    "experiment import": "`{experiment, rows}`; `rows` is how many results were told.",
     "experiment fetch": "`{experiment, workers}`; a worker holds attempts, error.",
     "experiment delete": "`{experiment, deleted}`.",
     "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences}`.",
