@@ -373,4 +373,13 @@ DECIDING: tuple[Mutation, ...] = (
         "        if False and not checked.answers:",
         ("tests/unit/cli/test_share_checkup.py",),
     ),
+    Mutation(
+        "a-stop-makes-a-failure-of-who-was-through",
+        2,
+        "a trial with its result and exit code 0 counts as failed since all was being stopped",
+        "dispatcher/core/transitions/attempt.py",
+        "        reason = EndReason.FINISHED\n",
+        "        pass\n",
+        ("tests/unit/core/test_attempts.py",),
+    ),
 )

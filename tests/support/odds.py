@@ -122,6 +122,7 @@ def case_of(seed: int) -> Case:
         trial_stop_grace_s=1.0,
         retries=dice.choice(({}, {}, {"failed": 2, "lost": 1})),
         losses_at_once=dice.random() < 0.5,
+        through_when_stopped=dice.random() < 0.5,
         max_failed_in_a_row=dice.choice((0, 0, 4)),
         quarantine_after=dice.choice((0, 2)),
     )

@@ -154,6 +154,8 @@ def attempt_over(
     trial.devices = ()
     if trial.kill_reason is not None and reason in (EndReason.LOST, EndReason.SHUTDOWN):
         reason = trial.kill_reason  # it was to end, and end it did
+    if reason is EndReason.SHUTDOWN and said is not None and _was_through(state, trial, said):
+        reason = EndReason.FINISHED
     if retries(trial, reason, state.settings):
         _retry(state, trial, reason)
         return
@@ -164,6 +166,12 @@ def attempt_over(
     trial.verdict_due = ending.verdict
     take_note(state, trial, ending, reason, said)
     deliver(state, trial, out)
+
+
+def _was_through(state: State, trial: Trial, said: e.AttemptEnded) -> bool:
+    """Whether the order to stop met a trial that had done all it was to do."""
+    told = trial.final is not None and said.exit_code == 0
+    return state.settings.through_when_stopped and told
 
 
 def _retry(state: State, trial: Trial, reason: EndReason) -> None:

@@ -289,6 +289,16 @@ def test_a_kill_of_a_request_cancels_it(how: str) -> None:
     assert not scene.counted
 
 
+@pytest.mark.parametrize("code, outcome", [(0, Outcome.SUCCEEDED), (143, Outcome.FAILED)])
+def test_who_was_through_when_all_was_stopped_has_succeeded(code: int, outcome: Outcome) -> None:
+    """Mutation: what the order to stop meets has failed, whatever it left."""
+    scene = one(through_when_stopped=True)
+    scene.say(e.FinalReported(T0, 1, 1, "0.9"))
+    scene.say(e.StopRequested(e.StopKind.NOW, "user"))
+    scene.say(e.AttemptEnded(T0, 1, EndReason.SHUTDOWN, code))
+    assert (scene.trial(0).outcome, scene.trial(0).told) == (outcome, "0.9")
+
+
 def test_stop_now_ends_attempts_which_run_again_after_a_resume() -> None:
     scene = one()
     (stop,) = scene.say(e.StopRequested(e.StopKind.NOW, "user", grace_s=3.0))

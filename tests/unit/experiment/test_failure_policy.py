@@ -34,6 +34,7 @@ def test_what_a_file_that_says_nothing_gets() -> None:
     assert (settings.trial_retries, settings.lost_retries, settings.retries) == (1, 5, {})
     assert (settings.max_failed_in_a_row, settings.quarantine_after) == (25, 8)
     assert settings.losses_at_once
+    assert settings.through_when_stopped
     assert config().disk_reserve == 500 << 20
 
 
@@ -41,6 +42,7 @@ def test_the_rules_that_came_later_are_off_for_a_journal_that_does_not_name_them
     """Replayed under other rules than those it was written under, it would tell another story."""
     older = Settings(slots=1, lookahead=8)
     assert not older.losses_at_once
+    assert not older.through_when_stopped
     assert (older.retries, older.max_failed_in_a_row, older.quarantine_after) == ({}, 0, 0)
 
 
