@@ -65,9 +65,10 @@ def read_version(path: str) -> tuple[str, int] | None:
     if above != RESTORED_FROM:
         return None
     name, _, number = rest.partition("/")
-    if not is_name(name) or not number.isdecimal() or not 0 < len(number.lstrip("0")) <= 7:
+    digits = number.lstrip("0")
+    if not is_name(name) or not number.isdecimal() or not 0 < len(digits) <= 7:
         raise BadPins(f"{path!r} names no version of a shared store, as '.stores/omega/3' does")
-    return name, int(number)
+    return name, int(digits)
 
 
 def is_name(name: str) -> bool:

@@ -119,7 +119,7 @@ class Compaction:
 
     def past_calls(self) -> list[list[Any]]:
         """What a tuner without a state of its own was asked and told up to the base, as
-        :func:`dispatcher.history.tuner_calls` says it.
+        :class:`dispatcher.past.history.Past` has it.
 
         Raises:
             DamagedStore: a checksum does not fit.

@@ -11,11 +11,16 @@ from dispatcher.tuner_host.config import TunerHostConfig
 from trial_runtime import nni_shim
 
 
-def furnish(config: TunerHostConfig) -> None:
-    """Make ``nni`` importable, last of all, so that a real one wins; set what NNI sets."""
+def make_importable() -> None:
+    """Put ``nni``, and what it brought along, on the module path; last, so that a real one wins."""
     for folder in (nni_shim.folder(), nni_shim.companions()):
         if folder not in sys.path:
             sys.path.append(folder)
+
+
+def furnish(config: TunerHostConfig) -> None:
+    """Make ``nni`` importable, and set what NNI sets."""
+    make_importable()
     home = Path(config.failure_file).parent if config.failure_file else Path.cwd()
     checkpoints = home / "checkpoint"
     checkpoints.mkdir(exist_ok=True)

@@ -9,7 +9,8 @@ from typing import Any
 
 from dispatcher.core.events import Proposed
 from dispatcher.errors import TunerCodeError
-from dispatcher.tuner_host import load
+from dispatcher.tuner_host import load, nni_surroundings
+from dispatcher.tuner_host.callbacks import Callbacks
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.gate import Gate
@@ -51,6 +52,8 @@ def rerun(
     Raises:
         TunerCodeError: the tuner cannot be built, or does not take its state or search space.
     """
+    if config.nni:
+        nni_surroundings.make_importable()
     tuner = load.build(config)
     floor = Floor()
     gate = Gate(floor, refusal="" if config.multi_thread else SERIAL)
@@ -69,7 +72,10 @@ def rerun(
     )
     requests = Requests(tuner, gate, floor, rules, lambda request: None)
     threads = RequestThreads(requests.run, floor, note)
-    start = threads.open if config.multi_thread else requests.run
+    if config.nni:
+        requests.let_answer_later(Callbacks(note))
+    serial = not config.multi_thread or tuner.advisor is not None
+    start = requests.run if serial else threads.open
     seen = _Everything(watch)
     try:
         Restore(requests, gate, start, note, call_timeout_s, seen).carry_out(

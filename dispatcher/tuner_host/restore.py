@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from dispatcher.core.events import Proposed
+from dispatcher.core.events import Proposed, VersionsHeld
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Verdict
 from dispatcher.errors import InternalError
@@ -73,7 +73,8 @@ class _Repeated:
         if type(event).__name__ in ("Proposed", "RequestFailed"):
             self.answer = event
             self.over.set()
-        self.told.set()
+        if not isinstance(event, VersionsHeld):  # which it says in passing
+            self.told.set()
 
 
 class Onlooker(Protocol):

@@ -169,10 +169,10 @@ class RetentionThread:
         return StoreSweep(stores_of(self._config, self._folder), ledger, self._review_stores)
 
     def _review_stores(self) -> Granted | None:
-        if self._over:
-            return None
         while not self._versions.empty():  # an answer that came too late for whoever had asked
             self._versions.get()
+        if self._over:  # looked at last: the word that ends a wait may just have been taken out
+            return None
         self._post(StoresReviewed())
         try:
             granted = self._versions.get(timeout=ANSWER_S)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -13,6 +16,8 @@ from dispatcher.cli.main import PROGRAM, app
 from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.folders import ExperimentFolder
+from dispatcher.tuner_host.config import TunerHostConfig
+from dispatcher.tuner_host.rerun import rerun
 from dispatcher.tuner_tools.rehearsal import Plan, rehearse
 from dispatcher.wiring.tuner_host import tuner_host_config
 from trial_runtime.endpoint import Endpoint
@@ -76,8 +81,6 @@ def test_the_same_code_answers_the_same(experiment: Path) -> None:
 
 def test_edited_code_shows_what_it_would_have_done(experiment: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(TUNER.replace("STEP", "1 if parameter_id != 7 else 2"))
-    import sys
-
     sys.modules.pop("mine", None)
     code, seen = replay(experiment, "--until", "9")
     assert code == 1
@@ -93,3 +96,103 @@ def test_a_trial_that_never_was_is_named(experiment: Path) -> None:
     done = CliRunner().invoke(app, words, prog_name=PROGRAM)
     assert done.exit_code == 3
     assert "trial 77 was never proposed" in done.output
+
+
+BY_CALLBACK = """
+    from nni.tuner import Tuner
+
+    class T(Tuner):
+        def __init__(self):
+            self.seen = []
+        def update_search_space(self, search_space):
+            pass
+        def generate_parameters(self, parameter_id, st_callback, **kwargs):
+            st_callback(parameter_id, {"seen": list(self.seen)})
+            raise nni.NoMoreTrialError("it has been sent")
+        def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+            self.seen.append(value)
+"""
+
+ADVISOR = """
+    import json
+    import threading
+    from nni.runtime.msg_dispatcher_base import MsgDispatcherBase
+    from nni.runtime.protocol import CommandType, send
+
+    class T(MsgDispatcherBase):
+        def __init__(self):
+            super().__init__()
+            self.sent, self.owner = 0, threading.get_ident()
+        def handle_initialize(self, data):
+            send(CommandType.Initialized, "")
+        def handle_request_trial_jobs(self, data):
+            assert threading.get_ident() == self.owner, "advisors know one thread"
+            self.sent += 1
+            told = {"parameter_id": self.sent, "parameters": {"n": self.sent}}
+            send(CommandType.NewTrialJob, json.dumps(told))
+        def handle_trial_end(self, data):
+            pass
+        def handle_report_metric_data(self, data):
+            pass
+"""
+
+
+@pytest.mark.parametrize(
+    "code, answers",
+    [
+        (BY_CALLBACK, [[0, {"seen": []}], [1, {"seen": []}], 0, [2, {"seen": [0.5]}]]),
+        (ADVISOR, [[0, {"n": 1}], [1, {"n": 2}], 0, 1, [2, {"n": 3}]]),
+    ],
+)
+def test_code_written_for_nni_finds_what_it_found_in_the_experiment(
+    tmp_path: Path, code: str, answers: list[Any]
+) -> None:
+    """Its modules, callbacks, and one thread for an advisor."""
+    (tmp_path / "replayed_for_nni.py").write_text("import nni\n" + textwrap.dedent(code))
+    calls: list[list[Any]] = []
+    for answer in answers:
+        if isinstance(answer, int):
+            calls += [["result", answer, "{}", "0.5"], ["end", answer, True, True]]
+        else:
+            calls.append(["generate", answer[0], json.dumps(answer[1])])
+    config = TunerHostConfig(
+        endpoint=Endpoint(""),
+        weights_root=str(tmp_path),
+        class_name="replayed_for_nni:T",
+        code_directory=str(tmp_path),
+        nni=True,
+    )
+    notes: list[str] = []
+    sys.modules.pop("replayed_for_nni", None)
+    assert rerun(config, None, calls, notes.append, 60.0) == []
+    assert notes == []
+
+
+def test_a_tuner_that_holds_versions_is_repeated_in_the_order_of_then(tmp_path: Path) -> None:
+    """What it says in passing is no answer: the next request does not begin before that."""
+    (tmp_path / "holding.py").write_text(
+        textwrap.dedent("""
+            import time
+            from tuners import Tuner
+
+            class T(Tuner):
+                def __init__(self): self.order = []
+                def generate_parameters(self, parameter_id):
+                    if not parameter_id:
+                        self.shared_store("omega").hold(1)
+                        time.sleep(0.2)  # the others would be faster
+                    self.order.append(parameter_id)
+                    return {"order": list(self.order)}
+        """)
+    )
+    calls = [
+        ["generate", trial, json.dumps({"order": list(range(trial + 1))})] for trial in range(3)
+    ]
+    config = TunerHostConfig(
+        endpoint=Endpoint(""),
+        weights_root=str(tmp_path),
+        class_name="holding:T",
+        code_directory=str(tmp_path),
+    )
+    notes: list[str] = []
+    assert rerun(config, None, calls, notes.append, 60.0) == []

@@ -194,6 +194,7 @@ def test_a_trial_may_start_from_a_version_as_from_a_parent() -> None:
     assert made is not None
     named = ".stores/omega/1"
     assert read_version(named) == ("omega", 1)
+    assert read_version(f".stores/omega/{'0' * 5000}1") == ("omega", 1), "int() takes 4,300 digits"
     event = e.Proposed(TrialId(1), "{}", "t/1", named, reads=(("omega", 1),))
     (start,) = of_kind(scene.say(event), a.StartAttempt)
     assert (start.restore_path, start.restore_digest) == (f".stores/{made.path}", made.digest)

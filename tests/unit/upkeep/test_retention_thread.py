@@ -46,6 +46,38 @@ def test_a_sweep_that_waits_for_an_engine_that_has_ended_is_let_go(
     assert answers == [()]
 
 
+def test_a_look_at_the_stores_asks_nobody_once_the_thread_is_to_end(tmp_path: Path) -> None:
+    """The word that ends its wait may have come before it asked: it would be waited for in vain."""
+    said: list[object] = []
+    thread = retention.RetentionThread(
+        CONFIG, ExperimentFolder(tmp_path), lambda kind, text: None, said.append
+    )
+
+    class Ending:
+        """Of which the last word is taken out just after it was looked whether it is over."""
+
+        def __init__(self) -> None:
+            self.words: list[None] = []
+            self.looked = False
+
+        def empty(self) -> bool:
+            if not self.looked:
+                self.looked = True
+                thread.close()
+            return not self.words
+
+        def put(self, word: None) -> None:
+            self.words.append(word)
+
+        def get(self, timeout: float = 0.0) -> None:
+            assert self.words, "waits for what does not come"
+            return self.words.pop()
+
+    thread._versions = Ending()  # type: ignore[assignment]
+    assert thread._review_stores() is None
+    assert said == []
+
+
 def test_a_sweep_that_a_share_refused_is_tried_again_without_a_trial_that_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
