@@ -85,7 +85,8 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
     now = time.time() if now is None else now
     with reader.moment():
         states = _counts(reader, "state")
-        outcomes = _counts(reader, "outcome")
+        # Who is still being delivered has an outcome, but is not among the ended yet.
+        outcomes = _counts(reader, "outcome", "state <> 'delivering'")
         journal = reader.row("SELECT min(at), max(at), coalesce(max(n), 0) FROM journal")
         sums = reader.row(
             "SELECT sum(cpu_s), sum(wall_s), sum(weights_nbytes), "
@@ -171,10 +172,10 @@ def listing(folder: Path) -> ExperimentListing:
         )
 
 
-def _counts(reader: ExperimentReader, column: str) -> dict[str, int]:
+def _counts(reader: ExperimentReader, column: str, who: str = "true") -> dict[str, int]:
     rows = reader.rows(
-        f"SELECT {column}, count(*) FROM trials WHERE {column} IS NOT NULL "  # noqa: S608 - ours
-        "GROUP BY 1 ORDER BY 1"
+        f"SELECT {column}, count(*) FROM trials "  # noqa: S608 - ours
+        f"WHERE {column} IS NOT NULL AND {who} GROUP BY 1 ORDER BY 1"
     )
     return {row[0]: row[1] for row in rows}
 

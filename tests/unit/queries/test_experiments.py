@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -130,6 +132,16 @@ def test_summary(base: Path) -> None:
         assert found.rate > 0
         assert found.time_left_s == pytest.approx(4 / found.rate)
         json.dumps(found.to_json())
+
+
+def test_who_is_still_being_delivered_is_not_among_the_outcomes(base: Path) -> None:
+    """Mutation: "122 over: 2 failed, 121 succeeded"."""
+    folder = base / "digits-aaa111"
+    with closing(sqlite3.connect(folder / "journal.sqlite")) as store, store:
+        store.execute("UPDATE trials SET state = 'delivering' WHERE outcome IS NOT NULL AND id = 0")
+    with ExperimentReader.open(folder) as reader:
+        found = experiment_summary(reader)
+    assert (found.ended, found.outcomes) == (5, {"succeeded": 5})
 
 
 def test_the_store_can_be_read_without_the_file(base: Path) -> None:
