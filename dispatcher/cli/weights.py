@@ -187,7 +187,7 @@ def gc(
     if dry_run:
         with _keeper(found, policy) as keeper:
             plan = keeper.plan()
-        going = would_go(found, keep_versions)
+        going = would_go(found, _config(found), keep_versions)
         versions = {"versions": len(going)}
     else:
         # Holding the lead, no head can propose a child of what goes.

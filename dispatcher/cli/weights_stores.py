@@ -122,14 +122,16 @@ def show_stores_use(told: dict[str, dict[str, Any]]) -> None:
 
 
 def sweep_stores(found: Found, config: ExperimentConfig, keep: int) -> Swept | None:
-    """Remove versions that nobody needs, by whoever holds the lead; None if there are none."""
+    """Remove versions that nobody needs, by whoever holds the lead; None if there are none, or none
+    that can be reached from here."""
     from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.weights_ledger import SqliteWeightsLedger
     from dispatcher.upkeep.stores import AtRest, state_with_stores
     from dispatcher.weight_keeper.store_sweep import StoreSweep
+    from dispatcher.wiring.settings import sees_versions
 
     path = _journal(found)
-    if config.in_memory or state_with_stores(path) is None:
+    if not sees_versions(config) or state_with_stores(path) is None:
         return None
     journal = SqliteJournal.open(path)
     ledger = SqliteWeightsLedger.open(path)
@@ -141,12 +143,13 @@ def sweep_stores(found: Found, config: ExperimentConfig, keep: int) -> Swept | N
         journal.close()
 
 
-def would_go(found: Found, keep: int) -> list[tuple[str, int]]:
+def would_go(found: Found, config: ExperimentConfig, keep: int) -> list[tuple[str, int]]:
     """Versions that a sweep would take off the books now, by store and number."""
     from dispatcher.core.stores import let_go_of_old
     from dispatcher.upkeep.stores import state_with_stores
+    from dispatcher.wiring.settings import sees_versions
 
-    state = state_with_stores(_journal(found))
+    state = state_with_stores(_journal(found)) if sees_versions(config) else None
     gone = () if state is None else let_go_of_old(state, keep)
     return [(store, number) for store, number, _ in gone]
 

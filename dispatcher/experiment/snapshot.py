@@ -45,6 +45,8 @@ def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
     channel = values.get("channel") if isinstance(values, dict) else None
     if isinstance(channel, dict):  # 0.1.0 asked for such a host once only
         channel.setdefault("beyondThisMachine", True)
+    if isinstance(values, dict):  # begun when all versions stayed; nobody agreed that any go
+        values.setdefault("sharedStores", {"keep": "all"})
     try:
         return ExperimentConfig.model_validate(values)
     except ValidationError as error:

@@ -38,8 +38,8 @@ def settings_of(config: ExperimentConfig) -> Settings:
         early_stop_keeps_result=config.assessor is not None and config.assessor.keep_result,
         needs=needs_of(config),
         worker_rules=worker_rules(config),
-        keep_versions=config.shared_stores.bound if _sees_versions(config) else 0,
-        keep_versions_of=config.shared_stores.bounds if _sees_versions(config) else {},
+        keep_versions=config.shared_stores.bound if sees_versions(config) else 0,
+        keep_versions_of=config.shared_stores.bounds if sees_versions(config) else {},
     )
 
 
@@ -48,8 +48,8 @@ def worker_count(config: ExperimentConfig) -> int:
     return len(config.workers)
 
 
-def _sees_versions(config: ExperimentConfig) -> bool:
-    """Whether the head can remove versions of shared stores wherever they are written."""
+def sees_versions(config: ExperimentConfig) -> bool:
+    """Whether versions of shared stores can be removed from here, wherever they are written."""
     return config.keeps_weights and not config.in_memory and not domains_elsewhere(config)
 
 

@@ -77,3 +77,13 @@ def test_what_is_no_snapshot_is_refused(text: str, said: str) -> None:
     with pytest.raises(ExperimentFileError) as refused:
         from_json(text, "folder/x.json")
     assert str(refused.value).startswith(said)
+
+
+def test_an_experiment_begun_before_versions_went_keeps_them_all(
+    good: dict[str, Any], tmp_path: Path
+) -> None:
+    """Resumed by a newer head, it must not lose what nobody agreed to lose."""
+    record = json.loads(to_json(build_experiment(good, base_folder=tmp_path)))
+    assert from_json(json.dumps(record)).shared_stores.bound == 10
+    del record["experiment"]["sharedStores"]
+    assert from_json(json.dumps(record)).shared_stores.bound == 0

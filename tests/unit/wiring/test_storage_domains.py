@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
+from dispatcher.cli.weights_stores import sweep_stores, would_go
+from dispatcher.core import State, new_state
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import Version
+from dispatcher.core.settings import Settings
+from dispatcher.core.stores import enter
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.finding.find import Found
+from dispatcher.upkeep import stores
 from dispatcher.wiring.machines import places
 from dispatcher.wiring.settings import settings_of
 from dispatcher.wiring.storage_domains import (
@@ -108,3 +116,22 @@ def test_a_token_that_cannot_be_kept_holds_for_this_head(tmp_path: Path) -> None
     assert lake.judge("a", "1234") == ""
     assert lake.token() == "1234"
     assert "is another share than that of a" in lake.judge("b", "5678")
+
+
+def test_versions_that_lie_elsewhere_are_not_taken_off_the_books_by_gc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their files would stay, and nothing would know of them any more."""
+
+    def read(store: Path) -> State:
+        state = new_state(Settings(slots=1, lookahead=1))
+        for number in range(1, 4):
+            enter(state, "omega", Version(f"omega/{number}.1-0a", "d", 1, TrialId(number), 1))
+        return state
+
+    monkeypatch.setattr(stores, "state_with_stores", read)
+    elsewhere = config({"platform": "local"}, ssh({"host": "a", "storageDomain": "lake"}))
+    found = Found(tmp_path, "spread", "run")
+    assert would_go(found, elsewhere, 1) == []
+    assert sweep_stores(found, elsewhere, 1) is None
+    assert would_go(found, config({"platform": "local"}), 1) == [("omega", 1), ("omega", 2)]
