@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Optional
 
 from trial_runtime import wire
-from trial_runtime.agent.attempt import Attempt
+from trial_runtime.agent.attempt import Attempt, Phase
 from trial_runtime.agent.helper import Helper
 from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.errors import WeightsError
@@ -60,6 +60,8 @@ class RemoteOffers:
         def done(_result: None, error: Optional[Exception]) -> None:
             failpoint("agent.version.pushed")
             self._under_way.discard(mark)
+            if attempt.phase is Phase.OVER:  # nothing that it says counts; a sweep finds the copy
+                return
             if error is None:
                 self._there[mark] = word
                 self._relay(attempt, word)
