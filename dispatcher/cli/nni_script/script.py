@@ -10,7 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 from dispatcher.cli.nni_script import experiment, records, settings
-from dispatcher.errors import UserError
+from dispatcher.cli.nni_script.blame import of_the_script
+from dispatcher.errors import BequeathError, UserError
 from trial_runtime import nni_shim
 
 #: NNI's module → ours, and the names that are taken from it.
@@ -28,7 +29,7 @@ def run_script(file: Path) -> None:
     Experiments that it has started and that still run stop when it ends, as with NNI.
 
     Raises:
-        UserError: there is no such file.
+        UserError: there is no such file, or the script itself raised something.
     """
     if not file.is_file():
         raise UserError("does not exist", where=str(file))
@@ -50,6 +51,13 @@ def run_script(file: Path) -> None:
     sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
     try:
         runpy.run_path(str(file), run_name="__main__")
+    except BequeathError:
+        raise
+    except Exception as error:
+        told = of_the_script(error, file)
+        if told is None:
+            raise
+        raise told from error
     finally:
         for one in experiment.started:
             one.stop()

@@ -73,6 +73,7 @@ by which it speaks; otherwise it is ours. A line in the trial's log says so.
 | `nni.common.hpo_utils` (v2.5 and later) | same, for tuners modelled on NNI's own |
 | `nni.retiarii`, `nni.nas`, `nni.compression`, and whatever else is not here | not: an `ImportError` that says what to do |
 | `nni.experiment` | in scripts that `bequeath run SCRIPT.py` runs, elsewhere an `ImportError` that says so: `Experiment` with `run`, `start`, `stop`, `resume`, `view`, `get_*`, `list_trial_jobs`, `export_data`, `update_*` and `kill_trial_job`; `connect` is refused, as there are no ports, and so are passwords in a script |
+| `nnicli` (v1.9), `nni.experiment.Experiment().start_experiment(FILE)` (v2.0) | not: refused with what to do; `bequeath run FILE` does the same |
 | by hand: `PYTHONPATH=$(python -m trial_runtime.nni_shim) python trial.py`, where no NNI is installed | NNI's standalone mode: `{}`, `STANDALONE`, reports are printed |
 
 | variable | here |

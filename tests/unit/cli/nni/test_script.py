@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
 
+from dispatcher.cli.nni_script.blame import of_the_script
+from dispatcher.cli.nni_script.experiment import Experiment
 from dispatcher.cli.nni_script.records import job_of
 from dispatcher.cli.nni_script.settings import (
     AlgorithmConfig,
@@ -89,3 +92,40 @@ def test_a_trial_as_a_record() -> None:
     assert job.hyperParameters[0].parameters == {"x": 1}
     assert job.finalMetricData[0].data == {"default": 0.5}
     assert (job.startTime, job.endTime) == (1500, None)
+
+
+def _raised(file: Path, text: str) -> Exception:
+    """What comes out of a script of this text."""
+    file.write_text(text)
+    try:
+        runpy.run_path(str(file), {"Experiment": Experiment})
+    except Exception as error:  # noqa: BLE001 - whatever the script raises
+        return error
+    raise AssertionError("the script raised nothing")
+
+
+def test_what_a_script_raises_is_not_called_a_fault_of_ours(tmp_path: Path) -> None:
+    file = tmp_path / "launch.py"
+    told = of_the_script(_raised(file, "x = 1\nx.missing\n"), file)
+    assert told is not None
+    assert (told.where, told.exit_code, told.hint) == (str(file), 3, "")
+    first, _, *steps, last = told.message.splitlines()
+    assert first == "the script ended by an exception"
+    assert last == "AttributeError: 'int' object has no attribute 'missing'"
+    assert "runpy" not in told.message
+    assert f'File "{file}", line 2' in steps[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["import nnicli", "from nnicli import Experiment", "Experiment().start_experiment('x')"]
+)
+def test_older_clients_of_nni_are_refused_with_what_to_do(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "launch.py"
+    told = of_the_script(_raised(file, text), file)
+    assert told is not None
+    assert "bequeath run config.yml" in told.hint
+
+
+def test_what_our_own_code_raises_stays_a_fault_of_ours(tmp_path: Path) -> None:
+    file = tmp_path / "launch.py"
+    assert of_the_script(_raised(file, "Experiment().export_data()"), file) is None

@@ -1,0 +1,34 @@
+"""Whose fault it is when a script ends by an exception."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+import dispatcher
+from dispatcher.cli.nni_script.experiment import Experiment
+from dispatcher.errors import UserError
+
+_OURS = Path(dispatcher.__file__).resolve().parent
+
+_CLIENT = "'bequeath run config.yml' runs an experiment file, and what is there of nni.experiment \
+stands in 'from-nni' in bequeath's documentation"
+
+
+def of_the_script(error: Exception, file: Path) -> UserError | None:
+    """What to say of an exception that came out of a script; None if our own code raised it."""
+    steps = traceback.extract_tb(error.__traceback__)
+    if not steps or _OURS in Path(steps[-1].filename).resolve().parents:
+        return None
+    begin = next((n for n, step in enumerate(steps) if step.filename == str(file)), len(steps))
+    lines = ["the script ended by an exception", "Traceback (most recent call last):"]
+    lines += "".join(traceback.format_list(steps[begin:])).splitlines()
+    lines += "".join(traceback.format_exception_only(error)).splitlines()
+    return UserError("\n".join(lines), hint=_instead(error), where=str(file))
+
+
+def _instead(error: Exception) -> str:
+    """What to do without the clients that NNI had before ``nni.experiment`` became one."""
+    missing = isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("nnicli")
+    unknown = isinstance(error, AttributeError) and isinstance(error.obj, Experiment)
+    return _CLIENT if missing or unknown else ""
