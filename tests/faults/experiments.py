@@ -41,7 +41,9 @@ class Experiment:
         self.struck = base / "struck"
         self.struck.mkdir()
         self.keys = keys
-        self.folder = Path()  # set by create, or by whoever creates it otherwise
+        # Set by create, or by whoever creates it otherwise. Until then it is no folder: a journal
+        # that is opened where there is none would be made, in the checkout.
+        self.folder = base / "not laid down"
 
     def values(self) -> dict[str, Any]:
         """The experiment file."""
@@ -200,5 +202,5 @@ class Experiment:
 
     def close(self) -> None:
         """Nothing may be left, whatever the test did."""
-        if self.folder != Path():
+        if self.folder.is_dir():
             end_processes_of(self.folder)
