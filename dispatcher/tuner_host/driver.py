@@ -78,7 +78,7 @@ class TunerHostDriver:
         if isinstance(action, LaunchTuner):
             self._launch()
         elif self._lost and isinstance(action, Assess):
-            pass  # the next one reads it in the journal
+            pass  # an assessor of the next one reads it in the journal; advisors go without
         else:
             self._gathered.append(action)
 
