@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.tuner_digits.searching import Found, Outcome, Task, search
 from benchmarks.tuner_nas import chains, one_shot, paths
+from benchmarks.tuner_nas.filling import Filling
 from benchmarks.tuner_nas.fronts import TwoObjectives
 from benchmarks.tuner_nas.growing import Training
 from tuners import Tuner, make_builtin
@@ -33,7 +34,8 @@ class Contestant:
     """A tuner of the study.
 
     ``space``: what its trials are, ``chains``, ``fronts`` of chains or ``paths``. ``steps``: of a
-    trial. ``share``: of the budget for the search, where what is picked is trained afterwards.
+    trial. ``share``: of the budget for the search, where what is picked is trained afterwards, from
+    scratch, for ``retrained`` steps.
     """
 
     label: str
@@ -42,50 +44,64 @@ class Contestant:
     steps: int
     arguments: Mapping[str, Any] = field(default_factory=dict)
     share: float = 0.0
+    retrained: int = 0
 
 
-MORPHING = {**GROWTH, "population_size": 4, "sample_size": 4, "steps": 3}
+MORPHING = {**GROWTH, "population_size": 8, "sample_size": 8, "steps": 3}
+#: Two objectives begin at the smallest network, since morphisms only grow.
+SMALL = {
+    **GROWTH,
+    "blocks": chains.SMALLEST,
+    "population_size": 6,
+    "sample_size": 3,
+    "steps": 1,
+}
 CONTESTANTS = (
     Contestant(
         "RegularizedEvolution",
         "RegularizedEvolution",
         "chains",
-        300,
-        {"population_size": 5, "sample_size": 5},
+        500,
+        {"population_size": 12, "sample_size": 6},
     ),
-    Contestant("MorphingEvolution", "MorphingEvolution", "chains", 300, MORPHING),
+    Contestant("MorphingEvolution", "MorphingEvolution", "chains", 1000, MORPHING),
     Contestant(
         "MorphingEvolution, crossover",
         "MorphingEvolution",
         "chains",
-        300,
+        1000,
         {**MORPHING, "crossover": 0.3},
     ),
     Contestant(
-        "NetworkMorphism", "NetworkMorphism", "chains", 400, {**GROWTH, "neighbours": 3, "steps": 4}
+        "NetworkMorphism",
+        "NetworkMorphism",
+        "chains",
+        1000,
+        {**GROWTH, "neighbours": 4, "steps": 3},
     ),
     Contestant(
         "MorphingEvolution, accuracy and size",
         "MorphingEvolution",
         "fronts",
-        300,
-        {**MORPHING, "objectives": {"default": "maximize", "size": "minimize"}},
+        4000,
+        {**SMALL, "objectives": {"default": "maximize", "size": "minimize"}},
     ),
     Contestant(
         "ENAS",
         "ENAS",
         "paths",
-        1000,
+        5000,
         {
             "operations": list(paths.OPERATIONS),
             "layers": paths.LAYERS,
             "weights_trials": 1,
-            "samples": 16,
-            "controller_trials": 40,
-            "batch": 8,
+            "samples": 500,
+            "controller_trials": 200,
+            "batch": 20,
             "hidden": 32,
         },
         share=0.5,
+        retrained=8000,
     ),
     Contestant(
         "SPOS",
@@ -93,13 +109,14 @@ CONTESTANTS = (
         "paths",
         0,
         {
-            "population_size": 16,
+            "population_size": 50,
             "generations": 1000,  # the budget ends it
-            "top": 5,
+            "top": 10,
             "mutation_probability": 0.2,
-            "supernet": {"steps": 5000},
+            "supernet": {"steps": 20000},
         },
-        share=0.55,
+        share=0.5,
+        retrained=8000,
     ),
 )
 
@@ -136,10 +153,10 @@ class Measured:
     def run(
         self, parameters: Mapping[str, Any], inherited: Any | None, dice: np.random.Generator
     ) -> Outcome:
+        self.counted_s += self.trials.cost(parameters)
         begun = time.thread_time()
         outcome = self.trials.run(parameters, inherited, dice)
         self.measured_s += time.thread_time() - begun
-        self.counted_s += self.trials.cost(parameters)
         return outcome
 
 
@@ -149,16 +166,18 @@ def search_of(one: Contestant, seed: int, budget: float) -> Done:
     begun = time.thread_time()
     if one.share:
         trials = _shared(one, tuner)
-        found = one_shot.found(tuner, trials, seed, budget, one.share, RATE)
+        retraining = one_shot.Alone(one.retrained, RATE)
+        found = one_shot.found(tuner, trials, seed, budget, one.share, retraining)
         return Done(found, budget, time.thread_time() - begun)
     if one.space == "paths":
         tuner.update_search_space(paths.space())
-        measured = Measured(one_shot.Alone(one.steps, RATE))
+        filling = Filling(lambda steps: one_shot.Alone(steps, RATE), one.steps, budget)
+        measured = Measured(filling)
         found = search(tuner, measured, seed, budget, workers=1)
         return Done(found, measured.counted_s, measured.measured_s)
     if "blocks" not in one.arguments:
         tuner.update_search_space(chains.space())
-    both = TwoObjectives(Training(one.steps, RATE))
+    both = TwoObjectives(Filling(lambda steps: Training(steps, RATE), one.steps, budget))
     measured = Measured(both)
     found = search(tuner, measured, seed, budget, workers=1)
     return Done(found, measured.counted_s, measured.measured_s, Found(tuple(both.path)))

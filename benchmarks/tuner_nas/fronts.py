@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.surrogates import Front
-from benchmarks.tuner_digits.searching import Better, Outcome
+from benchmarks.tuner_digits.searching import Better, Outcome, Task
 from benchmarks.tuner_nas import chains
-from benchmarks.tuner_nas.growing import Training
 from tuners.pareto import fronts
 
 Point = tuple[float, float]
@@ -38,7 +37,7 @@ def smallness(blocks: chains.Blocks) -> float:
 class TwoObjectives:
     """The same trials, and the area of accuracy and smallness that a search has come to by each."""
 
-    trials: Training
+    trials: Task
     spent: float = 0.0
     seen: list[Point] = field(default_factory=list)
     on_test: list[Point] = field(default_factory=list)
@@ -50,9 +49,9 @@ class TwoObjectives:
     def run(
         self, parameters: Mapping[str, Any], inherited: Any | None, dice: np.random.Generator
     ) -> Outcome:
+        self.spent += self.cost(parameters)
         one = self.trials.run(parameters, inherited, dice)
         small = smallness(chains.blocks_of(parameters))
-        self.spent += self.cost(parameters)
         self.seen.append((one.valid, small))
         self.on_test.append((one.test, small))
         front = fronts(self.seen)[0]  # what would be handed out, chosen by validation

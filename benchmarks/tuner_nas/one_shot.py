@@ -1,8 +1,9 @@
 """Searches that train one network with all weights: ENAS and single path one-shot.
 
 A part of the budget is spent on the search, in which nobody trains an architecture by itself. What
-it picks is then trained from scratch with what is left of the budget, as both papers judge what
-they found. Random search trains every architecture it draws, from the same space.
+it picks is then trained from scratch, as both papers judge what they found: one architecture after
+another, the best first, with what is left of the budget. Random search trains every architecture
+that it draws, from the same space.
 """
 
 from __future__ import annotations
@@ -62,9 +63,13 @@ class Pick:
     judged: list[tuple[paths.Architecture, float]] = field(default_factory=list)
 
     @property
-    def best(self) -> paths.Architecture:
-        """The best of the last ones, the earliest if even."""
-        return max(self.judged[-self.of_last :], key=lambda one: one[1])[0]
+    def ranked(self) -> list[paths.Architecture]:
+        """The last ones, the best first and the earliest if even, each of them once."""
+        kept: list[paths.Architecture] = []
+        for architecture, _ in sorted(self.judged[-self.of_last :], key=lambda one: -one[1]):
+            if architecture not in kept:
+                kept.append(architecture)
+        return kept
 
 
 @dataclass
@@ -150,16 +155,28 @@ class SinglePath:
 
 
 def found(
-    tuner: Tuner, trials: Shared | SinglePath, seed: int, budget: float, share: float, rate: float
+    tuner: Tuner,
+    trials: Shared | SinglePath,
+    seed: int,
+    budget: float,
+    share: float,
+    retraining: Alone,
 ) -> Found:
     """Searches with a share of the budget, and trains what was picked with all that is left."""
     search(tuner, trials, seed, share * budget, workers=1)
-    picked = trials.pick.best
-    size = paths.size(picked)
-    left = budget - trials.pick.spent - cost.judged(size)
-    steps = int(left / cost.trained(1, size))
-    outcome = alone(picked, steps, rate, np.random.default_rng([seed, 1]))
-    return Found((Better(budget, outcome.valid, outcome.test),))
+    spent, path = trials.pick.spent, list[Better]()
+    for number, picked in enumerate(trials.pick.ranked, 1):
+        size = paths.size(picked)
+        left = budget - spent - cost.judged(size)
+        steps = min(retraining.steps, int(left / cost.trained(1, size)))
+        if steps < 1:
+            break
+        spent += cost.trained(steps, size) + cost.judged(size)
+        dice = np.random.default_rng([seed, number])
+        outcome = alone(picked, steps, retraining.rate, dice)
+        if not path or outcome.valid > path[-1].valid:
+            path.append(Better(spent, outcome.valid, outcome.test))
+    return Found(tuple(path))
 
 
 def copied(weights: task.Weights) -> task.Weights:
