@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Optional
 
 import msgspec
 
@@ -17,17 +17,20 @@ _DEEPEST = 8
 def report_any(value: Any, *, final: bool) -> None:
     """Report a value; a final one returns when the agent has it.
 
-    NaN and the infinities are no JSON: such a metric is not reported, which is said.
+    NaN and the infinities are no JSON. Such a metric is not reported; of a dict whose
+    ``default`` is a number the other entries are. What is left out is said.
 
     Raises:
         InvalidMetric: it is no JSON value, or larger than the experiment allows.
         ReportRefused, AgentGone: as :func:`trial_runtime.report_final`.
     """
     current = _session.current()
-    text = any_metric_text(value, limit=current.file.max_metric_bytes)
+    text, whole = _text(value, current.file.max_metric_bytes)
+    if not whole:
+        which = "the final result" if final else "an intermediate result"
+        what = f"{which} that is not finite" if text is None else f"of {which} what is not finite"
+        sys.stderr.write(f"[bequeath] {what} is left out: {value!r}\n")
     if text is None:
-        what = "final" if final else "intermediate"
-        sys.stderr.write(f"[bequeath] a {what} result that is not finite is left out: {value!r}\n")
         return
     if isinstance(current, _session.AgentSession):
         if not final:
@@ -36,18 +39,27 @@ def report_any(value: Any, *, final: bool) -> None:
         current.post_final(text)
         return
     report = current.report_final if final else current.report_intermediate
-    report(value)
+    report(value if whole else msgspec.json.decode(text))
 
 
 def any_metric_text(value: Any, *, limit: int) -> str | None:
-    """JSON text of a metric; None for one that holds NaN or an infinity.
+    """JSON text of a metric, without what is not finite; None if nothing is left of it.
 
     Raises:
         InvalidMetric: it is no JSON value, or larger than ``limit`` bytes.
     """
-    plain, finite = _plain(value, 0)
-    if not finite:
-        return None
+    return _text(value, limit)[0]
+
+
+def _text(value: Any, limit: int) -> tuple[Optional[str], bool]:
+    """The text, and whether it is that of the whole value."""
+    plain, whole = _plain(value, 0)
+    if not whole:
+        if not isinstance(plain, dict):
+            return None, whole
+        plain = {key: inner for key, inner in plain.items() if _plain(inner, 1)[1]}
+        if "default" not in plain:  # without it the rest is no result
+            return None, whole
     text = msgspec.json.encode(plain).decode()
     if len(text) > limit:
         from trial_runtime.api_errors import InvalidMetric
@@ -56,7 +68,7 @@ def any_metric_text(value: Any, *, limit: int) -> str | None:
             f"a metric of {len(text):,} bytes; {limit:,} are allowed",
             hint="report summaries; larger things belong into files below NNI_OUTPUT_DIR",
         )
-    return text
+    return text, whole
 
 
 def _plain(value: Any, depth: int) -> tuple[Any, bool]:

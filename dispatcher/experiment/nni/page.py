@@ -46,7 +46,7 @@ by name with what to do instead, at its line in your own file; none is dropped w
 | `st_callback` | any number of answers | an id whose callback is kept is not asked again; the first answer counts, others are said |
 | an exception in a tuner | ends the dispatcher | is kept with its traceback; `onTunerError` says what follows |
 | a restart | running trials are lost or run again; the tuner starts empty | trials are found again, the tuner is rebuilt from the journal; `load_checkpoint` is not called, as it would count results twice |
-| metrics | any JSON value | any JSON value; NaN and infinity are left out with a line in the trial's log |
+| metrics | any JSON value | any JSON value; NaN and infinity are left out with a line in the trial's log: of a dict with a finite `default` those entries, else the result |
 | weights | your own paths | your own paths: not confined, kept or digested, unless the file adds `weightsRoot` |
 | failed trials | not tried again | not tried again, unless the file adds `trialRetries` |
 | code on machines elsewhere | a copy, without what `.nniignore` names | the same; `.nniignore` and `.bequeathignore`, by git's rules |

@@ -34,6 +34,12 @@ def test_what_is_not_finite_is_left_out(value: Any) -> None:
     assert any_metric_text(value, limit=1000) is None
 
 
+def test_a_dict_with_a_finite_default_keeps_what_is_finite() -> None:
+    value = {"default": 0.9, "loss": float("nan"), "deep": {"a": [1, np.inf]}, "epoch": 3}
+    assert any_metric_text(value, limit=1000) == '{"default":0.9,"epoch":3}'
+    assert any_metric_text({"loss": float("nan"), "epoch": 3}, limit=1000) is None
+
+
 def test_what_is_no_json_is_refused() -> None:
     with pytest.raises(InvalidMetric, match="is no JSON value"):
         any_metric_text({"a": object()}, limit=1000)
