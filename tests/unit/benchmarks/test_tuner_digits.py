@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from benchmarks.tuner_digits import hyperparameters, page, picture
 from benchmarks.tuner_digits.baseline import Sweep
@@ -14,6 +15,13 @@ from tuners import make_builtin
 
 CONFIG = {"lr": 0.3, "momentum": 0.5, "decay": 1e-5, "noise": 0.3, "moved": 0.7, "dropout": 0.1}
 RANDOM = Contestant("random search", "Random", epochs=18)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Threads that wait for one another take minutes on a busy machine."""
+    with threadpool_limits(1):
+        yield
 
 
 def found(*valid):

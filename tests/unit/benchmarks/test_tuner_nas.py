@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from benchmarks.tuner_digits.searching import Better, Found
+from benchmarks.tuner_digits.searching import Better, Found, Outcome, search
 from benchmarks.tuner_nas import (
     chains,
     contestants,
     cost,
+    filling,
     fronts,
     growing,
     one_shot,
@@ -18,6 +19,7 @@ from benchmarks.tuner_nas import (
     study,
     task,
 )
+from tuners import make_builtin
 
 CHAIN = [
     {"id": 1, "width": 4, "kernel": 0, "skips": []},
@@ -171,19 +173,63 @@ def test_pictures_turn_about_their_middle():
     assert abs(shown[0].mean()) < 0.1
 
 
+def test_what_was_judged_best_is_trained_first_and_each_but_once():
+    relu, tanh, same = ([{"operation": name, "skips": []}] for name in ("relu", "tanh", "same"))
+    pick = one_shot.Pick(
+        4, judged=[(same, 0.9), (tanh, 0.5), (relu, 0.6), (tanh, 0.7), (relu, 0.6)]
+    )
+
+    assert pick.ranked == [tanh, relu]
+
+
 # ---- the study in a short form -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("one", contestants.CONTESTANTS, ids=lambda one: one.label)
 def test_every_search_of_the_study_spends_its_budget_and_finds_something(one, little_data):
-    short = replace(one, steps=20)
-    if one.tuner == "SPOS":
-        short = replace(short, arguments={**one.arguments, "supernet": {"steps": 60}})
+    fewer = {
+        "SPOS": {"supernet": {"steps": 60}},
+        "ENAS": {"samples": 4, "controller_trials": 16, "batch": 8},
+    }
+    arguments = {**one.arguments, **fewer.get(one.tuner, {})}
+    short = replace(one, steps=20, retrained=200, arguments=arguments)
 
     done = contestants.search_of(short, seed=100, budget=0.12)
 
     assert 0.06 < done.counted_s <= 0.12
     assert done.found.valid > 0.12  # told by chance: 0.1
+
+
+class Lengths:
+    """Trials that cost a unit a step, and a quarter to be judged."""
+
+    def __init__(self):
+        self.run_for = []
+
+    def of(self, steps):
+        return self.Some(self, steps)
+
+    class Some:
+        def __init__(self, owner, steps):
+            self.owner, self.steps = owner, steps
+
+        def cost(self, parameters):
+            return self.steps + 0.25
+
+        def run(self, parameters, inherited, dice):
+            self.owner.run_for.append(self.steps)
+            return Outcome(None, 0.5, 0.5)
+
+
+@pytest.mark.parametrize("budget, run_for", [(25.0, [10, 10, 4]), (21.0, [10, 10])])
+def test_the_last_trial_is_as_long_as_what_is_left(budget, run_for):
+    lengths = Lengths()
+    tuner = make_builtin("Random", {"seed": 1})
+    tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+
+    search(tuner, filling.Filling(lengths.of, 10, budget), seed=1, budget=budget, workers=1)
+
+    assert lengths.run_for == run_for
 
 
 def test_children_go_on_from_their_parents(little_data):
@@ -222,6 +268,6 @@ def test_the_baseline_is_taken_from_its_own_space():
 
     assert result.baseline_name == "random search, 20 steps"
     assert result.took == {"random search": 2.0, "RegularizedEvolution": 1.0}
-    (row,) = study.rows_of(result)
+    (row,) = study.rows_of(result, 2.0)
     assert row["measured"] == "better on 0 of 1"
     assert "1.00 × that against 2.00 ×" in row["detail"]
