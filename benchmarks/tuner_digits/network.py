@@ -77,8 +77,9 @@ def _epoch(
 
 def softmax(scores: np.ndarray) -> np.ndarray:
     """Row by row."""
-    powers = np.exp(scores - scores.max(1, keepdims=True))
-    return powers / powers.sum(1, keepdims=True)
+    powers: np.ndarray = np.exp(scores - scores.max(1, keepdims=True))
+    powers /= powers.sum(1, keepdims=True)
+    return powers
 
 
 def accuracy(state: State, judged: Judged) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.tuner_digits.searching import Found
 
@@ -28,7 +29,7 @@ def draw(
     """Writes the picture to ``target``, as PNG."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(3.2 * len(ours), 3.2), dpi=100)
+    figure = Figure(figsize=(max(4.8, 3.2 * len(ours)), 3.2), dpi=100)
     panels = figure.subplots(1, len(ours), sharex=True, sharey=True, squeeze=False)[0]
     for panel, (name, found) in zip(panels, ours.items(), strict=True):
         _line(panel, baseline, budget, baseline_name, "tab:orange")
@@ -45,7 +46,7 @@ def draw(
     figure.savefig(target, metadata={"Software": None})
 
 
-def _line(panel, found: Sequence[Found], budget: float, name: str, colour: str) -> None:
+def _line(panel: Any, found: Sequence[Found], budget: float, name: str, colour: str) -> None:
     spent, seen = means(found, budget)
     panel.plot(spent, [statistics.fmean(at) for at in seen], color=colour, label=name)
     low, high = [min(at) for at in seen], [max(at) for at in seen]
