@@ -99,8 +99,10 @@ CONTESTANTS = (
             "controller_trials": 200,
             "batch": 20,
             "hidden": 32,
+            "entropy_weight": 0.02,  # with less, the controller may settle on one operation
+            "learning_rate": 0.005,
         },
-        share=0.5,
+        share=0.3,
         retrained=8000,
     ),
     Contestant(
@@ -113,9 +115,9 @@ CONTESTANTS = (
             "generations": 1000,  # the budget ends it
             "top": 10,
             "mutation_probability": 0.2,
-            "supernet": {"steps": 20000},
+            "supernet": {"steps": 50000},
         },
-        share=0.5,
+        share=0.36,
         retrained=8000,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
@@ -26,15 +26,34 @@ from benchmarks.tuner_nas.contestants import (
 )
 
 STUDY = "architectures"
-BUDGET = 8.0  # core-seconds of a search, as ``cost`` counts them
-SEEDS = range(10, 15)
 QUICK, QUICK_SEEDS = 32, range(100, 101)
-SWEEP = (2000, 4000, 8000, 16000)  # steps of each trial of random search
 VALUES = {
     "chains": "best validation accuracy",
     "fronts": "dominated area",
     "paths": "best validation accuracy",
 }
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Of the searches in one space: core-seconds as ``cost`` counts them, seeds, the baseline's.
+
+    ``sweep``: the steps of each trial of random search, of which the best is the baseline.
+    """
+
+    budget: float
+    seeds: Sequence[int]
+    sweep: Sequence[int]
+
+    def shortened(self, by: int) -> Setting:
+        """A part of the budget, with trials of a part of the length, on one seed of no report."""
+        return Setting(self.budget / by, QUICK_SEEDS, [steps // by for steps in self.sweep])
+
+
+CHAINS = Setting(8.0, range(10, 15), (2000, 4000, 8000, 16000))
+#: Shared weights have a fixed price: a budget in which many picks can be trained after it is paid.
+PATHS = Setting(24.0, range(20, 25), (4000, 6000, 8000, 12000))
+SETTINGS = {"chains": CHAINS, "fronts": CHAINS, "paths": PATHS}
 
 
 @dataclass(frozen=True)
@@ -55,37 +74,30 @@ class Result:
 def run(*, quick: bool = False) -> list[Row]:
     """One row a tuner; ``quick`` takes a small part of it all, gives no verdict, writes nothing."""
     if quick:
-        rows = [
-            each
-            for result in searched(
-                [shortened(one, QUICK) for one in CONTESTANTS],
-                [steps // QUICK for steps in SWEEP],
-                QUICK_SEEDS,
-                BUDGET / QUICK,
-            )
-            for each in rows_of(result, BUDGET / QUICK)
-        ]
+        settings = {space: setting.shortened(QUICK) for space, setting in SETTINGS.items()}
+        results = searched([shortened(one, QUICK) for one in CONTESTANTS], settings)
+        rows = [each for one in results for each in rows_of(one, settings[one.space].budget)]
         return [{**row, "ok": None} for row in rows]
-    results = searched(CONTESTANTS, SWEEP, SEEDS, BUDGET)
-    document(results, SEEDS)
-    return [each for result in results for each in rows_of(result, BUDGET)]
+    results = searched(CONTESTANTS, SETTINGS)
+    document(results, SETTINGS)
+    return [each for one in results for each in rows_of(one, SETTINGS[one.space].budget)]
 
 
-def searched(
-    contestants: Sequence[Contestant], lengths: Sequence[int], seeds: Iterable[int], budget: float
-) -> list[Result]:
+def searched(contestants: Sequence[Contestant], settings: Mapping[str, Setting]) -> list[Result]:
     """A search for each contestant, each length of the baseline and each seed, on all cores."""
-    seeds = list(seeds)
     everybody = [
-        *(random_search(space, steps) for space in ("chains", "paths") for steps in lengths),
+        *(random_search(space, n) for space in ("chains", "paths") for n in settings[space].sweep),
         *contestants,
     ]
-    jobs = [(one, seed, budget) for one in everybody for seed in seeds]
+    jobs = [
+        (one, seed, settings[one.space].budget)
+        for one in everybody
+        for seed in settings[one.space].seeds
+    ]
     context = multiprocessing.get_context("spawn")  # a fork would copy BLAS with its threads
     with ProcessPoolExecutor(os.cpu_count(), context, initializer=_prepare) as pool:
-        done = list(pool.map(search_of, *zip(*jobs, strict=True)))
-    by_contestant = [done[at : at + len(seeds)] for at in range(0, len(done), len(seeds))]
-    pairs = list(zip(everybody, by_contestant, strict=True))
+        done = iter(list(pool.map(search_of, *zip(*jobs, strict=True))))
+    pairs = [(one, [next(done) for _ in settings[one.space].seeds]) for one in everybody]
     return [result(space, pairs) for space in VALUES]
 
 
@@ -148,15 +160,16 @@ def _value(result: Result) -> str:
     return VALUES[result.space]
 
 
-def document(results: Sequence[Result], seeds: Sequence[int]) -> None:
+def document(results: Sequence[Result], settings: Mapping[str, Setting]) -> None:
     """Writes tables and pictures into the documentation."""
     lines: list[str] = []
     for result in results:
+        budget, seeds = settings[result.space].budget, settings[result.space].seeds
         image = page.IMAGES / f"tuner-nas-{result.space}.png"
         lines += [
             f"### {TITLES[result.space]}",
             "",
-            *page.verdicts(result.ours, result.sweep.best, result.baseline_name, BUDGET),
+            *page.verdicts(result.ours, result.sweep.best, result.baseline_name, budget),
             "",
             f"![{_value(result)} against core-seconds](images/{image.name})",
             "",
@@ -169,7 +182,7 @@ def document(results: Sequence[Result], seeds: Sequence[int]) -> None:
             result.ours,
             result.sweep.best,
             image,
-            budget=BUDGET,
+            budget=budget,
             spent_label="core-seconds, as counted",
             baseline_name=result.baseline_name,
             value_label=_value(result),
