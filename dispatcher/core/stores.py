@@ -12,6 +12,7 @@ was told of, or may be told to pin, is known here, and nowhere else.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Pinned, State, Trial, Version
 
 #: Under it parameters say which versions a trial reads: ``{"omega": 3}``.
@@ -222,12 +223,18 @@ def _kept(state: State, store: str) -> list[int]:
     return known
 
 
-def _needed(state: State) -> Iterator[tuple[str, int]]:
+def readers(state: State) -> Iterator[tuple[TrialId, tuple[str, int]]]:
+    """Trials that have not ended, with each version (store, number) that they read or may read."""
     for collection in (state.held, state.queued, state.running, state.backoff):
         for trial_id in collection:
             trial = state.trials[trial_id]
-            yield from trial.reads
-            yield from trial.heard
+            for version in (*trial.reads, *trial.heard):
+                yield trial_id, version
+
+
+def _needed(state: State) -> Iterator[tuple[str, int]]:
+    for _, version in readers(state):
+        yield version
     for store, numbers in state.held_versions.items():
         for number in numbers:
             yield store, number

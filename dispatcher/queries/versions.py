@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dispatcher.core.model import State
-from dispatcher.core.stores import bound_of
+from dispatcher.core.stores import bound_of, readers
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,9 @@ class StoreRow:
 
 def stores_of(state: State) -> list[StoreRow]:
     """All stores of an experiment, by name."""
-    readers: dict[tuple[str, int], str] = {}
-    for collection in (state.held, state.queued, state.running, state.backoff):
-        for trial_id in collection:
-            for read in (*state.trials[trial_id].reads, *state.trials[trial_id].heard):
-                readers.setdefault(read, f"trial {trial_id} reads it")
+    read_by: dict[tuple[str, int], str] = {}
+    for trial, read in readers(state):
+        read_by.setdefault(read, f"trial {trial} reads it")
     found = []
     for name, versions in sorted(state.stores.items()):
         rows = []
@@ -55,8 +53,8 @@ def stores_of(state: State) -> list[StoreRow]:
                 needed = "all are kept"
             elif number > len(versions) - bound:
                 needed = f"of the newest {bound}"
-            elif (name, number) in readers:
-                needed = readers[name, number]
+            elif (name, number) in read_by:
+                needed = read_by[name, number]
             elif number in state.held_versions.get(name, ()):
                 needed = "the tuner holds it"
             else:

@@ -44,8 +44,8 @@ SHARED_STORES = (
         7,
         "a trial that was told of a version cannot read it any more",
         _STORES,
-        "            yield from trial.heard\n",
-        "",
+        "(*trial.reads, *trial.heard)",
+        "trial.reads",
         (_CORE,),
     ),
     Mutation(

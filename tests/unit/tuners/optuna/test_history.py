@@ -8,7 +8,7 @@ import warnings
 import optuna
 import pytest
 
-from tests.unit.tuners.optuna.test_as_optuna import SPACE, define_by_run, result
+from tests.unit.tuners.optuna.test_as_optuna import SPACE, define_by_run, lead, result
 from tuners import make_builtin
 
 BOUND = 40
@@ -26,18 +26,6 @@ def fresh(name, space=SPACE, **more):
     tuner = make_builtin(name, arguments)
     tuner.update_search_space(space)
     return tuner
-
-
-def lead(tuner, first, last):
-    """Trials one after another; every seventh fails."""
-    found = []
-    for number in range(first, last):
-        parameters = tuner.generate_parameters(number)
-        found.append(parameters)
-        if number % 7:
-            tuner.receive_trial_result(number, parameters, result(parameters))
-        tuner.trial_end(number, bool(number % 7))
-    return found
 
 
 def kept(tuner):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.unit.tuners.optuna.test_as_optuna import SPACE, result
+from tests.unit.tuners.optuna.test_as_optuna import SPACE, lead, result
 from tuners import make_builtin
 
 
@@ -14,17 +14,6 @@ def fresh(name):
     tuner = make_builtin(name, {"seed": 11, "optimize_mode": "minimize"})
     tuner.update_search_space(SPACE)
     return tuner
-
-
-def lead(tuner, first, last):
-    found = []
-    for number in range(first, last):
-        parameters = tuner.generate_parameters(number)
-        found.append(parameters)
-        if number % 7:
-            tuner.receive_trial_result(number, parameters, result(parameters))
-        tuner.trial_end(number, bool(number % 7))
-    return found
 
 
 @pytest.mark.parametrize("name", ["TPE", "CMA-ES", "QMC", "NSGA-II"])
