@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 from collections.abc import Iterator
@@ -256,16 +257,25 @@ def test_a_new_machine_that_cannot_be_reached_is_given_up_after_some_tries(scene
 
 
 def test_one_on_which_trials_may_run_is_waited_for() -> None:
-    scene = Scene(known=True, patience_s=0.2)
+    """However often it cannot be reached: what counts is for how long."""
+    scene = Scene(known=True, patience_s=math.inf)
     scene.process.ensure(CONFIG)
-    for _ in range(process.FIRST_TRIES):
+    for _ in range(2 * process.FIRST_TRIES):
         scene.world.logins.put(HostUnreachable("silence"))
-    scene.until(lambda: scene.world.tried > process.FIRST_TRIES)
+    scene.until(lambda: scene.world.tried > 2 * process.FIRST_TRIES)
     assert scene.lost == []
-    for _ in range(1000):
-        scene.world.logins.put(HostUnreachable("silence"))
+    scene.world.logins.put(None)
+    scene.until(lambda: scene.process.pid == 101)
+    scene.process.leave()
+
+
+def test_one_on_which_trials_may_run_is_not_waited_for_without_end() -> None:
+    scene = Scene(known=True, patience_s=0.0)
+    scene.process.ensure(CONFIG)
+    scene.world.logins.put(HostUnreachable("silence"))
     scene.until(lambda: scene.lost)
     assert scene.lost == [Loss("silence")], "not hopeless: it may come back"
+    scene.world.logins.put(ConnectionLost("the test is over"))
     scene.process.leave()
 
 
