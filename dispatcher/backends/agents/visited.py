@@ -173,6 +173,7 @@ class VisitedProcess:
 
     def _work(self) -> None:
         while not self._over():
+            was_ending = self._end_by is not None
             try:
                 with self._visit() as visit:
                     self._stay(visit)
@@ -184,7 +185,7 @@ class VisitedProcess:
             except Exception as error:  # noqa: BLE001 - the top of a thread
                 _log.exception("%s: %s", self.place, error)
                 self._failed(BackendError(f"{type(error).__name__}: {error}"))
-            self._pause()
+            self._pause(was_ending)
 
     def _stay(self, visit: Visit) -> None:
         """While the connection stands: have what is wanted, and see whether it lives. Returns
@@ -244,6 +245,7 @@ class VisitedProcess:
             )
 
     def _have(self, visit: Visit, wanted: AgentConfig, known: int | None) -> None:
+        pid = known
         if known is not None:
             visit.take_up(wanted)
         else:
@@ -251,18 +253,18 @@ class VisitedProcess:
             self._had_at = time.monotonic()
             what = "started an" if fresh else "took up the"
             _log.info("%s: %s agent, pid %d", self.place, what, pid)
-            with self._lock:
+        self._told_last = wanted
+        self._known = True
+        self._failures, self._failing_since, self._reported = 0, None, False
+        with self._lock:  # at once: what is doubted from now on is doubted of this one
+            self._doubted = False
+            self.trouble = ""
+            if known is None and pid is not None:
                 if self._wanted is wanted:  # nobody has given it up meanwhile
                     self._pid = pid
                     self.outdated = bool(getattr(visit, "outdated", False))
                 else:
                     self._condemned.add(pid)
-        self._told_last = wanted
-        self._known = True
-        self._failures, self._failing_since, self._reported = 0, None, False
-        with self._lock:
-            self._doubted = False
-            self.trouble = ""
 
     def _failed(self, error: BequeathError) -> None:
         """Say it when it is worth a word: at once where somebody has to do something."""
@@ -290,13 +292,13 @@ class VisitedProcess:
                 return
             self._reported = True
 
-    def _pause(self) -> None:
+    def _pause(self, was_ending: bool) -> None:
+        """After an attempt that failed; ``was_ending``: its beginning was after that of the end."""
         first, longest = FIRST_PAUSE_S, LONGEST_PAUSE_S
         if self._hopeless:
             first, longest = HOPELESS_PAUSE_S, LONGEST_HOPELESS_PAUSE_S
         until = time.monotonic() + growing_pause(self._failures, first, longest)
         with self._lock:
-            was_ending = self._end_by is not None
             while not self._over() and (left_s := until - time.monotonic()) > 0:
                 if self._end_by is not None:
                     if not was_ending:

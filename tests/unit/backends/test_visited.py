@@ -48,7 +48,7 @@ class World:
 
     def __enter__(self) -> World:
         self.tried += 1
-        outcome = self.logins.get(timeout=60)
+        outcome = self.logins.get(timeout=250)
         if outcome is not None:
             raise outcome
         self.cut.clear()
@@ -159,6 +159,7 @@ def test_those_that_end_soon_follow_one_another_at_growing_distance(
     """Else one that cannot live is started, lost and recorded every few seconds for days."""
     monkeypatch.setattr(process, "FIRST_PAUSE_S", 1000.0)
     monkeypatch.setattr(process, "LONGEST_HOPELESS_PAUSE_S", 3600.0)
+    monkeypatch.setattr(process, "SHORT_LIFE_S", math.inf)
     scene.process.ensure(CONFIG)
     scene.world.logins.put(None)
     scene.until(lambda: scene.process.pid == 101)
@@ -301,6 +302,27 @@ def test_at_the_end_it_is_tried_once_more_whatever_the_pause(
     scene.until(lambda: scene.process.trouble == "another key")
     scene.world.logins.put(None)
     scene.process.end(process.time.monotonic() + 100.0)
+    assert scene.world.did[-2:] == ["end", "left"]
+
+
+def test_at_the_end_an_attempt_that_had_begun_before_is_not_the_last(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: whether it was ending is asked after the attempt, not before."""
+    monkeypatch.setattr(process, "HOPELESS_PAUSE_S", 1000.0)
+    monkeypatch.setattr(process, "LONGEST_HOPELESS_PAUSE_S", 1000.0)
+    scene.process.ensure(CONFIG)
+    scene.world.logins.put(None)
+    scene.until(lambda: scene.process.pid == 101)
+    scene.world.cut.set()
+    scene.until(lambda: scene.world.tried == 2, "it is on its way there")
+    until = process.time.monotonic() + 100.0
+    ending = threading.Thread(target=scene.process.end, args=(until,))
+    ending.start()
+    scene.until(lambda: scene.process._end_by is not None)
+    scene.world.logins.put(HostUnfit("another key"))
+    scene.world.logins.put(None)
+    ending.join()
     assert scene.world.did[-2:] == ["end", "left"]
 
 
