@@ -52,7 +52,7 @@ from dispatcher.store.leadership import Leadership
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.upkeep.disk_watch import DiskWatch
-from dispatcher.upkeep.retention import RetentionThread
+from dispatcher.upkeep.retention import RetentionThread, sweep_at_the_end
 from dispatcher.wiring.machines import secrets_of_machines
 from dispatcher.wiring.remote_roots import secrets_of_root
 from dispatcher.wiring.settings import settings_of
@@ -264,6 +264,9 @@ class Head:
         if engine.error is not None:
             raise self._explain(engine.error)
         self._check_lead()
+        retention.close()
+        if state.phase is Phase.COMPLETED:
+            sweep_at_the_end(self._config, self._folder, journal, state, self._board.pin)
 
     def _check_lead(self) -> None:
         """Raises ``Superseded`` in a head from which another one has taken over."""

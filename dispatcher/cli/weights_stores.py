@@ -124,6 +124,8 @@ def show_stores_use(told: dict[str, dict[str, Any]]) -> None:
 def sweep_stores(found: Found, config: ExperimentConfig, keep: int) -> Swept | None:
     """Remove versions that nobody needs, by whoever holds the lead; None if there are none, or none
     that can be reached from here."""
+    from dispatcher.past.compacted import read_whole_past
+    from dispatcher.store.compaction import Compaction
     from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.weights_ledger import SqliteWeightsLedger
     from dispatcher.upkeep.stores import AtRest, state_with_stores
@@ -136,7 +138,7 @@ def sweep_stores(found: Found, config: ExperimentConfig, keep: int) -> Swept | N
     journal = SqliteJournal.open(path)
     ledger = SqliteWeightsLedger.open(path)
     try:
-        rest = AtRest(journal, keep)
+        rest = AtRest(journal, read_whole_past(journal, Compaction(journal)).state, keep)
         return StoreSweep(_shelf(found, config), ledger, rest.review).look()
     finally:
         ledger.close()

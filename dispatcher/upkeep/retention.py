@@ -1,7 +1,8 @@
 """Retention beside the engine: a thread in which the weight keeper looks at ended trials.
 
 Weights go by the policy; checkpoints go with their trials under every policy; versions of shared
-stores go when there are newer ones enough and nobody can ask for them.
+stores go when there are newer ones enough and nobody can ask for them. What the engine had no time
+for goes when it is over (:func:`sweep_at_the_end`).
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
+from dispatcher.core import State
 from dispatcher.core.actions import GrantVersions
 from dispatcher.core.events import Event, RemovalAnnounced, StoresReviewed
 from dispatcher.core.ids import TrialId
@@ -18,14 +21,16 @@ from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.notices import NoticeKind
+from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
-from dispatcher.upkeep.stores import as_granted
+from dispatcher.upkeep.stores import AtRest, as_granted
 from dispatcher.weight_keeper import Policy, WeightKeeper
 from dispatcher.weight_keeper.checkpoints import sweep_checkpoints
 from dispatcher.weight_keeper.leftovers import LeftoverSweep
 from dispatcher.weight_keeper.shelf import FolderStores
 from dispatcher.weight_keeper.store_sweep import Granted, StoreSweep
 from dispatcher.wiring.remote_roots import shelf_of, stores_of
+from dispatcher.wiring.settings import sees_versions
 from dispatcher.wiring.storage_domains import domains_elsewhere
 from dispatcher.wiring.weights import policy_of, weights_root
 
@@ -40,6 +45,95 @@ AGAIN_S = 30.0
 
 #: Seconds the engine gets to answer an announcement; without an answer nothing is deleted.
 ANSWER_S = 30.0
+
+
+class _Sweeps:
+    """What is swept in one experiment. One thread.
+
+    Args:
+        announce: asks whoever holds the state which trials' weights may go.
+        review: lets whoever holds it take versions off the books.
+    """
+
+    def __init__(
+        self,
+        config: ExperimentConfig,
+        folder: ExperimentFolder,
+        ledger: SqliteWeightsLedger,
+        announce: Callable[[Sequence[TrialId]], Iterable[int]],
+        review: Callable[[], Granted | None],
+    ) -> None:
+        self._root = weights_root(config, folder)
+        self._experiment = folder.id
+        self._ledger = ledger
+        self._announce = announce
+        policy = policy_of(config)
+        # Where all are kept nobody need be able to read them, and there is no keeper.
+        self.keeper = (
+            None
+            if policy == Policy()
+            else WeightKeeper(
+                folder.path,
+                shelf_of(config, folder),
+                ledger,
+                policy,
+                maximize=config.optimize_mode != "minimize",
+            )
+        )
+        self.leftovers = LeftoverSweep(self._root, ledger)
+        self.stores = (
+            # Of the agent, where nobody else can look.
+            StoreSweep(FolderStores(folder.path / "nothing"), ledger, lambda: None)
+            if config.in_memory
+            else StoreSweep(stores_of(config, folder), ledger, review)
+        )
+
+    def weights(self) -> None:
+        """Those that the policy lets go."""
+        if self.keeper is not None:
+            self.keeper.sweep(lambda trials: self._announce([TrialId(each) for each in trials]))
+
+    def checkpoints(self) -> int:
+        """Those of trials that have ended."""
+        return sweep_checkpoints(self._root, self._experiment, self._ledger.over)
+
+
+@contextmanager
+def _sweeps(
+    config: ExperimentConfig,
+    folder: ExperimentFolder,
+    announce: Callable[[Sequence[TrialId]], Iterable[int]],
+    review: Callable[[], Granted | None],
+) -> Iterator[_Sweeps]:
+    ledger = SqliteWeightsLedger.open(folder.journal, domains_elsewhere(config))
+    try:
+        yield _Sweeps(config, folder, ledger, announce, review)
+    finally:
+        ledger.close()
+
+
+def sweep_at_the_end(
+    config: ExperimentConfig,
+    folder: ExperimentFolder,
+    journal: SqliteJournal,
+    state: State,
+    notify: Callable[[NoticeKind, str], None],
+) -> None:
+    """Remove what nobody needs of an experiment that has come to its end, so that what stays does
+    not depend on how fast that came. For who leads it, without an engine. Blocks for the disk.
+
+    Args:
+        notify: told what could not be done; ``bequeath weights gc`` does it later.
+    """
+    rest = AtRest(journal, state)
+    try:
+        # No head can propose a child of what goes: we lead, and the next one reads the ledger.
+        with _sweeps(config, folder, lambda trials: trials, rest.review) as sweeps:
+            sweeps.weights()
+            if state.stores and sees_versions(config):
+                sweeps.stores.look()
+    except BequeathError as error:
+        notify(NoticeKind.RETENTION, f"not all that may go is gone: {error}")
 
 
 class RetentionThread:
@@ -102,71 +196,45 @@ class RetentionThread:
 
     def _run(self) -> None:
         try:
-            elsewhere = domains_elsewhere(self._config)
-            ledger = SqliteWeightsLedger.open(self._folder.journal, elsewhere)
-        except BequeathError as error:
+            with _sweeps(self._config, self._folder, self._announce, self._review_stores) as sweeps:
+                self._sweep(sweeps)
+        except BequeathError as error:  # of opening the ledger: each sweep tells its own
             self._notify(NoticeKind.RETENTION, str(error))
-            return
-        try:
-            root = weights_root(self._config, self._folder)
-            all_is_kept = policy_of(self._config) == Policy()
-            keeper = WeightKeeper(
-                self._folder.path,
-                # Where nobody can read them all are kept, and the keeper is not asked.
-                root if all_is_kept else shelf_of(self._config, self._folder),
-                ledger,
-                policy_of(self._config),
-                maximize=self._config.optimize_mode != "minimize",
-            )
-            if not all_is_kept:
-                self._attempt("weights", keeper.finish_removals)
-                if elsewhere:
-                    domains = ", ".join(sorted({repr(each) for each in elsewhere.values()}))
-                    text = f"weights in other storage domains ({domains}) are not seen from here"
-                    self._notify(NoticeKind.RETENTION, f"{text}: all of them stay")
 
-            leftovers = LeftoverSweep(root, ledger)
+    def _sweep(self, sweeps: _Sweeps) -> None:
+        if sweeps.keeper is not None:
+            self._attempt("weights", sweeps.keeper.finish_removals)
+            if elsewhere := domains_elsewhere(self._config):
+                domains = ", ".join(sorted({repr(each) for each in elsewhere.values()}))
+                text = f"weights in other storage domains ({domains}) are not seen from here"
+                self._notify(NoticeKind.RETENTION, f"{text}: all of them stay")
 
-            def sweep() -> int:
-                return sweep_checkpoints(root, self._folder.id, ledger.over)
+        def sweep_stores() -> None:
+            wanted = self._stores_wanted.is_set()
+            self._stores_wanted.clear()
+            try:
+                sweeps.stores.look(over_bound=wanted)
+            except BequeathError:
+                if wanted:
+                    self._stores_wanted.set()
+                raise
 
-            stores = self._store_sweep(ledger)
-
-            def sweep_stores() -> None:
-                wanted = self._stores_wanted.is_set()
-                self._stores_wanted.clear()
-                try:
-                    stores.look(over_bound=wanted)
-                except BequeathError:
-                    if wanted:
-                        self._stores_wanted.set()
-                    raise
-
-            well = self._attempt("checkpoints", sweep)
+        well = self._attempt("checkpoints", sweeps.checkpoints)
+        well = self._attempt("versions", sweep_stores) and well
+        look_at = time.monotonic() + LEFTOVERS_S
+        while not self._over:
+            # What failed is tried again without waiting for a trial to end: a server that
+            # was away may be back before that.
+            self._wanted.wait(max(0.0, look_at - time.monotonic()) if well else AGAIN_S)
+            self._wanted.clear()
+            well = self._attempt("weights", sweeps.weights)
+            well = self._attempt("checkpoints", sweeps.checkpoints) and well
             well = self._attempt("versions", sweep_stores) and well
-            look_at = time.monotonic() + LEFTOVERS_S
-            while not self._over:
-                # What failed is tried again without waiting for a trial to end: a server that
-                # was away may be back before that.
-                self._wanted.wait(max(0.0, look_at - time.monotonic()) if well else AGAIN_S)
-                self._wanted.clear()
-                well = True
-                if not all_is_kept:
-                    well = self._attempt("weights", lambda: keeper.sweep(self._announce))
-                well = self._attempt("checkpoints", sweep) and well
-                well = self._attempt("versions", sweep_stores) and well
-                if time.monotonic() >= look_at and not self._over:
-                    well = self._attempt("leftovers", leftovers.look) and well
-                    look_at = time.monotonic() + LEFTOVERS_S
-                self._pause.wait(PERIOD_S)
-            self._attempt("checkpoints", sweep)  # of those that ended meanwhile
-        finally:
-            ledger.close()
-
-    def _store_sweep(self, ledger: SqliteWeightsLedger) -> StoreSweep:
-        if self._config.in_memory:  # of the agent, where nobody else can look
-            return StoreSweep(FolderStores(self._folder.path / "nothing"), ledger, lambda: None)
-        return StoreSweep(stores_of(self._config, self._folder), ledger, self._review_stores)
+            if time.monotonic() >= look_at and not self._over:
+                well = self._attempt("leftovers", sweeps.leftovers.look) and well
+                look_at = time.monotonic() + LEFTOVERS_S
+            self._pause.wait(PERIOD_S)
+        self._attempt("checkpoints", sweeps.checkpoints)  # of those that ended meanwhile
 
     def _review_stores(self) -> Granted | None:
         while not self._versions.empty():  # an answer that came too late for whoever had asked

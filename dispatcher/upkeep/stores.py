@@ -72,13 +72,14 @@ class AtRest:
 
     Args:
         journal: opened by who leads.
+        state: what it leads to.
         keep: how many of the newest versions stay in each store; 0: as the settings say.
     """
 
-    def __init__(self, journal: SqliteJournal, keep: int = 0) -> None:
+    def __init__(self, journal: SqliteJournal, state: State, keep: int = 0) -> None:
         self._journal = journal
         self._keep = keep
-        self._state = read_whole_past(journal, Compaction(journal)).state
+        self._state = state
 
     def review(self) -> Granted:
         """Take versions off the books that nobody needs, durably."""

@@ -90,7 +90,10 @@ def _kept(experiment: Experiment, state: State) -> list[dict]:  # type: ignore[t
     there = {f"omega/{each.name}" for each in (root / "omega").iterdir()}
     names = {version.path for version in state.stores["omega"] if version is not None}
     assert names <= there
-    assert len(there) <= TRIALS, "old ones are gone, and what the dead have left"
+    # The newest has tensors in the files of each that added some; what the dead left has nobody.
+    offered = {offer.path for offer in _offered(experiment)}
+    assert there <= offered, "what the dead have left is gone"
+    assert len(found) <= 1 + KEEP, "old ones are gone: one is held, and the newest stay"
     return found
 
 

@@ -147,4 +147,13 @@ SHARED_STORES = (
         "            pinned = omega.latest()\n",
         ("tests/unit/tuners/test_enas.py",),
     ),
+    Mutation(
+        "nothing-goes-at-the-end",
+        7,
+        "what stays of a quick experiment depends on how quick it was",
+        "dispatcher/head.py",
+        "if state.phase is Phase.COMPLETED:",
+        "if state.phase is Phase.FAILED:",
+        ("tests/faults/test_shared_stores.py", "tests/integration/experiment/test_retention.py"),
+    ),
 )

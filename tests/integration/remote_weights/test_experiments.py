@@ -39,10 +39,10 @@ def test_children_inherit_over_s3_and_the_best_are_kept(lab: RemoteLab, s3: S3Se
     )
     assert max(run_to_its_end(lab, folder).values()) >= 4.0
     place = Place(RemoteRoot(f"s3://{BUCKET}/lab", s3.options(), folder.name))
-    words = ["weights", "gc", folder.name, "--yes", "--folder", str(folder.parent)]
-    done = CliRunner().invoke(app, words)  # of what the run itself has left
-    assert done.exit_code == 0, done.output
     assert len(place.listing("published")) == 2
+    words = ["weights", "gc", folder.name, "--yes", "--json", "--folder", str(folder.parent)]
+    done = CliRunner().invoke(app, words)
+    assert json.loads(done.stdout)["weights"] == [], "the run itself has left none"
     for text in (folder / "experiment.json", *(folder / "logs").iterdir()):
         assert b"not-to-be-seen" not in text.read_bytes()  # the secret itself
     assert b"not-to-be-seen" not in (folder / "journal.sqlite").read_bytes()
