@@ -44,7 +44,10 @@ def judge_gpus(
         index = ailing[0]
         return GpuFinding(bool(wanted), f"{text}; GPU {index}: {gpus[index]['trouble']}")
     lent = [gpus[index] for index in indices] or gpus
-    fitting = sum(int(gpu["memory"]) >= memory for gpu in lent)
+    # One that is split is no place itself, and nobody is shown more than one of its parts.
+    whole = [gpu["memory"] for gpu in lent if "parts" not in gpu]
+    split = [nbytes for gpu in lent for nbytes in gpu.get("parts", ())]
+    fitting = sum(int(each) >= memory for each in (whole if wanted > 1 else whole + split))
     if wanted > fitting:
         least = f" of at least {memory / (1 << 30):.1f} GiB" if memory else ""
         hint = f"each trial needs {wanted:g}{least}, and {fitting} of these may be lent to one"
@@ -53,8 +56,11 @@ def judge_gpus(
 
 
 def in_words(gpus: list[Mapping[str, Any]]) -> str:
-    """``2 × NVIDIA H100 80GB HBM3 (79.6 GiB), 1 × …``."""
-    kinds = Counter((str(gpu["name"]) or "unknown", int(gpu["memory"])) for gpu in gpus)
-    return ", ".join(
-        f"{many} × {name} ({memory / (1 << 30):.1f} GiB)" for (name, memory), many in kinds.items()
-    )
+    """``2 × NVIDIA H100 80GB HBM3 (79.6 GiB), 1 × … (79.6 GiB, split in 7)``."""
+    kinds = Counter((str(gpu["name"]) or "unknown", _size(gpu)) for gpu in gpus)
+    return ", ".join(f"{many} × {name} ({size})" for (name, size), many in kinds.items())
+
+
+def _size(gpu: Mapping[str, Any]) -> str:
+    split = f", split in {len(gpu['parts'])}" if "parts" in gpu else ""
+    return f"{int(gpu['memory']) / (1 << 30):.1f} GiB{split}"

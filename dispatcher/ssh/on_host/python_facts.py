@@ -6,6 +6,9 @@ Written for any Python 3, so that one that is too old can say so.
 import os
 import sys
 
+#: What the driver of GPUs brings, wherever it is one: under WSL there is no /dev/nvidiactl.
+DRIVER = "libnvidia-ml.so.1"
+
 
 def python_facts() -> dict:  # type: ignore[type-arg]
     """What decides which wheels fit, and by which tag their folders are told apart; and how the
@@ -26,6 +29,16 @@ def python_facts() -> dict:  # type: ignore[type-arg]
         "cpu": cpu if sys.maxsize > 2**32 else "",
         "libc": libc,
         "libc_version": libc_version,
-        "gpus": os.path.exists("/dev/nvidiactl"),
+        "gpus": _has_driver(),
         "prolog": int(os.environ.get("BEQUEATH_PROLOG_ENDED") or 0),
     }
+
+
+def _has_driver() -> bool:
+    try:
+        import ctypes
+
+        ctypes.CDLL(DRIVER)
+    except (ImportError, OSError):
+        return os.path.exists("/dev/nvidiactl")
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from dispatcher.cli.checkup import Level
 from dispatcher.cli.gpu_checkup import check_gpus
 from dispatcher.ssh.host_programs import program_text
 from dispatcher.ssh.inspecting_gpus import judge_gpus
-from tests.support.fake_nvml import LOST, FakeDriver, Gpu
+from tests.support.fake_nvml import LOST, FakeDriver, Gpu, Part
 
 
 def looked() -> dict[str, object]:
@@ -50,6 +51,41 @@ def test_what_no_trial_can_get_there_is_said(
     told = {"gpus": [{"name": "H100", "memory": 80 << 30}] * 2, "trouble": "", "pynvml": True}
     found = judge_gpus(told, wanted=wanted, indices=indices, memory=gib << 30)
     assert (found.bad, found.hint) == (bool(hint), hint)
+
+
+@pytest.mark.parametrize(
+    "wanted, gib, hint",
+    [
+        (1, 0, ""),
+        (0.5, 30, ""),
+        (1, 50, "each trial needs 1 of at least 50.0 GiB, and 0 of these may be lent to one"),
+        (2, 0, "each trial needs 2, and 1 of these may be lent to one"),
+    ],
+)
+def test_parts_count_in_place_of_their_gpu(
+    driver: FakeDriver, wanted: float, gib: int, hint: str
+) -> None:
+    """Mutations: a GPU that is split counts itself; a trial of two may have two parts."""
+    split = Gpu("GPU-a", total=80_000, parts=[Part("MIG-1"), Part("MIG-2", place=3)])
+    driver.show(split, Gpu("GPU-b"))
+    found = judge_gpus(looked(), wanted=wanted, indices=(), memory=gib << 30)
+    assert found.text == "1 × Fake-GPU (78.1 GiB, split in 2), 1 × Fake-GPU (39.1 GiB)"
+    assert (found.bad, found.hint) == (bool(hint), hint)
+
+
+def test_a_driver_is_found_by_its_library(driver: FakeDriver) -> None:
+    """Where there is one nvidia-ml-py is brought, also under WSL, which has no /dev/nvidiactl.
+
+    Mutation: only the device file is looked for.
+    """
+
+    def says(more: str) -> bool:
+        text = f"{program_text('python_facts')}\n{more}\nprint(python_facts()['gpus'])"
+        command = [sys.executable, "-I", "-c", text]
+        return "True" in subprocess.run(command, capture_output=True, check=True, text=True).stdout
+
+    assert says("")
+    assert says("DRIVER = 'libnone.so.1'") == Path("/dev/nvidiactl").exists()
 
 
 def test_a_lost_gpu_is_said(driver: FakeDriver) -> None:

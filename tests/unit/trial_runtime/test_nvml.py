@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from trial_runtime.agent.devices.nvml import Nvml
 from trial_runtime.agent.devices.seen import NoDevices, Use
 
 MIB = 1 << 20
+LIBRARY = "trial_runtime.agent.devices.nvml._LIBRARY"
 A = Gpu("GPU-a", total=1000, used=300, load=37, celsius=61, watts=310.5, processes={7: 200, 8: -1})
 B = Gpu("GPU-b")
 
@@ -108,6 +110,20 @@ def test_one_that_gave_its_number_to_another_is_forgotten(driver: FakeDriver) ->
     nvml.look()
     driver.show(B)
     assert [each.id for each in nvml.look()] == ["GPU-b"]
+
+
+def test_without_a_driver_no_module_is_asked_for(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: a host without GPUs is told to install nvidia-ml-py."""
+    folder = Path(driver.environment["LD_LIBRARY_PATH"].partition(":")[0])
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    monkeypatch.setattr(LIBRARY, "libnone.so.1")
+    with pytest.raises(NoDevices, match=r"no GPU driver: libnone\.so\.1: cannot open"):
+        Nvml(ours).look()
+    monkeypatch.setattr(LIBRARY, str(folder / "libnvidia-ml.so.1"))
+    with pytest.raises(NoDevices, match="nvidia-ml-py is not installed"):
+        Nvml(ours).look()
 
 
 def test_no_driver_is_said_and_found_when_it_comes(driver: FakeDriver) -> None:

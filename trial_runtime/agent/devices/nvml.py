@@ -6,6 +6,7 @@ agents never count GPUs, and many hosts have none.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -15,6 +16,8 @@ from trial_runtime.agent.devices.seen import NoDevices, Seen, Use
 
 T = TypeVar("T")
 
+#: What a driver brings.
+_LIBRARY = "libnvidia-ml.so.1"
 #: More are not listed (a host has 16 GPUs, each of at most 7 MIG devices).
 MOST_DEVICES = 256
 #: Processes of one device that are looked at.
@@ -76,6 +79,7 @@ class Nvml:
         try:
             import pynvml as n
         except ImportError as error:
+            _find_driver()
             raise NoDevices(
                 f"nvidia-ml-py is not installed for {sys.executable}: "
                 "GPUs can neither be counted nor watched (pip install 'bequeath[gpu]')"
@@ -148,6 +152,16 @@ class Nvml:
             Use(int(each.pid), each.usedGpuMemory, self._ours(int(each.pid)))
             for each in running[:MOST_PROCESSES]
         )
+
+
+def _find_driver() -> None:
+    """Raises ``NoDevices`` where there is none: then it is not the module that is wanting."""
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        ctypes.CDLL(_LIBRARY)
+    except OSError as error:
+        raise NoDevices(f"no GPU driver: {error}") from error
 
 
 def _is_split(n: ModuleType, handle: Any) -> bool:
