@@ -15,6 +15,9 @@ from tuners import values
 from tuners.errors import NoMoreTrialError, ParentFailed, TunerArgumentError
 from tuners.inheriting import InheritingTuner
 
+#: How far back a number is believed to come that was passed over, see ``HyperbandTuner._see``.
+PATIENCE = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Rung:
@@ -101,8 +104,9 @@ class HyperbandTuner(InheritingTuner):
         # Of rounds that may still promote, by number: configuration and score; how trials ended.
         self._results: dict[int, tuple[dict[str, Any], float]] = {}
         self._ended: dict[int, bool] = {}
-        self._latest = -1  # the highest number that was asked for: they are asked for in order
+        self._latest = -1  # the highest number that was asked for
         self._open: set[int] = set()  # asked for and not answered
+        self._passed_over: set[int] = set()  # below the highest, and not asked for yet
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Draws a configuration, or promotes one. Blocks until the rung before has ended.
@@ -113,7 +117,7 @@ class HyperbandTuner(InheritingTuner):
             ParentFailed: fewer than were to be promoted have ended well.
         """
         with self.lock:
-            self._latest = max(self._latest, parameter_id)
+            self._see(parameter_id)
             self._open.add(parameter_id)
         try:
             parameters = self._answer(parameter_id)
@@ -171,8 +175,9 @@ class HyperbandTuner(InheritingTuner):
         """Counts a trial as ended; rounds that have promoted all they could are forgotten."""
         self._close(parameter_id)  # answered it was, if not by this process
         with self.lock:
+            self._see(parameter_id)
             self._ended[parameter_id] = success
-            needed = min(self._open, default=self._latest)
+            needed = min(self._open | self._passed_over, default=self._latest)
             oldest = needed - needed % self._trials
             for number in [one for one in self._ended if one < oldest]:
                 del self._ended[number]
@@ -188,6 +193,7 @@ class HyperbandTuner(InheritingTuner):
                 "results": results,
                 "ended": ended,
                 "open": sorted(self._open),
+                "latest": self._latest,
             }
 
     def restore(self, state: Any) -> None:
@@ -197,10 +203,33 @@ class HyperbandTuner(InheritingTuner):
             self._results = {int(one): (own, score) for one, own, score in state["results"]}
             self._ended = {int(one): bool(well) for one, well in state["ended"]}
             self._open = set(state["open"])
+            known = [-1, *self._open, *self._ended]  # all there is in older states
+            self._latest = state.get("latest", max(known))
+            self._passed_over = set()
+
+    def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
+        """Counts a number as asked for."""
+        with self.lock:
+            self._see(parameter_id)
 
     def _draw(self, parameter_id: int) -> dict[str, Any]:
         """A fresh configuration. Called with the lock held."""
         return spaces.sample(self._space, self.rng(parameter_id))
+
+    def _see(self, parameter_id: int) -> None:
+        """Counts a number as asked for. Called with the lock held.
+
+        They are asked for in order; but who repeats the calls of an earlier process repeats them in
+        the order of their answers. One that had waited for a straggler comes after ends of rounds
+        that began later, and looks back on its own round all the same. Of numbers that never had
+        an answer nothing is repeated, so that there is a bound.
+        """
+        self._passed_over.update(range(self._latest + 1, parameter_id))
+        self._latest = max(self._latest, parameter_id)
+        self._passed_over.discard(parameter_id)
+        if self._passed_over:
+            oldest = self._latest - max(PATIENCE, self._trials)
+            self._passed_over = {one for one in self._passed_over if one > oldest}
 
     def _close(self, parameter_id: int) -> None:
         with self.lock:

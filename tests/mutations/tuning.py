@@ -212,4 +212,13 @@ TUNING = (
         "",
         ("tests/integration/tuners/test_check.py",),
     ),
+    Mutation(
+        "a-round-is-forgotten-under-a-request-that-was-not-repeated-yet",
+        2,
+        "after a restart a rung of Hyperband has nobody to promote",
+        "tuners/hyperband.py",
+        "needed = min(self._open | self._passed_over, default=self._latest)",
+        "needed = min(self._open, default=self._latest)",
+        ("tests/unit/tuners/test_hyperband.py",),
+    ),
 )
