@@ -24,6 +24,11 @@ def use() -> None:
     sys.path += [folder for folder in last if folder not in sys.path]
 
 
+def are_there() -> bool:
+    """Whether any were brought, for whatever Python."""
+    return bool(os.environ.get(LAST) or os.environ.get(FIRST))
+
+
 def variables(last: Sequence[str], first: Sequence[str]) -> dict[str, str]:
     """The environment that names these folders; empty without any."""
     named = {LAST: os.pathsep.join(last), FIRST: os.pathsep.join(first)}

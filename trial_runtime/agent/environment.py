@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
 
 #: What numerical libraries read at start to know how many threads they may use.
@@ -15,6 +16,9 @@ THREAD_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
+
+#: Where the module is that a Python imports as it starts.
+_EVERY_PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "every_python")
 
 
 def expose_package(run_folder: str) -> str:
@@ -50,6 +54,8 @@ def base_environment(config: AgentConfig) -> dict[str, str]:
 
         environment.update(nni_trial.shared_variables(config))
         ours.append(nni_trial.module_path())
+    if carried.are_there():
+        ours.append(_EVERY_PYTHON)
     environment["PYTHONPATH"] = os.pathsep.join(part for part in (paths, *ours) if part)
     _find_our_python(environment)
     environment["BEQUEATH_WEIGHTS_ROOT"] = config.weights_root

@@ -98,6 +98,9 @@ def test_nothing_but_a_python_is_needed_and_a_later_version_takes_over(
         args={"roots": 2, "wait_s": 600.0},
         maxTrialNumber=4,
         trialConcurrency=2,
+        # A program of its own, which imports numpy before ours, as sorted imports do.
+        trialFunction=None,
+        trialCommand="python lineage_trial.py",
         trialEnvironment={"GO": f"{POINT}/{lab.base.name}/go"},
     )
     head = lab.lead(folder)

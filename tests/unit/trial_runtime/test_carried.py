@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from trial_runtime import carried
+from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.agent.environment import base_environment
+from trial_runtime.endpoint import Endpoint
 
 ROOT = Path(__file__).parents[3]
 TAG = sys.implementation.cache_tag or ""
@@ -21,13 +24,19 @@ def module(folder: Path, name: str, says: str) -> Path:
     return folder
 
 
+def config(folder: Path) -> AgentConfig:
+    trial = TrialSpec(code_directory=str(folder), command="python train.py")
+    here = str(folder)
+    return AgentConfig("local", 1, Endpoint("ipc:///n"), 1, here, here, trial, here)
+
+
 def said(code: str, **environment: str) -> str:
     ran = subprocess.run(
         [sys.executable, "-c", f"import trial_runtime\n{code}"],
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=240,
         env={**os.environ, **environment},
     )
     return ran.stdout.strip()
@@ -67,3 +76,43 @@ def test_said_twice_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     carried.use()
     assert sys.path == once
     assert once[-1] == str(folder)
+
+
+def test_a_program_finds_them_before_it_imports_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sorted imports name numpy before trial_runtime. A machine's own sitecustomize runs, too.
+
+    Mutations: a trial's PYTHONPATH lacks the folder; the other sitecustomize stays hidden.
+    """
+    last = module(tmp_path / "modules" / TAG / "a", "alone", "brought")
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("import sys\nsys.ran_as = __name__, __file__\n")
+    for name, value in carried.variables([str(last)], []).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", "")
+    environment = base_environment(config(tmp_path))
+    environment["PYTHONPATH"] += f"{os.pathsep}{own}"
+    code = "import alone, sys, sitecustomize as s; print(alone.said, *sys.ran_as, s.__file__)"
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=240,
+        env=environment,
+    )
+    theirs = str(own / "sitecustomize.py")
+    assert ran.stdout.split() == ["brought", "sitecustomize", theirs, theirs]
+    assert ran.stderr == ""
+
+
+def test_where_none_were_brought_no_python_imports_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(carried.LAST, raising=False)
+    monkeypatch.delenv(carried.FIRST, raising=False)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    paths = base_environment(config(tmp_path))["PYTHONPATH"].split(os.pathsep)
+    assert not [path for path in paths if Path(path, "sitecustomize.py").exists()]
