@@ -6,12 +6,24 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 
+#: What draws examples draws the same ones each time, and no example is ever too slow: a suite that
+#: passes here passes elsewhere. For others: ``--hypothesis-profile=default``.
+settings.register_profile(
+    "same",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("same")
+
 #: Folders whose tests watch real processes, and a bound on a hang of one of them with all that
 #: its fixtures start, on a machine on which much else runs (seconds).
-REAL = ("integration", "faults", "system")
+REAL = ("integration", "faults", "system", "fuzz", "upgrade")
 PATIENCE_S = 600.0
 
 

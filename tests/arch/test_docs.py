@@ -58,6 +58,6 @@ def test_commands_in_the_readme_exist() -> None:
             [sys.executable, "-m", "dispatcher.cli", *shlex.split(name), "--help"],
             capture_output=True,
             cwd=ROOT,
-            timeout=60,
+            timeout=240,
         )
         assert done.returncode == 0, name

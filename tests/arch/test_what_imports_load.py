@@ -35,7 +35,7 @@ def surplus(allowed: str, names: str) -> list[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()

@@ -57,7 +57,7 @@ class Bare:
             list(argv),
             input=stdin if isinstance(stdin, bytes) else stdin.read(),
             capture_output=True,
-            timeout=limit_s,
+            timeout=max(limit_s, 240.0),  # what takes long here says nothing of there
             env={"PATH": str(self.programs), "HOME": str(self.home), **(environment or {})},
         )
         return Ran(ran.returncode, ran.stdout, ran.stderr)

@@ -36,9 +36,9 @@ def address(router: Router, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def hear(router: Router, count: int = 1) -> list[Said]:
-    """Exactly so many messages; fails if they do not come in ten seconds."""
+    """Exactly so many messages; fails if they do not come in two minutes."""
     said: list[Said] = []
-    for _ in range(100):
+    for _ in range(1200):
         said.extend(router.poll(0.1))
         if len(said) >= count:
             return said
@@ -180,7 +180,7 @@ def test_what_is_refused_is_counted_by_reason(
         talker.send_multipart([b"two", b"frames"])
         liar.send(b"lie")
         wanted = {"stranger": 1, "frames": 1}
-        for _ in range(200):
+        for _ in range(2400):
             assert router.poll(0.05) == []
             found = router.refusals()
             if found.keys() >= wanted.keys() | {"foreign key"}:

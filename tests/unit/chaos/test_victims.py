@@ -29,7 +29,7 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 def test_the_very_process_is_struck(sleeper: subprocess.Popen[bytes]) -> None:
     victim = Victim(Kind.TRIAL, sleeper.pid, start_time(sleeper.pid) or "")
     assert victim.strike(signal.SIGKILL)
-    assert sleeper.wait(30) == -signal.SIGKILL
+    assert sleeper.wait(120) == -signal.SIGKILL
     assert not victim.strike(signal.SIGKILL)
 
 

@@ -94,12 +94,12 @@ def test_systemd_takes_it(tmp_path: Path) -> None:
     unit = tmp_path / values.file_name
     unit.write_text(unit_text(values))
     said = subprocess.run(
-        [analyze, "verify", "--man=no", str(unit)], capture_output=True, text=True, timeout=60
+        [analyze, "verify", "--man=no", str(unit)], capture_output=True, text=True, timeout=240
     )
     assert (said.returncode, said.stderr) == (0, "")
     unit.write_text(unit_text(values).replace("KillMode=process", "KillMode=nobody"))
     said = subprocess.run(
-        [analyze, "verify", "--man=no", str(unit)], capture_output=True, text=True, timeout=60
+        [analyze, "verify", "--man=no", str(unit)], capture_output=True, text=True, timeout=240
     )
     assert "kill mode" in said.stderr, "it would not tell"
 

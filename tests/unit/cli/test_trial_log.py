@@ -103,6 +103,6 @@ def test_following_a_finished_trial_ends(output: Path, bequeath: Shell) -> None:
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
-    assert done.wait(30)
+    assert done.wait(120)
     thread.join()
     assert said[0].out == "all\n"

@@ -43,7 +43,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("git") is None:
         pytest.skip("git is not here to compare with")
     path = tmp_path_factory.mktemp("git") / "repository"
-    subprocess.run(["git", "init", "-q", "--bare", str(path)], check=True, timeout=60)
+    subprocess.run(["git", "init", "-q", "--bare", str(path)], check=True, timeout=240)
     return path
 
 
@@ -51,7 +51,7 @@ def kept_by_git(repository: Path, folder: Path) -> set[str]:
     where = [f"--git-dir={repository}", f"--work-tree={folder}"]
     what = ["ls-files", "--others", "--exclude-per-directory=.gitignore", "-z"]
     told = subprocess.run(
-        ["git", *where, *what], cwd=folder, capture_output=True, check=True, timeout=60
+        ["git", *where, *what], cwd=folder, capture_output=True, check=True, timeout=240
     )
     return {x for x in told.stdout.decode().split("\0") if x and not x.endswith("ignore")}
 

@@ -16,6 +16,9 @@ from dispatcher.attempt_files.fetching import Outcome
 from dispatcher.errors import PassingBackendError
 from dispatcher.ports import FileEntry, FileList, FilePiece
 
+#: Nobody else's, were it ever made.
+ESCAPED = f"/tmp/{os.getpid()}-escaped"
+
 
 class Elsewhere:
     """A place that says of its files what a test wants."""
@@ -97,7 +100,7 @@ def test_all_arrives_and_comes_once(into: Path) -> None:
     [
         "../escaped",
         "artefacts/../../escaped",
-        "/tmp/escaped",
+        ESCAPED,
         "artefacts//escaped",
         "artefacts/./escaped",
         "artefacts/\0escaped",
@@ -119,7 +122,7 @@ def test_no_name_leads_out(name: str, into: Path) -> None:
     assert done.fetched == ["stdout"]
     assert list(done.left) == [name]
     assert [p.name for p in into.parents[2].rglob("*escaped*")] == []
-    assert not Path("/tmp/escaped").exists()
+    assert not Path(ESCAPED).exists()
     assert Fetched.read(into, "0.1").files.keys() == {"stdout"}
 
 

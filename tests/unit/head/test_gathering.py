@@ -42,7 +42,7 @@ class Host:
         self.gate.set()
 
     def of(self, attempt: AttemptAt) -> AttemptFiles:
-        assert self.gate.wait(60)
+        assert self.gate.wait(120)
         self.tries += 1
         if self.trouble is not None and self.trouble_with in ("", attempt.name):
             raise self.trouble
@@ -160,7 +160,7 @@ def test_a_machine_that_is_away_is_tried_again(folder: ExperimentFolder, host: H
     assert brought(folder) == []
     host.trouble = None
     wait_until(lambda: brought(folder) == list(range(TRIALS)), "all is here")
-    one.finish(60)
+    one.finish(120)
     assert not worker.thread.is_alive()
     assert said == [], "what passes is not worth a word"
 
@@ -174,7 +174,7 @@ def test_the_end_waits_for_machines_that_answer_only(
     one = of(folder, said)
     one.start()
     wait_until(lambda: said, "that is said")
-    one.finish(60)
+    one.finish(120)
     assert not one._workers[0].thread.is_alive()
     assert host.tries == 2, "the second attempt shows that it is the machine"
     assert said[0] == "files of far cannot be fetched: far: lets nobody in"
@@ -194,7 +194,7 @@ def test_an_attempt_whose_files_cannot_be_had_holds_up_no_other(
     one.start()
     others = [n for n in range(TRIALS) if n != 3]
     wait_until(lambda: brought(folder) == others, "all others are here")
-    one.finish(60)
+    one.finish(120)
     assert not one._workers[0].thread.is_alive()
     assert said[0] == "files of far cannot be fetched: far: lists what are no files"
     assert Gathered.read(folder.path, "far").below == 3
@@ -212,7 +212,7 @@ def test_a_platform_that_shows_no_files_is_left_in_peace(
     one = of(folder, said)
     one.start()
     wait_until(lambda: not one._workers[0].thread.is_alive(), "its thread ends")
-    one.finish(60)
+    one.finish(120)
     assert said == []
 
 

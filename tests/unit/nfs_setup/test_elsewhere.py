@@ -26,7 +26,7 @@ def ask(python: str, text: str) -> tuple[int, dict[str, Any]]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         env={"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"},
     )
     assert done.stderr == ""

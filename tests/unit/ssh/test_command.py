@@ -25,7 +25,7 @@ WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 def ran(line: bytes, stdin: bytes = b"", shell: str = "/bin/sh") -> tuple[bytes, bytes]:
     """What a login shell makes of it, as sshd hands it over."""
     done = subprocess.run(
-        [shell, "-c", LAUNCHER], input=line + stdin, capture_output=True, timeout=60, check=True
+        [shell, "-c", LAUNCHER], input=line + stdin, capture_output=True, timeout=240, check=True
     )
     return done.stdout, done.stderr
 

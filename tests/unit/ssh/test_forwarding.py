@@ -12,7 +12,7 @@ import pytest
 from dispatcher.ssh import forwarding
 from dispatcher.ssh.forwarding import ReverseForwards
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 
 class Channel:

@@ -45,7 +45,7 @@ def test_the_very_head_is_ended_though_its_lock_was_replaced(
     lock.rename(lock.with_name("gone"))
     lock.with_name("gone").unlink()
     assert before.end()
-    assert holder.wait(10) == -9
+    assert holder.wait(120) == -9
 
 
 @pytest.mark.parametrize("wrong", ["started", "unknown start", "lock"])

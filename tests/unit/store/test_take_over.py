@@ -63,7 +63,7 @@ def test_without_a_head_a_take_over_is_a_resume(tmp_path: Path) -> None:
 def test_of_two_that_mean_the_same_head_one_takes_over(tmp_path: Path) -> None:
     """Both have seen it lead and not answer. Mutation: leaders are not compared."""
     first = Leadership.acquire(tmp_path)
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=120)
     won: list[Leadership] = []
     lost: list[ExperimentBusy] = []
 

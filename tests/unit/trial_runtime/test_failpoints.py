@@ -88,7 +88,7 @@ def test_the_environment_makes_the_plan_of_a_process(action: str, code: int) -> 
         [sys.executable, "-c", program],
         env={**os.environ, failpoints.VARIABLE: f"{ONE}={action}"},
         cwd=Path(__file__).parents[3],
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == code
 

@@ -18,7 +18,9 @@ def test_others_are_heard_in_a_turn_of_their_own() -> None:
         gone, alive = (SimpleNamespace(key=(number, 1)) for number in (1, 2))
         door.admit("gone", gone)  # type: ignore[arg-type]
         door.admit("alive", alive)  # type: ignore[arg-type]
-        channels = {who: LocalChannel(door.address, who, patience_s=5) for who in ("gone", "alive")}
+        channels = {
+            who: LocalChannel(door.address, who, patience_s=120) for who in ("gone", "alive")
+        }
         for channel in channels.values():
             channel.send(wire.frame([wire.Attach(7)]))
         channels["gone"].send(wire.frame([wire.Final("1")]))

@@ -77,7 +77,7 @@ def test_what_is_left_in_a_group_is_ended(groups: cgroup.Cgroups, tmp_path: Path
     (path / "cgroup.procs").write_text(f"{sleeper.pid}\n")
     with pytest.raises(OSError, match="not empty"):  # a kernel's own files do not count
         groups.remove(str(path))
-    assert sleeper.wait(60) == -9
+    assert sleeper.wait(120) == -9
 
 
 def test_groups_of_agents_that_are_gone_are_removed(groups: cgroup.Cgroups, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_what_attempts_take_is_measured_and_too_much_is_told(family: tuple[int, 
         bounded_every_s=0.01,
     )
     sampler.start()
-    give_up = time.monotonic() + 60
+    give_up = time.monotonic() + 120
     while not told:
         assert time.monotonic() < give_up
         watch.dispatch()

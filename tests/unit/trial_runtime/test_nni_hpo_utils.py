@@ -103,7 +103,6 @@ for code, sentence in (
     ("from nni import retiarii", "install the real nni"),
     ("from nni import choice", "annotated code is not read"),
     ("from nni import Experiment", "bequeath run SCRIPT.py"),
-    ("from nni.experiment.config import LocalConfig", "bequeath run SCRIPT.py"),
     ("import nni.runtime.config", "lists what there is"),
 ):
     try:
@@ -122,6 +121,6 @@ def test_what_is_not_here_says_what_to_do_however_it_is_imported() -> None:
         env={"PYTHONPATH": f"{root}:{nni_shim.folder()}"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr

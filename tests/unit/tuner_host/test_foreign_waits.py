@@ -86,11 +86,11 @@ def test_the_kernels_figures() -> None:
         sleeper.thread = threading.get_ident()
         sleeper.native_thread = threading.get_native_id()
         ready.set()
-        release.wait(20)
+        release.wait(120)
 
     thread = threading.Thread(target=sleep)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(120)
     me = Request(2, print, threading.get_ident(), threading.get_native_id())
     moved = True
     while moved:  # once it has reached its wait, it does not run at all

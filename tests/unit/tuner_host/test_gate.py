@@ -25,7 +25,7 @@ from tuners.errors import (
 )
 
 OK = Verdict()
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 
 
 class Waiter(threading.Thread):

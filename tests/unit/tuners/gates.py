@@ -44,7 +44,7 @@ class TicketGate(OpenGate):
             ticket = self._ticket(parent)
             if not ticket.is_set():
                 self.blocked.set()
-                assert ticket.wait(20), "the test never opened the gate"
+                assert ticket.wait(120), "the test never opened the gate"
         return super().wait(parents, mode, timeout)
 
 

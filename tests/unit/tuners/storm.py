@@ -15,7 +15,7 @@ from typing import Any
 from tests.unit.tuners.gates import OpenGate
 from tuners import NoMoreTrialError, ParentFailed, Tuner, UnknownParent, WaitCancelled
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 class StormGate(OpenGate):

@@ -114,11 +114,11 @@ def test_a_state_that_is_taken_while_a_request_waits_leaves_its_promotion_to_it(
     answer = []
     thread = threading.Thread(target=lambda: answer.append(tuner.generate_parameters(3)))
     thread.start()
-    assert gate.blocked.wait(20)
+    assert gate.blocked.wait(120)
     other = asha()
     other.restore(json.loads(json.dumps(tuner.state())))
     gate.open(2)
-    thread.join(20)
+    thread.join(120)
     assert other.generate_parameters(3) == answer[0]
     assert answer[0]["restore_path"] == "trials/2"
 
@@ -169,7 +169,7 @@ def test_sixty_four_requests_at_once_promote_nobody_twice():
 
         threads = [threading.Thread(target=request, args=(n,)) for n in range(100, 164)]
         [thread.start() for thread in threads]
-        [thread.join(20) for thread in threads]
+        [thread.join(120) for thread in threads]
         assert len(answers) == 64
         promoted = [one["promoted_from"] for one in answers if "promoted_from" in one]
         assert sorted(promoted) == list(range(66, 99))

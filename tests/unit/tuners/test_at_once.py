@@ -15,7 +15,7 @@ from tests.unit.tuners.test_storm import CASES, make
 from tuners import NoMoreTrialError, ParentFailed
 
 REQUESTS = 64
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 @pytest.fixture

@@ -80,12 +80,12 @@ def test_another_threads_lock_does_not_refuse_a_wait():
     def hold():
         with tuner.lock:
             held.set()
-            done.wait(20)
+            done.wait(120)
 
     thread = threading.Thread(target=hold)
     thread.start()
     try:
-        assert held.wait(20)
+        assert held.wait(120)
         assert tuner.wait_for(1) == [1]
     finally:
         done.set()

@@ -70,12 +70,12 @@ def test_a_step_waits_for_all_of_the_one_before():
     answer = []
     thread = threading.Thread(target=lambda: answer.append(tuner.generate_parameters(5)))
     thread.start()
-    assert gate.blocked.wait(20)
+    assert gate.blocked.wait(120)
     for n in (4, 2, 1, 3):
         assert not answer
         finish(tuner, n, step[n], float(n))
         gate.open(n)
-    thread.join(20)
+    thread.join(120)
     assert answer[0]["restore_path"] == "trials/4"
 
 

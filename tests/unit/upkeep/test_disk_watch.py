@@ -87,7 +87,7 @@ def test_a_reserve_of_nothing_watches_nothing() -> None:
     disks = Disks("/w", reserve_mb=0)
     assert disks.look(w=0) == []
     disks.watch.start()
-    disks.watch.join(timeout=10.0)
+    disks.watch.join(timeout=120.0)
     assert not disks.watch.is_alive()
 
 
@@ -133,6 +133,7 @@ def test_the_thread_looks_at_once_and_ends_when_told(every_s: float) -> None:
     disks.free["/w"] = 1.0
     disks.watch.start()
     disks.watch.close()
+    disks.watch.join(timeout=120.0)
     assert not disks.watch.is_alive()
     assert len(disks.said) == 1
 
@@ -145,7 +146,7 @@ def test_a_server_that_does_not_answer_hides_no_other_disk() -> None:
     def hang(place: Path) -> int:
         if str(place) == "/share":
             looked.set()
-            answers.wait(60)
+            answers.wait(120)
         return hash(place)
 
     def post(event: Event) -> None:
@@ -164,12 +165,12 @@ def test_a_server_that_does_not_answer_hides_no_other_disk() -> None:
         device_of=hang,
     )
     watch.start()
-    assert looked.wait(60)
+    assert looked.wait(120)
     free["/local"] = 1.0
-    assert told.wait(60), "the local disk is looked at while the share hangs"
+    assert told.wait(120), "the local disk is looked at while the share hangs"
     assert said == [DiskLow("/local", 1 * MB, 500 * MB)]
     told.clear()
     answers.set()
-    assert told.wait(60)
+    assert told.wait(120)
     watch.close()
     assert said[1:] == [DiskLow("/share", 1 * MB, 500 * MB)]

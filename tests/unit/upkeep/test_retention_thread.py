@@ -40,9 +40,9 @@ def test_a_sweep_that_waits_for_an_engine_that_has_ended_is_let_go(
     answers: list[tuple[int, ...]] = []
     sweep = threading.Thread(target=lambda: answers.append(thread._announce([1, 2])))
     sweep.start()
-    assert asked.wait(60)
+    assert asked.wait(120)
     thread.close()
-    sweep.join(60)
+    sweep.join(120)
     assert answers == [()]
 
 
@@ -99,7 +99,7 @@ def test_a_sweep_that_a_share_refused_is_tried_again_without_a_trial_that_ends(
         CONFIG, folder, lambda kind, text: notes.append(text), lambda event: None
     )
     thread.start()
-    assert swept.wait(60)
+    assert swept.wait(120)
     thread.close()
     assert "the server does not answer" in notes[0]
 
@@ -115,5 +115,5 @@ def test_leftovers_are_looked_for_while_nothing_ends(
     monkeypatch.setattr(retention.LeftoverSweep, "look", lambda sweep: looked.set() or 0)
     thread = retention.RetentionThread(CONFIG, folder, lambda kind, text: None, lambda event: None)
     thread.start()
-    assert looked.wait(60)
+    assert looked.wait(120)
     thread.close()

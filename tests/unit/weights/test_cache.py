@@ -19,6 +19,8 @@ from trial_runtime.errors import CorruptWeights
 from trial_runtime.weights import cache as module
 from trial_runtime.weights.cache import CacheUnusable, WeightsCache
 
+PATIENCE_S = 120.0
+
 
 class Original:
     """A file elsewhere, and how often it was read."""
@@ -42,7 +44,7 @@ class Original:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WeightsCache:
     # However full the disk of whoever runs this.
     monkeypatch.setattr(module, "_SPARED_BYTES", 0)
-    return WeightsCache(str(tmp_path / "cache"), 100_000, stall_s=0.3)
+    return WeightsCache(str(tmp_path / "cache"), 100_000, stall_s=PATIENCE_S)
 
 
 def names(cache: WeightsCache) -> set[str]:
@@ -179,7 +181,7 @@ def test_readers_at_once_fetch_once(cache: WeightsCache) -> None:
     for reader in readers:
         reader.start()
     for reader in readers:
-        reader.join(60)
+        reader.join(120)
     assert begun.is_set()
     assert seen == [file.content] * 8
     assert file.reads == 1
@@ -243,11 +245,12 @@ def test_a_crash_in_the_middle_leaves_nothing_that_counts(tmp_path: Path) -> Non
 
 def test_another_that_does_not_get_on_is_waited_for_within_a_bound(cache: WeightsCache) -> None:
     file = Original(os.urandom(1_000))
+    hasty = WeightsCache(cache.folder, 100_000, stall_s=0.3)
     begun, go_on = threading.Event(), threading.Event()
 
     def stuck(to: BinaryIO) -> None:
         begun.set()
-        go_on.wait(60)
+        go_on.wait(120)
         file.fetch(to)
 
     def hang() -> None:
@@ -257,12 +260,12 @@ def test_another_that_does_not_get_on_is_waited_for_within_a_bound(cache: Weight
     slow = threading.Thread(target=hang)
     slow.start()
     try:
-        assert begun.wait(60)
+        assert begun.wait(120)
         with pytest.raises(CacheUnusable, match="without getting on"):
-            file.through(cache)
+            file.through(hasty)
     finally:
         go_on.set()
-        slow.join(60)
+        slow.join(120)
 
 
 def test_a_fetch_that_fails_says_why_and_leaves_nothing(cache: WeightsCache) -> None:

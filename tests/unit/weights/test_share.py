@@ -37,14 +37,14 @@ def test_heads_that_lay_it_down_at_once_agree(root: Path) -> None:
     together = threading.Barrier(8)
 
     def lay() -> None:
-        together.wait(60)
+        together.wait(120)
         tokens.append(lay_token(str(root)))
 
     heads = [threading.Thread(target=lay) for _ in range(8)]
     for head in heads:
         head.start()
     for head in heads:
-        head.join(60)
+        head.join(120)
     assert len(tokens) == 8
     assert len(set(tokens)) == 1
 

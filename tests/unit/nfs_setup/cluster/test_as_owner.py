@@ -39,7 +39,7 @@ def run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
         [*words, SYSTEM, *_WHO],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         env={"PATH": os.defpath},
     )
 

@@ -155,7 +155,7 @@ def test_no_more_at_once_than_allowed(machines: Cluster) -> None:
     def before(name: str) -> None:
         if name != "nas":
             workers.add(threading.current_thread().name)
-            meeting.wait(60)  # two are under way at the same time, or this breaks
+            meeting.wait(120)  # two are under way at the same time, or this breaks
 
     machines.before = before
     hosts = inventory("a", "b", "c", "d")
@@ -190,7 +190,7 @@ def test_a_host_that_hangs_is_not_awaited_for_ever(machines: Cluster, how: str) 
             conductor.interrupt()
             if how == "again":
                 conductor.interrupt()
-            hung.wait(60)
+            hung.wait(120)
 
     machines.before = before
     done = {outcome.name: outcome for outcome in conductor.carry_out(plan.set_up(hosts))}

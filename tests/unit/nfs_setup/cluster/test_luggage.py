@@ -28,7 +28,7 @@ def run(folder: Path, code: bytes, request: dict[str, Any]) -> subprocess.Comple
         input=code + json.dumps(request).encode(),
         capture_output=True,
         cwd=folder,
-        timeout=60,
+        timeout=240,
         env={"PATH": os.defpath, "TMPDIR": str(folder), "HOME": str(folder)},
     )
 

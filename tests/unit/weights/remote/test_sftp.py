@@ -20,7 +20,7 @@ class Client:
         self.closed = threading.Event()
 
     def open_sftp(self) -> Any:
-        if self.silent and not self.closed.wait(60.0):
+        if self.silent and not self.closed.wait(120):
             raise AssertionError("nobody gave up")
         raise EOFError
 
