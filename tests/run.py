@@ -29,7 +29,7 @@ from tests.support import failures
 HERE = Path(__file__).parent
 #: The longest first, beside the quick ones: what is broken shows early, and no lane ends alone.
 ORDER = ["system", "arch", "unit", "sim", "integration", "faults", "upgrade"]
-REAL = {"integration", "faults", "system"}
+REAL = {"integration", "faults", "system", "fuzz", "upgrade"}
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
 #: All second looks together, and what one that is over time gets to clear up (seconds).
