@@ -12,7 +12,7 @@ from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.finding.known_folders import housed
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders import ExperimentFolder, new_id
 from dispatcher.ports import Entry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.wiring.remote_roots import try_root
@@ -21,8 +21,12 @@ from dispatcher.wiring.weights import weights_root
 from trial_runtime.failpoints import failpoint
 
 
-def create(config: ExperimentConfig) -> Path:
+def create(config: ExperimentConfig, ident: str | None = None) -> Path:
     """Make the experiment's folder and the first row of its journal; return the folder.
+
+    Args:
+        config: the experiment.
+        ident: its id, of :func:`dispatcher.folders.new_id`, where somebody knows it already.
 
     Raises:
         BackendError: the folder cannot be made, or lies where a journal is not safe; the
@@ -33,7 +37,8 @@ def create(config: ExperimentConfig) -> Path:
         config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
     config = housed(config)
     try_root(config)
-    folder = ExperimentFolder.make(config.experiment_working_directory, config.experiment_name)
+    ident = ident or new_id(config.experiment_name)
+    folder = ExperimentFolder.make(config.experiment_working_directory, ident)
     if any(service.code_snapshot for service in config.services):
         config = _with_code_snapshot(config, folder)
     failpoint("create.folder.made")

@@ -103,16 +103,19 @@ class ExperimentFolder:
         """What a tuner host that starts again has to repeat."""
         return self.path / "tuner_restore.msgpack"
 
+    @property
+    def shown(self) -> Path:
+        """What trials have reported so far, for a tuner host that asks."""
+        return self.path / "tuner_restore.msgpack.shown"
+
     @classmethod
-    def make(cls, base: Path, name: str) -> ExperimentFolder:
-        """A new folder below ``base``: the experiment's name and six characters of chance.
+    def make(cls, base: Path, ident: str) -> ExperimentFolder:
+        """A new folder below ``base``.
 
         Raises:
             PermanentBackendError: it cannot be made.
         """
-        slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40] or "experiment"
-        tail = "".join(secrets.choice(_ALPHABET) for _ in range(6))
-        folder = cls(base / f"{slug}-{tail}")
+        folder = cls(base / ident)
         try:
             folder.path.mkdir(parents=True, mode=0o755)
             folder.logs.mkdir()
@@ -124,6 +127,13 @@ class ExperimentFolder:
                 where=str(folder.path),
             ) from error
         return folder
+
+
+def new_id(name: str) -> str:
+    """An id for an experiment of this name: the name and six characters of chance."""
+    slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40] or "experiment"
+    tail = "".join(secrets.choice(_ALPHABET) for _ in range(6))
+    return f"{slug}-{tail}"
 
 
 def run_folder(experiment: Path, *, before: str | None = None) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import typer
@@ -49,12 +49,23 @@ def load(name: str, entry: Entry) -> TyperCommand | TyperGroup:
     command = typer.main.get_command(app)
     command.context_settings["max_content_width"] = HELP_WIDTH
     command.context_settings.update(getattr(target, "context_settings", {}))
-    assert isinstance(command, TyperCommand)
+    assert isinstance(command, _Command)
+    command.arranged = getattr(target, "arranged", None)
     return command
 
 
 class _Command(TyperCommand):
-    """A command whose usage line names required arguments as everybody else does."""
+    """A command whose usage line names required arguments as everybody else does.
+
+    Attributes:
+        arranged: what makes of the typed words those that are parsed, if they differ.
+    """
+
+    arranged: Callable[[list[str]], list[str]] | None = None
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words, arranged as the command's function wants them."""
+        return super().parse_args(ctx, args if self.arranged is None else self.arranged(args))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """``FILE``, where typer writes ``{FILE}``."""

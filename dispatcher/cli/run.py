@@ -13,6 +13,11 @@ from dispatcher.cli.console import note
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
 
+_SCRIPT = ".py"
+
+#: Options before a value, which is no file.
+_TAKING = (["--set"], ["--name"], ["--chaos"], ["--chaos-every"])
+
 Changes = Annotated[
     list[str] | None,
     typer.Option(
@@ -31,8 +36,19 @@ Name = Annotated[
 ]
 
 
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="ARG",
+        help="Arguments of a script: all that follows it, options as well.",
+        show_default=False,
+    ),
+]
+
+
 def run(
     file: ExperimentFile,
+    words: Words = None,
     changes: Changes = None,
     name: Name = None,
     as_json: Json = False,
@@ -60,16 +76,36 @@ def run(
 
     Ctrl-C once lets running trials finish and starts no new ones; twice stops them at once.
     Either way `bequeath resume` goes on from there. Progress goes to stderr, the result to
-    stdout. A file that ends in `.py` is run as a script, in which `nni.experiment` is ours.
+    stdout. A file that ends in `.py` is run as a script, in which `nni.experiment` is ours;
+    what follows it is for the script.
     """
-    if file.suffix == ".py":
+    if file.suffix == _SCRIPT:
         from dispatcher.cli.nni_script.script import run_script
 
         if changes or name is not None or as_json or chaos is not None:
-            raise typer.BadParameter("a script takes no options", param_hint="'FILE'")
-        run_script(file)
+            raise typer.BadParameter(
+                "a script takes its own options only, and they follow it", param_hint="'FILE'"
+            )
+        run_script(file, words or [])
         return
+    if words:
+        raise typer.BadParameter(
+            f"an experiment file takes no arguments: {' '.join(words)}", param_hint="'ARG'"
+        )
     begin_here(configured(file, changes or [], name), as_json, chaos, chaos_every)
+
+
+def _arranged(words: list[str]) -> list[str]:
+    """Whatever follows a script is none of our options, however it looks."""
+    for place, word in enumerate(words):
+        if word == "--":
+            break
+        if word.endswith(_SCRIPT) and words[place - 1 : place] not in _TAKING:
+            return [*words[: place + 1], "--", *words[place + 1 :]]
+    return words
+
+
+run.arranged = _arranged  # type: ignore[attr-defined]
 
 
 def begin_here(

@@ -31,7 +31,6 @@ def furnish(config: TunerHostConfig) -> None:
         NNI_LOG_DIRECTORY=str(home / "logs"),
         NNI_LOG_LEVEL=config.log_level,
         NNI_INCLUDE_INTERMEDIATE_RESULTS="false",
-        NNI_EXP_ID=config.experiment,
         MULTI_THREAD="true" if config.multi_thread else "false",
     )
     logging.basicConfig(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,9 @@ from dispatcher.cli.nni_rows import is_job, job, standing
 from dispatcher.cli.nni_script.hand import Hand
 from dispatcher.cli.nni_script.records import TrialJob, TrialMetricData, TrialResult, job_of
 from dispatcher.cli.nni_script.settings import ExperimentConfig
-from dispatcher.errors import UserError
+from dispatcher.errors import ExperimentNotFound, UserError
 from dispatcher.experiment import build_experiment
+from dispatcher.folders import new_id
 
 if TYPE_CHECKING:
     from dispatcher.queries import ExperimentReader, TrialSummary
@@ -30,7 +32,7 @@ class Experiment:
 
     Args:
         config_or_platform: its settings, or the platform to begin them with.
-        id: of an experiment that exists, to ``resume`` or ``view``.
+        id: of an experiment that exists, to ``resume`` or ``view``, or one for a new experiment.
     """
 
     def __init__(self, config_or_platform: Any = None, id: str | None = None) -> None:
@@ -38,24 +40,34 @@ class Experiment:
         is_config = isinstance(given, ExperimentConfig)
         self.config: Any = given if is_config else ExperimentConfig(given)
         self.port: int | None = None
-        self._hand = None if id is None else Hand.on(id)
+        self._given = id is not None
+        self._id = id
+        self._hand: Hand | None = None
+        if id is not None:
+            with suppress(ExperimentNotFound):
+                self._hand = Hand.on(id)
 
     @property
-    def id(self) -> str | None:
-        """The experiment's id, once there is one."""
-        return None if self._hand is None else self._hand.folder.name
+    def id(self) -> str:
+        """The experiment's id; scripts note it down before they start it, so it is settled then."""
+        if self._hand is not None:
+            return self._hand.folder.name
+        if self._id is None:
+            self._id = new_id(str(self.config.experiment_name or "experiment"))
+        return self._id
 
     # -- running it -----------------------------------------------------------------------
 
     def start(self, port: int = 8080, debug: bool = False, run_mode: Any = None) -> None:
         """Start it in the background. The port is not needed: nothing listens there."""
         if self._hand is None:
+            ident = _usable(self.id)
             values = self.config.mapping()
             if debug:
                 values |= {"debug": True, "logLevel": "debug"}
             folder = Path.cwd()
             config = build_experiment(values, origin="nni.experiment", base_folder=folder)
-            self._hand = Hand.on_new(config)
+            self._hand = Hand.on_new(config, ident)
         started.append(self)
         self._hand.start()
         note(f"experiment {self.id} in {self._hand.folder}")
@@ -77,7 +89,9 @@ class Experiment:
         self: Experiment | str, *given: Any, wait_completion: bool = True, **more: Any
     ) -> bool | None:
         """Go on with it. Before v2.10 the class was asked, with an id first."""
-        return _meant(self).run(wait_completion=wait_completion)
+        meant = _meant(self)
+        meant._hand = meant._known  # or it says that there is none: nothing new is begun here
+        return meant.run(wait_completion=wait_completion)
 
     def view(self: Experiment | str, *given: Any, **more: Any) -> Experiment:
         """Nothing has to be started for it: what is kept can always be read."""
@@ -190,6 +204,8 @@ class Experiment:
 
     @property
     def _known(self) -> Hand:
+        if self._hand is None and self._given:
+            self._hand = Hand.on(self.id)  # says that there is none, and what is near
         if self._hand is None:
             raise UserError("the experiment has not been started", hint="call run() or start()")
         return self._hand
@@ -201,6 +217,21 @@ class Experiment:
 
     def _job(self, trial: TrialSummary) -> TrialJob:
         return job_of(job(trial, self._known.folder), trial.started_at, trial.ended_at)
+
+
+def _usable(ident: str) -> str:
+    """An id, which is a folder's name.
+
+    Raises:
+        UserError: it cannot be one.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", ident):
+        raise UserError(
+            f"{ident!r} cannot be an experiment's id",
+            hint="letters, digits, '-' and '_', at most 64; or leave it out",
+            where="Experiment(id=…)",
+        )
+    return ident
 
 
 def _meant(experiment: Experiment | str) -> Experiment:

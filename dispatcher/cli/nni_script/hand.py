@@ -27,9 +27,9 @@ class Hand:
         self.folder = folder
 
     @classmethod
-    def on_new(cls, config: ExperimentConfig) -> Hand:
+    def on_new(cls, config: ExperimentConfig, ident: str) -> Hand:
         """Lay a new one down."""
-        folder = create(known_folders.housed(config))
+        folder = create(known_folders.housed(config), ident)
         known_folders.remember(folder.parent)
         return cls(folder)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import os
 import runpy
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -18,13 +18,16 @@ from trial_runtime import nni_shim
 _MODULES: dict[str, tuple[ModuleType, ...]] = {
     "nni.experiment": (experiment, settings, records),
     "nni.experiment.config": (settings,),
+    "nni.experiment.config.algorithm": (settings,),
+    "nni.experiment.config.experiment_config": (settings,),
+    "nni.experiment.config.training_services": (settings,),
     "nni.experiment.data": (records,),
     "nni.experiment.experiment": (experiment,),
 }
 
 
-def run_script(file: Path) -> None:
-    """Run it as ``python file`` would, with ``nni.experiment`` being ours.
+def run_script(file: Path, words: Sequence[str] = ()) -> None:
+    """Run it as ``python file words…`` would, with ``nni.experiment`` being ours.
 
     Experiments that it has started and that still run stop when it ends, as with NNI.
 
@@ -47,14 +50,15 @@ def run_script(file: Path) -> None:
         ("experiment", sys.modules["nni.experiment"]),
     ):
         setattr(whole, name, value)
-    sys.argv = [str(file)]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
+    sys.argv = [str(file), *words]
+    there = file.absolute()  # as Python has it in ``__file__``, so that scripts may go elsewhere
+    sys.path.insert(0, str(there.parent))
     try:
-        runpy.run_path(str(file), run_name="__main__")
+        runpy.run_path(str(there), run_name="__main__")
     except BequeathError:
         raise
     except Exception as error:
-        told = of_the_script(error, file)
+        told = of_the_script(error, there)
         if told is None:
             raise
         raise told from error

@@ -68,11 +68,12 @@ by which it speaks; otherwise it is ours. A line in the trial's log says so.
 | `nni.report_intermediate_result`, `nni.report_final_result` | same; a second final result is recorded and does not count |
 | `nni.get_experiment_id`, `get_trial_id`, `get_sequence_id` | same; a trial's id is its number, as text |
 | `nni.utils.merge_parameter` | same |
-| `nni.trace` | hands back what it is given |
+| `nni.trace`, `nni.dump`, `nni.load`, `nni.common.serializer` | `trace` hands back what it is given; JSON, nothing is pickled |
 | `nni.choice` and others of annotated code | not: refused with what to do |
 | `nni.common.hpo_utils` (v2.5 and later) | same, for tuners modelled on NNI's own |
 | `nni.retiarii`, `nni.nas`, `nni.compression`, and whatever else is not here | not: an `ImportError` that says what to do |
-| `nni.experiment` | in scripts that `bequeath run SCRIPT.py` runs, elsewhere an `ImportError` that says so: `Experiment` with `run`, `start`, `stop`, `resume`, `view`, `get_*`, `list_trial_jobs`, `export_data`, `update_*` and `kill_trial_job`; `connect` is refused, as there are no ports, and so are passwords in a script |
+| `nni.algorithms.hpo.*`, `nni.<name>_tuner`, `nni.tools` | can be imported, as some trials do without need; using them raises an error that says what to do, but for `RandomTuner`, `GridSearchTuner`, `BatchTuner`, `MedianstopAssessor` and `CurvefittingAssessor`, which are ours |
+| `nni.experiment` | in scripts that `bequeath run SCRIPT.py [ARG]…` runs, elsewhere names that say so when they are used: `Experiment` with `id` (known before the start), `run`, `start`, `stop`, `resume`, `view`, `get_*`, `list_trial_jobs`, `export_data`, `update_*` and `kill_trial_job`; `connect` is refused, as there are no ports, and so are passwords in a script |
 | `nnicli` (v1.9), `nni.experiment.Experiment().start_experiment(FILE)` (v2.0) | not: refused with what to do; `bequeath run FILE` does the same |
 | by hand: `PYTHONPATH=$(python -m trial_runtime.nni_shim) python trial.py`, where no NNI is installed | NNI's standalone mode: `{}`, `STANDALONE`, reports are printed |
 

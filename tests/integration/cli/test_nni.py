@@ -120,16 +120,27 @@ def _statuses(nni: Nni) -> list[str]:
 
 
 SCRIPT = """\
+import argparse
+import os
+
 from nni.experiment import Experiment
 
+words = argparse.ArgumentParser()
+words.add_argument("many", type=int)
+words.add_argument("--name")
+many, name = vars(words.parse_args()).values()
+assert os.path.isabs(__file__)
 experiment = Experiment("local")
+experiment.config.experiment_name = name
+known = experiment.id
 experiment.config.experiment_working_directory = "kept"
 experiment.config.trial_command = "python3 trial.py"
 experiment.config.search_space = {"x": {"_type": "uniform", "_value": [0, 1]}}
 experiment.config.tuner.name = "Random"
 experiment.config.trial_concurrency = 2
-experiment.config.max_trial_number = 3
+experiment.config.max_trial_number = many
 assert experiment.run(8080)
+assert known == experiment.id and known.startswith(name), known
 results = experiment.export_data()
 assert [one.value["default"] == one.parameter["x"] for one in results] == [True] * 3
 print(experiment.get_status(), experiment.get_job_statistics())
@@ -141,9 +152,10 @@ experiment.stop()
 def test_a_script_that_starts_an_experiment_runs_as_it_is(place: Place, nni: Nni) -> None:
     (place.folder / "launch.py").write_text(SCRIPT)
     place.go()
-    assert place("run", "launch.py").splitlines() == [
+    assert place("run", "launch.py", "3", "--name", "mine").splitlines() == [
         "DONE [{'trialJobStatus': 'SUCCEEDED', 'trialJobNumber': 3}]",
         "[['PERIODICAL', 'FINAL'], ['PERIODICAL', 'FINAL'], ['PERIODICAL', 'FINAL']]",
     ]
-    assert "no options" in place("run", "launch.py", "--json", code=2)
+    assert "own options" in place("run", "--json", "launch.py", code=2)
+    assert "no arguments: 3" in place("run", "config.yml", "3", code=2)
     assert _statuses(nni) == ["SUCCEEDED"] * 3

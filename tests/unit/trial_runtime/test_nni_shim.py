@@ -41,6 +41,8 @@ PATHS = [
     "from nni.utils import init_dispatcher_logger, randint_to_quniform, to_json",
     "from nni.protocol import receive",
     "from nni.runtime.tuner_command_channel import CommandType",
+    "from nni.common.serializer import dump, load, trace",
+    "from nni.runtime.env_vars import _load_env_vars, _dispatcher_env_var_names",
 ]
 
 SCRIPT = """
@@ -50,8 +52,7 @@ assert nni.get_experiment_id() == nni.get_trial_id() == "STANDALONE"
 assert nni.get_sequence_id() == 0
 nni.report_intermediate_result(0.5)
 nni.report_final_result({"default": 1, "note": "text"})
-names = ["retiarii.nn.pytorch", "algorithms.hpo.ppo_tuner", "experiment", "multi_phase.x"]
-names += ["hyperopt_tuner.hyperopt_tuner", "pbt_tuner.pbt_tuner", "platform.local", "constants"]
+names = ["retiarii.nn.pytorch", "multi_phase.x", "platform.local", "constants"]
 for name in names:
     try:
         __import__("nni." + name)
@@ -74,7 +75,7 @@ def run(script: str, *more: str, **environment: str) -> str:
         env={"PYTHONPATH": path, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -85,6 +86,46 @@ def test_import_paths_of_all_releases_and_standalone_mode() -> None:
     assert out == (
         '[nni] intermediate result 0: 0.5\n[nni] final result: {"default": 1, "note": "text"}\n'
     )
+
+
+UNUSED = """
+import nni
+from nni.experiment import Experiment
+from nni.experiment.config import LocalConfig
+from nni.algorithms.hpo.hyperopt_tuner import HyperoptTuner
+from nni.pbt_tuner.pbt_tuner import PBTTuner
+from nni.tools.nnictl import updater
+for use, instead in (
+    (lambda: Experiment("local"), "bequeath run SCRIPT.py"),
+    (lambda: Experiment.connect(8080), "bequeath run SCRIPT.py"),
+    (lambda: nni.experiment.LocalConfig(), "bequeath run SCRIPT.py"),
+    (lambda: type("Mine", (HyperoptTuner,), {}), "a tuner of your own"),
+    (lambda: PBTTuner(), "a tuner of your own"),
+    (lambda: updater.update_searchspace(None), "the command line 'bequeath'"),
+):
+    try:
+        use()
+    except (RuntimeError, AttributeError) as error:
+        assert instead in str(error), error
+    else:
+        raise AssertionError(instead)
+"""
+
+
+def test_what_a_trial_imports_and_leaves_unused_is_in_nobodys_way() -> None:
+    run(UNUSED)
+
+
+def test_the_environment_is_read_anew_by_who_asks_so() -> None:
+    """Mutation: always the trial's."""
+    script = (
+        "import os; from nni.runtime import env_vars as them; "
+        "os.environ['NNI_LOG_DIRECTORY'] = '/l'; os.environ['NNI_SYS_DIR'] = '/s'; "
+        "tuner = them._load_env_vars(them._dispatcher_env_var_names); "
+        "trial = them._load_env_vars(them._trial_env_var_names); "
+        "print(tuner.NNI_LOG_DIRECTORY, trial.NNI_SYS_DIR, them.trial_env_vars.NNI_SYS_DIR)"
+    )
+    assert run(script) == "/l /s None\n"
 
 
 def test_a_real_one_is_never_in_our_shadow(tmp_path: Path) -> None:
@@ -104,7 +145,7 @@ def test_nothing_is_visible_without_being_asked_for() -> None:
         env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.stdout == "None\n"
 

@@ -12,6 +12,7 @@ if not stand_aside(__name__):
     from . import _elsewhere
     from ._json import dump, load
     from .common import NoMoreTrialError
+    from .common.serializer import trace
     from .trial import (
         get_current_parameter,
         get_experiment_id,
@@ -44,10 +45,6 @@ if not stand_aside(__name__):
         "report_intermediate_result",
         "trace",
     ]
-
-    def trace(cls_or_func=None, **_options):  # type: ignore[no-untyped-def]
-        """Hand back what is decorated: here nothing has to be rebuilt from its arguments."""
-        return cls_or_func if cls_or_func is not None else trace
 
     _elsewhere.install(__name__)
 

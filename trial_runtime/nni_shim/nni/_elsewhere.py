@@ -1,7 +1,8 @@
 """Other names of our modules, and a sentence for what NNI has and this module has not.
 
 Names that begin with :data:`MISSING` raise ``ModuleNotFoundError``, so that code which can do
-without them goes on; the sentence says what to do instead.
+without them goes on; the sentence says what to do instead. What trials import and leave unused
+(:data:`HOLLOW`) can be imported, and says the sentence to who uses it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import importlib.util
 import sys
 from types import ModuleType
 from typing import Any
+
+from ._hollow import hollow_names
 
 #: Where v0.5 and v1 had what lies elsewhere now: name below ``nni`` → name below ``nni``.
 ALIASES = {
@@ -54,6 +57,9 @@ MISSING = {
     "tools": "use the command line 'bequeath'",
 }
 
+#: Of these, what can be imported: a file that is launcher and trial in one needs no more.
+HOLLOW = ("algorithms.hpo", "experiment", "tools")
+
 #: Our own tuners under NNI's module names: module → (its class, our name).
 BUILTIN = {
     "random_tuner": ("RandomTuner", "Random"),
@@ -86,6 +92,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         name = fullname[len(self.package) + 1 :]
         if name in ALIASES or name in BUILTIN or _builtin(name) in BUILTIN:
             return importlib.util.spec_from_loader(fullname, self, is_package=name in BUILTIN)
+        if _missing(name) in HOLLOW:
+            return importlib.util.spec_from_loader(fullname, self, is_package=True)
         # Without its name, or 'from nni import …' would say another sentence.
         raise ModuleNotFoundError(f"{fullname} {_NOT_HERE}: {_instead(name)}")
 
@@ -98,11 +106,14 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__[len(self.package) + 1 :]
         short = _builtin(name)
-        if short in BUILTIN and "." in name:
+        if short in BUILTIN and "." in name and importlib.util.find_spec("tuners"):
             own, ours = BUILTIN[short]
-            tuners = importlib.import_module("tuners.builtin")  # in tuner hosts only
+            tuners = importlib.import_module("tuners.builtin")
             find = tuners.builtin_assessor if own.endswith("Assessor") else tuners.builtin_tuner
             setattr(module, own, find(ours))
+        elif name not in BUILTIN and _missing(name) in HOLLOW:
+            sentence = f"{_NOT_HERE}: {_instead(name)}"
+            vars(module)["__getattr__"] = hollow_names(module.__name__, sentence)
 
 
 def _builtin(name: str) -> str:
@@ -124,12 +135,16 @@ def why_not(package: str, name: str) -> str:
 
 def _instead(name: str) -> str:
     """What to do without a name below the package."""
+    return MISSING.get(_missing(name), _OTHERWISE)
+
+
+def _missing(name: str) -> str:
+    """The entry of what is not here to which a name belongs, if any."""
     if name in _SMART:
-        return MISSING["smartparam"]
+        return "smartparam"
     if name.partition(".")[0].endswith(_ALGORITHMS):  # nni.<name>_tuner.<name>_tuner of v1
-        name = "algorithms.hpo"
-    above = (missing for missing in MISSING if f"{name}.".startswith(f"{missing}."))
-    return MISSING.get(next(above, ""), _OTHERWISE)
+        return "algorithms.hpo"
+    return next((missing for missing in MISSING if f"{name}.".startswith(f"{missing}.")), "")
 
 
 def part(package: str, name: str) -> Any:
@@ -138,6 +153,6 @@ def part(package: str, name: str) -> Any:
     Raises:
         AttributeError: there is none; what to do instead.
     """
-    if name in _PARTS:
+    if name in _PARTS or name in HOLLOW:
         return importlib.import_module(f"{package}.{name}")
     raise AttributeError(why_not(package, name))

@@ -18,7 +18,8 @@ from dispatcher.cli.nni_script.settings import (
     RemoteConfig,
     RemoteMachineConfig,
 )
-from dispatcher.errors import UserError
+from dispatcher.cli.run import run
+from dispatcher.errors import ExperimentNotFound, UserError
 
 
 def test_attributes_become_the_keys_of_a_file() -> None:
@@ -92,6 +93,39 @@ def test_a_trial_as_a_record() -> None:
     assert job.hyperParameters[0].parameters == {"x": 1}
     assert job.finalMetricData[0].data == {"default": 0.5}
     assert (job.startTime, job.endTime) == (1500, None)
+
+
+@pytest.mark.parametrize(
+    "typed, parsed",
+    [
+        ("x.py --name a y.py", "x.py -- --name a y.py"),
+        ("--name mine.py x.py -h", "--name mine.py x.py -- -h"),
+        ("x.yml --name a.py --json", "x.yml --name a.py --json"),
+        ("-- x.py --help", "-- x.py --help"),
+    ],
+)
+def test_what_follows_a_script_is_its_own(typed: str, parsed: str) -> None:
+    """Mutation: a value of an option is taken for the script."""
+    assert run.arranged(typed.split()) == parsed.split()  # type: ignore[attr-defined]
+
+
+def test_an_id_is_settled_before_the_start_and_may_be_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutations: an id of chance each time; any text is taken for a folder's name."""
+    monkeypatch.setenv("BEQUEATH_HOME", str(tmp_path))
+    experiment = Experiment("local")
+    experiment.config.experiment_name = "lenet test"
+    assert experiment.id.startswith("lenet-test-")
+    assert experiment.id == experiment.id
+    with pytest.raises(UserError, match="has not been started"):
+        experiment.resume(8080)
+    chosen = Experiment("local", id="no/../such")
+    with pytest.raises(UserError, match="cannot be an experiment's id"):
+        chosen.start()
+    for look in (chosen.get_status, chosen.resume, Experiment(id="none").list_trial_jobs):
+        with pytest.raises(ExperimentNotFound):
+            look()
 
 
 def _raised(file: Path, text: str) -> Exception:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 
 class TrialEnvVars(NamedTuple):
@@ -31,7 +31,15 @@ class DispatcherEnvVars(NamedTuple):
     NNI_INCLUDE_INTERMEDIATE_RESULTS: Optional[str]
 
 
-trial_env_vars = TrialEnvVars(*(os.environ.get(name) for name in TrialEnvVars._fields))
-dispatcher_env_vars = DispatcherEnvVars(
-    *(os.environ.get(name) for name in DispatcherEnvVars._fields)
-)
+#: Not public in NNI, but some packages read the environment anew by them.
+_trial_env_var_names = TrialEnvVars._fields
+_dispatcher_env_var_names = DispatcherEnvVars._fields
+
+
+def _load_env_vars(names: Any) -> Any:
+    kind = TrialEnvVars if tuple(names) == TrialEnvVars._fields else DispatcherEnvVars
+    return kind(*(os.environ.get(name) for name in kind._fields))
+
+
+trial_env_vars = _load_env_vars(_trial_env_var_names)
+dispatcher_env_vars = _load_env_vars(_dispatcher_env_var_names)
