@@ -34,6 +34,7 @@ from dispatcher.engine import Engine
 from dispatcher.errors import BequeathError
 from dispatcher.past.compacted import read_whole_past
 from dispatcher.past.restoring import RestoringTuner
+from dispatcher.past.showing import ShownFile
 from dispatcher.ports import Entry, JournalRow
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
@@ -61,10 +62,10 @@ _EXIT_S = 2.0
 class Plan:
     """What a rehearsal plays.
 
-    ``failing`` is the share of trials that end badly, ``late`` that of trials which end long after
-    all others; ``kill_tuner_at`` and ``kill_head_at`` say after how many ended trials the tuner's
-    process, or head and tuner, are killed and started again; with ``after_state`` the tuner's not
-    before its ``state()`` was kept. Durations in seconds.
+    ``failing`` is the share of trials that end badly, some of them after their result; ``late``
+    that of trials which end long after all others; ``kill_tuner_at`` and ``kill_head_at`` say after
+    how many ended trials the tuner's process, or head and tuner, are killed and started again; with
+    ``after_state`` the tuner's not before its ``state()`` was kept. Durations in seconds.
     """
 
     trials: int = 200
@@ -172,12 +173,22 @@ def scripted(plan: Plan) -> Callable[[a.StartAttempt], Script]:
     def script(order: a.StartAttempt) -> Script:
         dice = random.Random(f"{plan.seed} {order.trial} {order.attempt}")  # noqa: S311
         ticks = dice.randint(1, 8) + (40 if dice.random() < plan.late else 0)
-        if dice.random() < plan.failing:
-            return replace(FAILS, ticks=ticks)
         digest = f"{order.trial:064x}" if order.save_path else None
+        if dice.random() < plan.failing:
+            return replace(_failing(dice, digest is not None), ticks=ticks)
         return Script(ticks=ticks, final=repr(dice.random()), digest=digest)
 
     return script
+
+
+def _failing(dice: random.Random, promised: bool) -> Script:
+    """Half of them say nothing. The others have a result that the tuner hears of, and yet no
+    weights: their process fails after it, or never saved what it had promised. It is the best or
+    the worst of all, so that children want to start from there."""
+    if dice.random() < 0.5:
+        return FAILS
+    final = dice.choice(("-1.0", "2.0"))
+    return Script(final=final) if promised and dice.random() < 0.5 else replace(FAILS, final=final)
 
 
 class _Stage:
@@ -205,7 +216,7 @@ class _Stage:
             on_tuner_error=TunerErrorPolicy.CONTINUE,
             trial_retries=0,
             stall_timeout_s=plan.stall_timeout_s,
-            assess=tuner.assessor is not None,
+            assess=tuner.assessor is not None or (tuner.nni and not tuner.builtin),
         )
         self.rehearsed: Rehearsed
 
@@ -272,7 +283,9 @@ class _Stage:
             provoke=self._plan.provoke,
         )
         link = router.admit("tuner", f"tuner:{secrets.token_hex(16)}")
-        return _Driver(link, config, self._folder, on_note=self.rehearsed.notes.append)
+        shown = ShownFile(self._folder / "journal.sqlite", self._folder / "shown")
+        notes = self.rehearsed.notes
+        return _Driver(link, config, self._folder, on_note=notes.append, shown=shown)
 
     def _until_it_is_over(
         self, engine: Engine, router: Router, driver: _Driver, kill_head_at: int | None

@@ -44,7 +44,8 @@ class MyTuner(Tuner):
                 if parent is None:
                     break  # nothing to inherit: begin afresh
                 with self.lock:
-                    self.finished.remove(parent)
+                    if parent in self.finished:  # else another request was quicker
+                        self.finished.remove(parent)
                 continue
             if parent is not None:
                 break

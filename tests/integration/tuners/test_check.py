@@ -74,6 +74,13 @@ BROKEN = {
         "pass",
         "raised KeyError: 'no parent'",
     ),
+    "takes a result for weights": (
+        "best = max(self.given, default=None)\n        try:\n"
+        "            self.wait_for(best[1]) if best else None\n"
+        "        except Exception as error: raise KeyError('it had a result') from error",
+        "self.given.append((value, parameter_id))",
+        "raised KeyError: 'it had a result'",
+    ),
 }
 
 #: What state and restore do, and the words of the finding.
