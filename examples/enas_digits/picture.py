@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import digits
 import numpy as np
 import supernet
+
+HERE = Path(__file__).resolve().parent
 
 #: How long what was found is trained from scratch (the end of section 2.2), and the first ones that
 #: were drawn beside it.
@@ -65,7 +68,9 @@ def main() -> None:
     from dispatcher import Experiment
 
     found = by_phase(read(Experiment.open(sys.argv[1])))
-    draw(found, sys.argv[2] if len(sys.argv) > 2 else "progress.png")
+    out = sys.argv[2] if len(sys.argv) > 2 else str(HERE / "progress.png")
+    draw(found, out)
+    sys.stdout.write(f"drawn: {out}\n")
     best = max(found["controller"][-24:], key=lambda each: each[1])[2][0]
     sys.stdout.write(f"found: {best}\n")
     drawn = [each[2][0] for each in found["controller"][:BESIDE]]

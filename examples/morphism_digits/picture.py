@@ -11,6 +11,7 @@ from typing import Any
 import network
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from tuners.pareto import fronts
 
@@ -38,10 +39,15 @@ def draw(rows: list[dict[str, Any]], out: Path) -> None:
     front = sorted((-points[one][1], points[one][0]) for one in fronts(points)[0])
     axes.step(*zip(*front, strict=True), where="post", color="black", lw=1, label="Pareto front")
     axes.set(xscale="log", xlabel="weights", ylabel="validation accuracy")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:,.0f}"))
     axes.legend(loc="lower right", fontsize=8)
     figure.tight_layout()
     figure.savefig(out)
 
 
 if __name__ == "__main__":
-    draw(json.loads(Path(sys.argv[1]).read_text()), HERE / "pareto.png")
+    out = HERE / "pareto.png"
+    draw(json.loads(Path(sys.argv[1]).read_text()), out)
+    sys.stdout.write(f"drawn: {out}\n")

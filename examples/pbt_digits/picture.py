@@ -10,6 +10,7 @@ from typing import Any
 
 import replay
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tuners.schedules import schedule
 
@@ -37,9 +38,13 @@ def draw(rows: list[dict[str, Any]], out: Path) -> None:
         right.semilogy([step[name] for step in steps], marker=".", label=name)
     right.set(xlabel="generation", title="schedule of the best")
     right.legend(fontsize=8)
+    for axes in (left, right):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.tight_layout()
     figure.savefig(out)
 
 
 if __name__ == "__main__":
-    draw(json.loads(Path(sys.argv[1]).read_text()), HERE / "population.png")
+    out = HERE / "population.png"
+    draw(json.loads(Path(sys.argv[1]).read_text()), out)
+    sys.stdout.write(f"drawn: {out}\n")

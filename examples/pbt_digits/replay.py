@@ -31,10 +31,16 @@ def replay(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "optimizeMode": "maximize",
         "trialConcurrency": 1,
         "maxTrialNumber": len(steps),
+        "trainingService": {
+            "platform": "local",
+            "reuseMode": "forked",  # a step is short beside the start of a process
+            "preload": ["numpy", "sklearn.datasets"],
+        },
     }
 
 
 if __name__ == "__main__":
     rows = json.loads(Path(sys.argv[1]).read_text())
-    # JSON is YAML.
-    (HERE / "replay.yml").write_text(json.dumps(replay(rows), indent=2) + "\n")
+    out = HERE / "replay.yml"
+    out.write_text(json.dumps(replay(rows), indent=2) + "\n")  # JSON is YAML
+    sys.stdout.write(f"written: {out}\n")

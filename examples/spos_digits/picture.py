@@ -38,4 +38,6 @@ def draw(rows: list[dict[str, Any]], out: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw(json.loads(Path(sys.argv[1]).read_text()), HERE / "paths.png")
+    out = HERE / "paths.png"
+    draw(json.loads(Path(sys.argv[1]).read_text()), out)
+    sys.stdout.write(f"drawn: {out}\n")

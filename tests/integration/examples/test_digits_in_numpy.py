@@ -113,6 +113,8 @@ def test_pbt_goes_on_with_optimiser_and_schedule_and_its_schedule_runs_again(exa
     drawn(pbt, rows, "population.png")
     replay = pbt.module("replay")
     keys = replay.replay(rows)
+    whole = yaml.safe_load((EXAMPLES / "pbt_digits" / "experiment.yml").read_text())
+    assert keys["trainingService"] == whole["trainingService"]  # steps start as quickly
     (pbt.code / "replay.yml").write_text(json.dumps(keys))
     again = pbt.run(lambda keys: keys.update(trialCodeDirectory=str(pbt.code)), "replay.yml")
     for row, step in zip(again, keys["tuner"]["classArgs"]["schedule"], strict=True):
