@@ -1,7 +1,8 @@
 """What this host lends to trials: offered to the head, handed to each attempt, taken back.
 
 Devices are chosen by the head and watched here; cores are counted by the head and chosen here;
-memory is counted by the head and held to its bound here. Things by a name are only counted.
+memory and CPU time are counted by the head and held to their bounds here, as far as this host's
+kernel lets us. Things by a name are only counted.
 """
 
 from __future__ import annotations
@@ -103,17 +104,18 @@ class Lending:
 
     def lend(self, attempt: Attempt) -> None:
         """Settle what an attempt gets, before its process starts. Raises ``OSError`` where its
-        memory cannot be bounded as it should."""
+        memory or CPU time cannot be bounded as it should."""
         start = attempt.start
         cores: tuple[int, ...] = ()
         if start.cpus > 0 and hasattr(os, "sched_setaffinity"):
             cores = self._cores.lend(attempt.key, start.cpus)
         group = ""
-        if start.memory_bytes > 0 and self._config.trial.reuse != "inProcess":
+        wanted = start.memory_bytes > 0 or start.cpus > 0
+        if wanted and self._config.trial.reuse != "inProcess":
             groups = self._find_cgroups()
             if groups is not None:
                 name = f"{os.getpid()}-{start.trial}.{start.attempt}"
-                group = groups.make(name, start.memory_bytes)
+                group = groups.make(name, start.memory_bytes, start.cpus)
         variables = share_variables(self._config, start)
         attempt.share = Share(variables, cores, group)
         if variables or cores or group:
@@ -247,10 +249,11 @@ class Lending:
 
     def _measured(self) -> dict[Key, Asked]:
         fresh = self._config.trial.reuse != "inProcess"
+        held = self._cgroups is not None and self._cgroups.memory
         return {
             each.key: Asked(
                 each.pid,
-                0 if each.share.cgroup else each.start.memory_bytes,
+                0 if held and each.share.cgroup else each.start.memory_bytes,
                 each.started_at if fresh else 0.0,
             )
             for each in self._attempts()
@@ -272,7 +275,7 @@ class Lending:
                 if self._cgroups is not None:
                     self._cgroups.remove_leftovers()
             except OSError as error:
-                _log.warning("trials' memory is watched, not held: %s", error)
+                _log.warning("trials' memory and CPU time are not held by the kernel: %s", error)
         return self._cgroups
 
 

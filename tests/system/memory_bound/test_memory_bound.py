@@ -1,4 +1,4 @@
-"""Memory of a trial held to its bound by a kernel: control groups of version 2."""
+"""Memory and CPU time of a trial held to their bounds by a kernel: control groups, version 2."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def test_the_kernel_ends_a_trial_at_its_bound_and_no_other(guest: Guest) -> None
         bound = "took more memory than its trialMemorySize of 80 MiB: ended by the kernel"
         assert f"end: {reuse} 1 out of memory | {bound}" in said, "\n".join(said)
         assert f"end: {reuse} 2 finished |" in said
+        assert f"end: {reuse} 3 finished |" in said
+        assert f"time: {reuse} 50000 100000" in said, "of each 100 ms it gets half"
         (group,) = [line for line in said if line.startswith(f"group: {reuse} ")]
         assert "0::/lent/bequeath-" in group
         assert f"left: {reuse} []" in said

@@ -52,11 +52,27 @@ def test_parts_of_cores_go_together_and_leave_whole_ones_whole() -> None:
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cgroup.Cgroups:
     """A folder with the files that the kernel would make: no kernel stands behind it."""
-    (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
-    monkeypatch.setenv(cgroup.FOLDER_VARIABLE, str(tmp_path))
+    return handed_over(tmp_path, monkeypatch, "cpu memory pids")
+
+
+def handed_over(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, controllers: str, refused: str = ""
+) -> cgroup.Cgroups:
+    enabled: list[str] = []
+
+    def write(path: str, value: str) -> None:
+        if value == refused:
+            raise OSError(16, "Device or resource busy")
+        if path == str(folder / "cgroup.subtree_control"):
+            enabled.append(value)
+        Path(path).write_text(value)
+
+    (folder / "cgroup.controllers").write_text(controllers + "\n")
+    monkeypatch.setenv(cgroup.FOLDER_VARIABLE, str(folder))
+    monkeypatch.setattr(cgroup, "_write", write)
     found = cgroup.delegated()
     assert found is not None
-    assert (tmp_path / "cgroup.subtree_control").read_text() == "+memory"
+    assert enabled == ["+memory"] * found.memory + ["+cpu"] * found.cpu
     return found
 
 
@@ -68,6 +84,37 @@ def test_a_group_bounds_memory_and_says_when_it_struck(groups: cgroup.Cgroups) -
     assert groups.struck(str(path))
     cgroup.join(str(path))
     assert (path / "cgroup.procs").read_text() == "0"
+
+
+def test_a_group_bounds_cpu_time_by_the_period(groups: cgroup.Cgroups) -> None:
+    path = Path(groups.make("12-3.1", 0, 0.5))
+    assert [each.name for each in path.iterdir()] == ["cpu.max"], "memory is not bounded"
+    assert (path / "cpu.max").read_text() == "50000 100000"
+    both = Path(groups.make("12-4.1", 64 * MIB, 3))
+    assert (both / "cpu.max").read_text() == "300000 100000"
+    assert (both / "memory.max").read_text() == str(64 * MIB)
+    tiny = Path(groups.make("12-5.1", 0, 0.001))
+    assert (tiny / "cpu.max").read_text() == "1000 100000", "the kernel takes no less"
+    assert groups.make("12-6.1") == ""
+
+
+@pytest.mark.parametrize("controllers, refused", [("memory pids", ""), ("cpu memory", "+cpu")])
+def test_without_the_cpu_controller_memory_is_bounded_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, controllers: str, refused: str
+) -> None:
+    groups = handed_over(tmp_path, monkeypatch, controllers, refused)
+    assert groups.make("12-3.1", 0, 0.5) == ""
+    path = Path(groups.make("12-4.1", 64 * MIB, 0.5))
+    assert [each.name for each in path.iterdir()] == ["memory.max"]
+
+
+def test_without_the_memory_controller_cpu_time_is_bounded_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = handed_over(tmp_path, monkeypatch, "cpu")
+    assert groups.make("12-3.1", 64 * MIB) == ""
+    path = Path(groups.make("12-4.1", 64 * MIB, 1))
+    assert [each.name for each in path.iterdir()] == ["cpu.max"]
 
 
 def test_what_is_left_in_a_group_is_ended(groups: cgroup.Cgroups, tmp_path: Path) -> None:
@@ -90,12 +137,12 @@ def test_groups_of_agents_that_are_gone_are_removed(groups: cgroup.Cgroups, tmp_
     assert left == [f"bequeath-{os.getpid()}-2.1", "bequeath-main", "x"]
 
 
-def test_a_folder_without_the_memory_controller_is_refused(
+def test_a_folder_that_bounds_nothing_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "cgroup.controllers").write_text("cpu pids\n")
+    (tmp_path / "cgroup.controllers").write_text("io pids\n")
     monkeypatch.setenv(cgroup.FOLDER_VARIABLE, str(tmp_path))
-    with pytest.raises(OSError, match="memory is not among"):
+    with pytest.raises(OSError, match="neither memory nor cpu"):
         cgroup.delegated()
 
 

@@ -1,10 +1,11 @@
-"""Memory of trials held to a bound by the kernel: control groups, version 2, where a folder of
-them was handed over to us.
+"""Memory and CPU time of trials held to a bound by the kernel: control groups, version 2, where a
+folder of them was handed over to us.
 
 That is so below a systemd unit with ``Delegate=yes`` (which marks the folder), or where somebody
 names a folder in ``BEQUEATH_CGROUP``: it must be ours to write to, and hold no processes. All
-processes of a trial count together there, and when they pass the bound the kernel ends all of
-them. Elsewhere the agent watches, see :mod:`.memory`.
+processes of a trial count together there. When they pass their memory the kernel ends all of
+them; when they have had their CPU time of a period they wait for the next. Elsewhere the agent
+watches memory (:mod:`trial_runtime.agent.sampling`), and cores are all that bounds CPU time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ FOLDER_VARIABLE = "BEQUEATH_CGROUP"
 
 _MARK = "user.delegate"  # systemd's, on a folder that it has handed over
 _PREFIX = "bequeath-"
+
+#: What the kernel shares CPU time out by, and the least that it takes (microseconds).
+_PERIOD_US, _LEAST_US = 100_000, 1_000
 
 
 @functools.cache
@@ -35,22 +39,38 @@ def own_cgroup() -> str:
 
 
 class Cgroups:
-    """Groups of trials below one folder. All methods may raise ``OSError``."""
+    """Groups of trials below one folder. All methods may raise ``OSError``.
 
-    def __init__(self, folder: str) -> None:
+    Args:
+        folder: ours.
+        memory: whether groups there can bound memory.
+        cpu: whether they can bound CPU time.
+    """
+
+    def __init__(self, folder: str, *, memory: bool = True, cpu: bool = True) -> None:
         self._folder = folder
+        self.memory = memory
+        self.cpu = cpu
 
-    def make(self, name: str, memory_bytes: int) -> str:
-        """A group for one attempt; its folder. What an agent before us left of the same name
-        is ended first."""
+    def make(self, name: str, memory_bytes: int = 0, cpus: float = 0.0) -> str:
+        """A group for one attempt with what can be bounded of this (0: not at all); its folder,
+        or nothing where nothing can. What an agent before us left of the same name is ended
+        first."""
+        memory_bytes, cpus = memory_bytes * self.memory, cpus * self.cpu
+        if not memory_bytes and not cpus:
+            return ""
         path = f"{self._folder}/{_PREFIX}{name}"
         if os.path.isdir(path):
             self.remove(path)
         os.mkdir(path)
-        _write(f"{path}/memory.max", str(memory_bytes))
-        for file, value in (("memory.swap.max", "0"), ("memory.oom.group", "1")):
-            if os.path.exists(f"{path}/{file}"):
-                _write(f"{path}/{file}", value)
+        if memory_bytes:
+            _write(f"{path}/memory.max", str(memory_bytes))
+            for file, value in (("memory.swap.max", "0"), ("memory.oom.group", "1")):
+                if os.path.exists(f"{path}/{file}"):
+                    _write(f"{path}/{file}", value)
+        if cpus:
+            quota = max(_LEAST_US, round(cpus * _PERIOD_US))
+            _write(f"{path}/cpu.max", f"{quota} {_PERIOD_US}")
         return path
 
     def struck(self, path: str) -> bool:
@@ -93,8 +113,7 @@ def delegated() -> Optional[Cgroups]:
     """
     named = os.environ.get(FOLDER_VARIABLE)
     if named:
-        _enable_memory(named)
-        return Cgroups(named)
+        return _enabled(named)
     own = own_cgroup()
     if not own or not _is_delegated(own):
         return None
@@ -103,8 +122,7 @@ def delegated() -> Optional[Cgroups]:
     os.makedirs(leaf, exist_ok=True)
     for pid in _processes(own):
         _write(f"{leaf}/cgroup.procs", str(pid))
-    _enable_memory(own)
-    return Cgroups(own)
+    return _enabled(own)
 
 
 def join(path: str) -> None:
@@ -112,11 +130,22 @@ def join(path: str) -> None:
     _write(f"{path}/cgroup.procs", "0")
 
 
-def _enable_memory(folder: str) -> None:
+def _enabled(folder: str) -> Cgroups:
+    """With what can be bounded there: one may be handed over without the other."""
     with open(f"{folder}/cgroup.controllers", encoding="ascii") as file:
-        if "memory" not in file.read().split():
-            raise OSError(95, "memory is not among its controllers", folder)
-    _write(f"{folder}/cgroup.subtree_control", "+memory")
+        there = file.read().split()
+    refused: Optional[OSError] = None
+    bounds = {}
+    for name in ("memory", "cpu"):
+        bounds[name] = name in there
+        if bounds[name]:
+            try:
+                _write(f"{folder}/cgroup.subtree_control", f"+{name}")
+            except OSError as error:
+                bounds[name], refused = False, error
+    if not any(bounds.values()):
+        raise refused or OSError(95, "neither memory nor cpu is among its controllers", folder)
+    return Cgroups(folder, **bounds)
 
 
 def _is_delegated(folder: str) -> bool:
