@@ -174,6 +174,15 @@ AGENTS: tuple[Mutation, ...] = (
         ("tests/unit/backends/test_visited.py",),
     ),
     Mutation(
+        "the-attempt-under-way-is-the-last-one",
+        3,
+        "an agent is left behind on a machine that a head reaches a second too late",
+        "dispatcher/backends/agents/visited.py",
+        "            self._pause(was_ending)",
+        "            self._pause(self._end_by is not None)",
+        ("tests/unit/backends/test_visited.py",),
+    ),
+    Mutation(
         "a-dead-connection-has-the-last-word",
         4,
         "an agent is told a tunnel that is gone, and falls silent",
