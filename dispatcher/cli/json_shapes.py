@@ -94,7 +94,7 @@ SHAPES: dict[str, str] = {
     "tuner show": "`{kind, name, class_name, text, paper, spaces, arguments}`; an argument has "
     "name, type, default (JSON text, or `needed`) and text.",
     "tuner check": "`{keeps_contract, faults, remarks, trials, failed, waits, abandoned, "
-    "comes_back_by}`; a fault has kind, text and details.",
+    "comes_back_by, other_waits}`; a fault has kind, text and details.",
     "tuner replay": "`{experiment, requests, results, ends, from_state, differences, notes}`; a "
     "difference has trial, then and now (JSON texts).",
     "validate": "`{valid, file, experiment}`, or with errors `{valid, file, errors}`, each of "

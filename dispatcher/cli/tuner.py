@@ -127,8 +127,9 @@ def check(
     """Play an experiment without trials around a tuner, and say what breaks the threading contract.
 
     Requests overlap, and their threads lose the interpreter in the middle of lines; a tenth of the
-    trials fails; results come late and out of order; in a second run the tuner's process is killed
-    in between. The tuner runs in the process in which it always runs.
+    trials fails, some of them after their result, or without the weights that they promised;
+    results come late and out of order; in a second run the tuner's process is killed in between.
+    The tuner runs in the process in which it always runs.
 
     Exit code 0 if nothing was found, 1 if something was, 3 if there is no such tuner.
     """
@@ -154,9 +155,10 @@ def _tell(tuner: str, verdict: Verdict) -> None:
     for remark in verdict.remarks:
         note(remark.text)
         _show(remark.details)
+    others = f", {verdict.other_waits} for other things" if verdict.other_waits else ""
     played = (
-        f"{verdict.trials} trials, {verdict.failed} of them failed, {verdict.waits} waits, "
-        f"{verdict.abandoned} requests that ended with their parents"
+        f"{verdict.trials} trials, {verdict.failed} of them failed, {verdict.waits} waits for "
+        f"trials{others}, {verdict.abandoned} requests that ended with their parents"
     )
     if verdict.faults:
         say(f"{tuner} breaks the contract; played: {played}.")
@@ -184,4 +186,5 @@ def _as_json(verdict: Verdict) -> dict[str, Any]:
         "waits": verdict.waits,
         "abandoned": verdict.abandoned,
         "comes_back_by": verdict.comes_back_by,
+        "other_waits": verdict.other_waits,
     }

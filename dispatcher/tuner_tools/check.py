@@ -43,7 +43,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The faults that were found, what else is worth knowing, and what was played."""
+    """The faults that were found, what else is worth knowing, and what was played.
+
+    ``waits`` are those in ``wait_for``; ``other_waits`` those in something that is not ours: a
+    lock, an Event, an import, or a processor that others had.
+    """
 
     faults: tuple[Fault, ...]
     remarks: tuple[Fault, ...]
@@ -53,6 +57,7 @@ class Verdict:
     abandoned: int
     comes_back_by: str
     log: str
+    other_waits: int = 0
 
 
 def check_tuner(tuner: TunerHostConfig, plan: Plan) -> Verdict:
@@ -86,10 +91,11 @@ def check_tuner(tuner: TunerHostConfig, plan: Plan) -> Verdict:
         remarks=tuple(remarks),
         trials=counts[e.EndDelivered],
         failed=sum(one.exit_code != 0 for one in ends),
-        waits=counts[e.WaitStarted] + counts[e.ForeignWaitSeen],
+        waits=counts[e.WaitStarted],
         abandoned=sum(one.kind is e.RequestEnd.ABANDONED for one in gone),
         comes_back_by=_way_back(shown),
         log=shown.log,
+        other_waits=counts[e.ForeignWaitSeen],
     )
 
 

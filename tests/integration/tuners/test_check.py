@@ -161,12 +161,14 @@ def test_one_that_keeps_it_passes_and_random_numbers_are_remarked(tmp_path: Path
     assert (code, verdict["keeps_contract"], verdict["trials"]) == (0, True, 48)
     assert verdict["failed"] > 0
     assert verdict["waits"] > 20
+    assert verdict["other_waits"] >= 0
     assert verdict["comes_back_by"] == "a repetition of its calls"
     assert verdict["remarks"] == []
     rolls = "import random\n        return {'x': random.random()}"
     code, said = check(tmp_path, HEAD.format(body=rolls, result="pass"))
     assert code == 0
     assert "it does not come back as it was" in said
+    assert " 0 waits for trials" in said
 
 
 def test_what_cannot_be_built_or_found_is_named(tmp_path: Path) -> None:
