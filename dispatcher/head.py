@@ -45,6 +45,7 @@ from dispatcher.notices import Notice, NoticeKind
 from dispatcher.past.compacted import fold_at_start, read_whole_past
 from dispatcher.past.history import Past
 from dispatcher.past.restoring import RestoringTuner
+from dispatcher.past.showing import ShownFile
 from dispatcher.ports import Entry, TunerPort
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
@@ -205,7 +206,8 @@ class Head:
             lambda text: self._board.pin(NoticeKind.DISK, text),
         )
         stack.callback(disks.close)
-        driver = self._tuner_driver(router, doors.tuner, epoch)
+        clock = SteadyClock(state.now)
+        driver = self._tuner_driver(router, doors.tuner, epoch, clock)
         gathering = Gathering(
             self._config, self._folder, lambda text: self._board.pin(NoticeKind.FILES, text)
         )
@@ -220,7 +222,6 @@ class Head:
             known=set(state.workers),
             leads=lambda: self._leadership.holds,
         )
-        clock = SteadyClock(state.now)
         watcher = EngineWatcher(self._board, retention, self._folder.reports)
         users = UserRequests(self._config, self._folder)
 
@@ -304,7 +305,9 @@ class Head:
         failpoint("head.agent.closed")
         gathering.finish(0.0 if leaving else FILES_EXIT_S)
 
-    def _tuner_driver(self, router: Router, endpoint: Endpoint, epoch: int) -> TunerHostDriver:
+    def _tuner_driver(
+        self, router: Router, endpoint: Endpoint, epoch: int, clock: SteadyClock
+    ) -> TunerHostDriver:
         link = router.admit("tuner", f"tuner:{secrets.token_hex(16)}")
         config = tuner_host_config(self._config, self._folder, endpoint, epoch)
         return TunerHostDriver(
@@ -312,6 +315,7 @@ class Head:
             config,
             self._folder.path,
             on_note=lambda text: self._board.pin(NoticeKind.TUNER_NOTE, text),
+            shown=ShownFile(self._folder.journal, self._folder.shown, clock),
         )
 
     def _post(self, event: e.Event) -> None:

@@ -41,19 +41,15 @@ class Snapshot(NamedTuple):
 
 class Shown(NamedTuple):
     """Something that an assessor is shown: an intermediate metric (``value``: JSON text) of an
-    attempt, or with ``value`` None the end of a trial."""
+    attempt, or with ``value`` None the end of a trial. ``answered``: an assessor before this one
+    could say then whether the trial is to go on."""
 
     trial: int
     value: str | None
     attempt: int = 0
     seq: int = 0
     success: bool = False
-
-
-def shown_beside(restore_file: Path) -> Path:
-    """Where it lies what an assessor was shown, a line each: beside what the tuner of its process
-    is restored from."""
-    return restore_file.with_name(f"{restore_file.name}.shown")
+    answered: bool = True
 
 
 class Base(NamedTuple):
@@ -82,11 +78,6 @@ class Journal(Protocol):
     def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
         """(trial, attempt) → (highest ``seq``, last value) among the counted metrics of attempts
         that have not ended."""
-        ...
-
-    def assessed(self) -> Iterator[Shown]:
-        """What an assessor was shown, or would have been, of all trials, in its order. Reads as
-        it goes."""
         ...
 
     def save_snapshot(self, snapshot: Snapshot) -> None:
@@ -126,6 +117,30 @@ class Link(Protocol):
     def renew(self, routing_id: str) -> None:
         """Speak with a successor of the peer under a new id (a new secret): what the old
         process still says is not heard, what waited for it is dropped."""
+        ...
+
+
+class ShownPast(Protocol):
+    """Lays what trials have reported so far down in a file, for the tuner host that asks for it.
+    Thread: the engine's; it waits for nothing."""
+
+    path: Path  # of :class:`Shown` as JSON, a line each; it appears whole or not at all
+
+    def forget(self) -> None:
+        """A process is gone, or begins: no file is there from now on, and nobody answers to what
+        is reported, until it is asked for."""
+        ...
+
+    def write(self) -> None:
+        """That process has asked: begin with it, as of now. Raises ``StoreError``."""
+        ...
+
+    def check(self) -> None:
+        """Called about twice a second. Raises ``StoreError`` if there will be no file."""
+        ...
+
+    def close(self) -> None:
+        """End what is under way. Waits for that, a few seconds at most."""
         ...
 
 

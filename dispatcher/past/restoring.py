@@ -10,7 +10,7 @@ from dispatcher.core.actions import LaunchTuner, TunerAction
 from dispatcher.core.events import Event
 from dispatcher.past.compacted import read_whole_past
 from dispatcher.past.history import Past
-from dispatcher.ports import Journal, TunerPort, shown_beside
+from dispatcher.ports import Journal, TunerPort
 from dispatcher.store.compaction import Compaction
 from trial_runtime.failpoints import failpoint
 
@@ -56,18 +56,6 @@ class RestoringTuner:
         failpoint("restore.draft.written")
         draft.replace(self._path)
         failpoint("restore.file.written")
-        if past.state.settings.assess:
-            self._write_shown()
-
-    def _write_shown(self) -> None:
-        """What the assessor was shown, a line each: a file by itself, which may be long."""
-        path = shown_beside(self._path)
-        draft = path.with_name(f"{path.name}.new")
-        draft.touch(mode=0o600)
-        with draft.open("wb") as file:
-            for one in self._journal.assessed():
-                file.write(msgspec.json.encode(one) + b"\n")
-        draft.replace(path)
 
     def flush(self) -> None:
         """See the port."""

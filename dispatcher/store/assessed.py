@@ -4,21 +4,85 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Final
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import quote
 
 from dispatcher.core.model import TrialState
 from dispatcher.ports import Shown
+from dispatcher.store.faults import UNREADABLE, store_error
 
 # In one order by the head's clock; where that stands still a trial's metrics come before its end.
+# SQLite sorts in files of its own, whatever there is of it.
 _IN_ORDER: Final = """
-    SELECT at, 0 AS over, trial, attempt, seq, value, 0 FROM metrics WHERE counted AND NOT final
+    SELECT at, 0, trial, attempt, seq, value, 0 FROM metrics WHERE counted AND NOT final
     UNION ALL
     SELECT ended_at, 1, id, 0, 0, NULL, success FROM trials WHERE state = ? AND ended_at IS NOT NULL
     ORDER BY 1, 2, 3, 4, 5
 """
 
+# The moment of a transaction is that of its first look.
+_A_LOOK: Final = "SELECT 1 FROM meta LIMIT 1"
 
-def assessed(raw: sqlite3.Connection) -> Iterator[Shown]:
-    """See :meth:`dispatcher.ports.Journal.assessed`. Raises sqlite3's errors."""
-    for _, _, trial, attempt, seq, value, success in raw.execute(_IN_ORDER, (TrialState.ENDED,)):
-        yield Shown(trial, value, attempt, seq, bool(success))
+# A writer in WAL mode keeps no reader waiting, but for a recovery after a crash.
+_BUSY_TIMEOUT_S: Final = 10.0
+
+
+class Assessed:
+    """One moment of a store, in which an assessor's past is read beside whoever writes it."""
+
+    def __init__(self, store: Path, raw: sqlite3.Connection) -> None:
+        self._store = store
+        self._raw = raw
+
+    @classmethod
+    def at_this_moment(cls, store: Path) -> Self:
+        """Open the store for reading. Takes about a millisecond, however much is in it; what is
+        committed from now on is not seen. Another thread may go on with it.
+
+        Raises:
+            StoreError: it cannot be opened.
+        """
+        try:
+            raw = sqlite3.connect(
+                f"file:{quote(str(store))}?mode=ro",
+                uri=True,
+                timeout=_BUSY_TIMEOUT_S,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+        except UNREADABLE as error:
+            raise store_error(error, str(store)) from error
+        try:
+            raw.execute("BEGIN")
+            raw.execute(_A_LOOK).fetchone()
+        except UNREADABLE as error:
+            raw.close()
+            raise store_error(error, str(store)) from error
+        return cls(store, raw)
+
+    def rows(self, unanswered_since: float) -> Iterator[Shown]:
+        """All that there is, in its order. Reads as it goes; the first one takes about as long as
+        all others.
+
+        Args:
+            unanswered_since: when there was no assessor any more; seconds since the epoch.
+
+        Raises:
+            StoreError: it cannot be read, or :meth:`interrupt` was called.
+        """
+        try:
+            found = self._raw.execute(_IN_ORDER, (TrialState.ENDED,))
+            for at, _, trial, attempt, seq, value, success in found:
+                answered = at <= unanswered_since
+                yield Shown(trial, value, attempt, seq, bool(success), answered)
+        except UNREADABLE as error:
+            raise store_error(error, str(self._store)) from error
+
+    def interrupt(self) -> None:
+        """End what is being read. From any thread."""
+        self._raw.interrupt()
+
+    def close(self) -> None:
+        """Idempotent. By whoever reads."""
+        self._raw.close()

@@ -24,9 +24,8 @@ from dispatcher.core.events import (
 )
 from dispatcher.core.model import EndReason, Trial
 from dispatcher.errors import ProtocolError, StoreError
-from dispatcher.ports import Entry, JournalRow, Shown, Snapshot
+from dispatcher.ports import Entry, JournalRow, Snapshot
 from dispatcher.store import statements
-from dispatcher.store.assessed import assessed
 from dispatcher.store.checksums import crc_of, fits
 from dispatcher.store.connection import connect_writer, raw_of
 from dispatcher.store.faults import UNREADABLE, DamagedStore, Superseded, store_error
@@ -212,13 +211,6 @@ class SqliteJournal:
         as events and are not among these."""
         found = self.query(_LAST_SEQUENCES)
         return {(trial, attempt): (seq, value) for trial, attempt, seq, value in found}
-
-    def assessed(self) -> Iterator[Shown]:
-        """See :meth:`dispatcher.ports.Journal.assessed`."""
-        try:
-            yield from assessed(self._raw)
-        except UNREADABLE as error:
-            raise store_error(error, str(self._path)) from error
 
     def save_snapshot(self, snapshot: Snapshot) -> None:
         """See :meth:`dispatcher.ports.Journal.save_snapshot`. Durable when it returns."""

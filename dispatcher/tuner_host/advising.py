@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dispatcher.errors import TunerCodeError
+from dispatcher.ports import Shown
 from dispatcher.tuner_host.advisor_metrics import decodes_values
+from dispatcher.tuner_host.shown import BEFORE_ALL
 from trial_runtime import nni_shim
 from tuners.errors import NoMoreTrialError
 
@@ -39,6 +41,7 @@ class _Sent:
     parameters: Any
     metrics: int = 0  # intermediate ones so far
     killed: bool = False  # by the advisor
+    recalled: tuple[int, int] = BEFORE_ALL  # newest metric of which it was told again
 
 
 def is_advisor(owner: Any) -> bool:
@@ -114,10 +117,30 @@ class AdvisorTuner:
             if sent is not None:
                 self._ahead.appendleft(sent)
 
-    def intermediate_result(self, parameter_id: int, value: Any) -> None:
-        """A running trial has reported something."""
+    def recall(self, one: Shown) -> None:
+        """A trial had reported something, before this process was there."""
+        sent = self._running.get(one.trial)
+        if sent is None or one.value is None:
+            return
+        try:
+            self.intermediate_result(one.trial, json.loads(one.value), one.attempt, one.seq)
+        finally:
+            sent.recalled = (one.attempt, one.seq)
+
+    def end_again(self) -> None:
+        """End the trials that run and that it wanted ended while it was told its past."""
+        with self._lock:
+            wanted = [trial for trial, sent in self._running.items() if sent.killed]
+        for trial in wanted:
+            self.stop_trial(trial)
+
+    def intermediate_result(
+        self, parameter_id: int, value: Any, attempt: int = 0, seq: int = 0
+    ) -> None:
+        """A running trial has reported something. ``attempt`` and ``seq`` tell it from what
+        was told again."""
         sent = self._running.get(parameter_id)
-        if sent is not None:
+        if sent is not None and (attempt, seq) > sent.recalled:
             number, sent.metrics = sent.metrics, sent.metrics + 1
             self._metric(parameter_id, sent, "PERIODICAL", number, value)
 

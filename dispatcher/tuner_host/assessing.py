@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 from typing import Any
-
-import msgspec
 
 from dispatcher.core.actions import Assess, Deliver
 from dispatcher.core.events import TrialStopRequested
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.ports import Shown
+from dispatcher.tuner_host.shown import BEFORE_ALL
 from dispatcher.tuner_host.tracebacks import describe
-
-_BEFORE_ALL = (-1, -1)
-
-_shown = msgspec.json.Decoder(Shown)
 
 
 class Assessing:
@@ -37,8 +31,8 @@ class Assessing:
         assessor: the author's.
         say: takes an event for the head.
         note: told what an assessor raises.
-        past: a file of what an assessor before this one was shown, to be shown to this one first;
-            its answers to that were given then. Such a file need not be there.
+        past: what was reported before, to be shown to this one first; what an assessor before
+            this one answered, is answered. Read in the assessor's thread.
     """
 
     def __init__(
@@ -46,7 +40,7 @@ class Assessing:
         assessor: Any,
         say: Callable[[object], None],
         note: Callable[[str], None],
-        past: Path | None = None,
+        past: Iterable[Shown] = (),
     ) -> None:
         self._assessor = assessor
         self._say = say
@@ -70,29 +64,30 @@ class Assessing:
             told()
 
     def _serve(self) -> None:
-        if self._past is not None and self._past.exists():
-            self._recall(self._past)
+        self._recall()
         while True:
             work = self._queue.get()
             if not isinstance(work, Assess):
                 self._end(work.trial, work.success)
-            elif (work.attempt, work.seq) > self._recalled.get(work.trial, _BEFORE_ALL):
+            elif (work.attempt, work.seq) > self._recalled.get(work.trial, BEFORE_ALL):
                 self._assess(work.trial, json.loads(work.value))
 
-    def _recall(self, past: Path) -> None:
+    def _recall(self) -> None:
         recall = getattr(self._assessor, "recall_trial", None) or self._assessor.assess_trial
-        with past.open("rb") as lines:
-            for one in map(_shown.decode, lines):
-                if one.value is None:
-                    self._end(one.trial, one.success)
-                    continue
-                self._recalled[one.trial] = (one.attempt, one.seq)
-                history = self._histories.setdefault(one.trial, [])
-                history.append(json.loads(one.value))
-                try:
-                    recall(str(one.trial), list(history))
-                except BaseException:  # noqa: BLE001, S112 - author's code; it was noted then
-                    continue
+        for one in self._past:
+            if one.value is None:
+                self._end(one.trial, one.success)
+                continue
+            self._recalled[one.trial] = (one.attempt, one.seq)
+            if not one.answered:
+                self._assess(one.trial, json.loads(one.value))
+                continue
+            history = self._histories.setdefault(one.trial, [])
+            history.append(json.loads(one.value))
+            try:
+                recall(str(one.trial), list(history))
+            except BaseException:  # noqa: BLE001, S112 - author's code; it was noted then
+                continue
 
     def _assess(self, trial: int, value: Any) -> None:
         history = self._histories.setdefault(trial, [])

@@ -63,6 +63,7 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     nni: bool = False  # the author's code is written for NNI and may import it
     experiment: str = ""
     gpus: str | None = None  # what CUDA_VISIBLE_DEVICES is to be; None: as it is
+    shown: str = ""  # set by the driver: where it appears what trials have reported, once asked for
 
 
 _encoder = msgspec.json.Encoder()

@@ -153,7 +153,8 @@ class Delivery:
     def _intermediate(self, work: Assess) -> None:
         try:
             assert self._calls.advisor is not None
-            self._calls.advisor.intermediate_result(work.trial, json.loads(work.value))
+            value = json.loads(work.value)
+            self._calls.advisor.intermediate_result(work.trial, value, work.attempt, work.seq)
         except BaseException as error:  # noqa: BLE001 - becomes a note; the trial goes on
             text = self._raised(f"handle_report_metric_data of trial {work.trial}", error)
             self._outbox.say(Note(f"handle_report_metric_data raised:\n{text}"))
@@ -184,6 +185,6 @@ class Delivery:
 def _changed(returned: Any, parameters: str) -> bool:
     """Whether an object that was generated is no longer what the trial ran with."""
     try:
-        return bool(plain(returned, "parameters") != json.loads(parameters))
+        return bool(plain(returned, "parameters", any_keys=True) != json.loads(parameters))
     except NotJson:
         return True

@@ -14,12 +14,13 @@ import msgspec
 
 from dispatcher.core.actions import Assess, LaunchTuner, TunerAction
 from dispatcher.core.events import Event, TunerHostLost
-from dispatcher.ports import Link
+from dispatcher.ports import Link, ShownPast
 from dispatcher.tuner_host import config as config_file
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.messages import (
     Hello,
     Note,
+    ShownWanted,
     Shutdown,
     TunerBroken,
     decode_from_host,
@@ -48,6 +49,7 @@ class TunerHostDriver:
         folder: the experiment's folder: ``logs/tuner.log`` gets all that the tuner prints.
         on_note: told what a user should read (threads refused, answers that differ after a
             restore); it stands in the log, too.
+        shown: lays down what trials have reported, for a host that asks; without it none asks.
     """
 
     def __init__(
@@ -57,11 +59,13 @@ class TunerHostDriver:
         folder: Path,
         *,
         on_note: Callable[[str], None] | None = None,
+        shown: ShownPast | None = None,
     ) -> None:
         self._link = link
         self._config = config
         self._folder = folder
         self._on_note = on_note
+        self._shown = shown
         self._log_path = folder / "logs" / "tuner.log"
         self._output: Output | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -78,7 +82,7 @@ class TunerHostDriver:
         if isinstance(action, LaunchTuner):
             self._launch()
         elif self._lost and isinstance(action, Assess):
-            pass  # an assessor of the next one reads it in the journal; advisors go without
+            pass  # the next one is shown it out of the journal
         else:
             self._gathered.append(action)
 
@@ -106,6 +110,9 @@ class TunerHostDriver:
                 case Note(text=text):
                     if self._on_note is not None:
                         self._on_note(text)
+                case ShownWanted():
+                    if self._shown is not None:
+                        self._shown.write()
                 case TunerBroken(reason=reason):
                     events.append(self._give_up(reason, fatal=True))
                 case _:
@@ -114,9 +121,15 @@ class TunerHostDriver:
 
     def check(self) -> list[Event]:
         """A process that has ended becomes an event, once. Silence does not: a tuner may
-        compute under the interpreter's lock for as long as it likes."""
+        compute under the interpreter's lock for as long as it likes.
+
+        Raises:
+            StoreError: what it has asked for cannot be read.
+        """
         if self._unsent:
             self.flush()
+        if self._shown is not None:
+            self._shown.check()
         process = self._process
         if process is None or self._lost:
             return []
@@ -131,6 +144,8 @@ class TunerHostDriver:
         """End the process: told, so that ``_on_exit`` runs, then killed. Waits for its end."""
         process, listens = self._process, self._heard and not self._lost
         self._lost = True
+        if self._shown is not None:
+            self._shown.close()
         if process is None:
             return
         if listens and process.poll() is None:
@@ -165,6 +180,8 @@ class TunerHostDriver:
         self._gathered.clear()
         self._unsent.clear()
         self._failure_file.unlink(missing_ok=True)
+        if self._shown is not None:
+            self._shown.forget()
         ours, self._leash = os.pipe()
         config = msgspec.structs.replace(
             self._config,
@@ -172,6 +189,7 @@ class TunerHostDriver:
             head_pipe=ours,
             failure_file=str(self._failure_file),
             leader_file=str(self._folder / "leader.json"),
+            shown=str(self._shown.path) if self._shown is not None else "",
         )
         path = self._folder / "tuner_host.json"
         config_file.write(config, path)
@@ -208,6 +226,8 @@ class TunerHostDriver:
         self._lost = True
         self._gathered.clear()
         self._unsent.clear()
+        if self._shown is not None:
+            self._shown.forget()
         return TunerHostLost(reason, fatal=fatal)
 
     def _how_it_ended(self, code: int) -> str:

@@ -42,7 +42,7 @@ from dispatcher.core.events import (
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import BequeathError, InternalError, TunerCodeError
-from dispatcher.ports import shown_beside
+from dispatcher.ports import Shown
 from dispatcher.tuner_host import leash, load, restore
 from dispatcher.tuner_host.assessing import Assessing
 from dispatcher.tuner_host.callbacks import Callbacks
@@ -53,13 +53,14 @@ from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.foreign_waits import ForeignWaits, StillDelivery
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.io_loop import GATHER_S, SECOND_HALF_S, IoLoop
-from dispatcher.tuner_host.messages import Hello, Note, Shutdown, TunerBroken
+from dispatcher.tuner_host.messages import Hello, Note, ShownWanted, Shutdown, TunerBroken
 from dispatcher.tuner_host.outbox import Outbox
 from dispatcher.tuner_host.own_threads import tell_of_own_threads
 from dispatcher.tuner_host.proposals import ProposalRules
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.request_threads import RequestThreads
 from dispatcher.tuner_host.requests import Requests
+from dispatcher.tuner_host.shown import ToldAgain, shown_in
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.snapshots import Snapshots
 from dispatcher.tuner_host.stacks import stacks
@@ -113,6 +114,8 @@ class Host:
             self._broken(str(error), io_thread)
         self._ready = True
         self._outbox.say(TunerHostReady())
+        if self._calls.advisor is not None:
+            self._calls.advisor.end_again()
         self._delivery.serve()
 
     def _set_up(self) -> None:
@@ -120,9 +123,12 @@ class Host:
         calls = load.build(config)
         load.install_gate(calls.tuner, self._gate, config.seed, self._gate.newest)
         self._assemble(calls)
+        shown = bool(config.shown) and (config.assessor is not None or calls.advisor is not None)
+        if shown:
+            self._outbox.say(ShownWanted())
         if config.assessor is not None:
             assessor = load.build_assessor(config.assessor, config.optimize_mode)
-            past = shown_beside(Path(config.restore)) if config.restore else None
+            past = shown_in(Path(config.shown)) if shown else ()
             self._assessing = Assessing(assessor, self._outbox.say, self._note, past)
         load.check_search_space(calls.tuner, json.loads(config.search_space))
         try:
@@ -176,8 +182,14 @@ class Host:
 
     def _restore(self, past: restore.RestoreFile) -> None:
         start = self._requests.run if self._serial else self._threads.open
+        advisor, shown = self._calls.advisor, self._config.shown
         repeat = restore.Restore(
-            self._requests, self._gate, start, self._note, self._config.replay_call_timeout_s
+            self._requests,
+            self._gate,
+            start,
+            self._note,
+            self._config.replay_call_timeout_s,
+            told=ToldAgain(shown_in(Path(shown)), self._tell_again) if advisor and shown else None,
         )
         try:
             repeat.carry_out(past)
@@ -186,6 +198,13 @@ class Host:
         except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
             raise TunerCodeError(f"the tuner cannot be restored\n{describe(error)}") from None
         failpoint("host.restored")
+
+    def _tell_again(self, one: Shown) -> None:
+        assert self._calls.advisor is not None
+        try:
+            self._calls.advisor.recall(one)
+        except BaseException as error:  # noqa: BLE001 - author's code; its past goes on
+            self._note(f"handle_report_metric_data({one.trial}) raised again:\n{describe(error)}")
 
     def _broken(self, reason: str, io_thread: threading.Thread) -> None:
         if self._config.failure_file:
@@ -210,7 +229,7 @@ class Host:
             self._outbox.say(event)
 
     def _stop_early(self, trial: int) -> None:
-        """What an advisor ended before a restart has ended, too."""
+        """What an advisor ends while it is told its past is looked at once it knows it all."""
         if self._ready:
             self._outbox.say(TrialStopRequested(TrialId(trial), EndReason.STOPPED_EARLY))
 

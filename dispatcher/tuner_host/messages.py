@@ -36,13 +36,17 @@ class Note(msgspec.Struct, frozen=True):
     text: str
 
 
+class ShownWanted(msgspec.Struct, frozen=True):
+    """An assessor or an advisor is to be shown what trials have reported before it was there."""
+
+
 class Shutdown(msgspec.Struct, frozen=True):
     """End within ``deadline_s``: cancel our waits, call ``_on_exit``, exit."""
 
     deadline_s: float
 
 
-UPWARD = (Hello, TunerBroken, Note)
+UPWARD = (Hello, TunerBroken, Note, ShownWanted)
 DOWNWARD = (Shutdown,)
 
 #: Frames stay far below the channel's limit, so that one of them is never refused.

@@ -25,6 +25,7 @@ from dispatcher.errors import InternalError
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.requests import Requests
+from dispatcher.tuner_host.shown import ToldAgain
 from dispatcher.tuner_host.tracebacks import describe
 
 #: A repeated request that stands still for this long in something of the author's waits for
@@ -124,6 +125,7 @@ class Restore:
         note: told what did not go as before; a difference is no error.
         timeout_s: longest time given to one call.
         onlooker: in place of one who notes the first differences.
+        told: tells an advisor what its trials have reported, between the calls.
     """
 
     def __init__(
@@ -134,6 +136,7 @@ class Restore:
         note: Callable[[str], None],
         timeout_s: float,
         onlooker: Onlooker | None = None,
+        told: ToldAgain | None = None,
     ) -> None:
         self._requests = requests
         self._calls = requests.calls
@@ -143,6 +146,7 @@ class Restore:
         self._timeout_s = timeout_s
         self._repeated: dict[int, _Repeated] = {}
         self._onlooker = onlooker or _FirstFew(note)
+        self._told = told
 
     def carry_out(self, file: RestoreFile) -> None:
         """Bring the tuner to where it was. Raises what its ``restore`` raises."""
@@ -157,8 +161,10 @@ class Restore:
                 elif call[2] is not None:
                     self._calls.restore_proposal(trial, json.loads(call[2]))
             elif name == "result":
+                self._tell_until_end_of(trial)
                 self._result(trial, call[2], call[3])
             elif name == "end":
+                self._tell_until_end_of(trial)
                 self._end(trial, success=bool(call[2]), ok=bool(call[3]))
             elif name == "version":
                 self._gate.tell_version(call[2], int(call[3]), trial)
@@ -166,7 +172,13 @@ class Restore:
                 self._import(call[2])
             else:
                 raise InternalError(f"unknown call {name!r} among those to repeat")
+        if self._told is not None:
+            self._told.rest()
         self._finish()
+
+    def _tell_until_end_of(self, trial: int) -> None:
+        if self._told is not None:
+            self._told.until_end_of(trial)
 
     def _generate(self, trial: int, wanted: str | None) -> None:
         repeated = _Repeated(trial, wanted)
@@ -196,6 +208,8 @@ class Restore:
             self._calls.end(trial, success)
         except BaseException as error:  # noqa: BLE001 - as above
             self._note(f"trial_end({trial}) raised again:\n{describe(error)}")
+        if self._told is not None:
+            self._told.ended(trial)
         self._gate.open(trial, Verdict(None if ok else FailReason.FAILED))
 
     def _import(self, data: str) -> None:

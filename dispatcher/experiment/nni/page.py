@@ -116,7 +116,7 @@ An advisor of one's own, a subclass of `nni.msg_dispatcher_base.MsgDispatcherBas
 | `handle_initialize`, `handle_update_search_space` | same; `Initialized` may be sent |
 | `handle_request_trial_jobs(1)` | one trial at a time, when nothing that it has sent before waits |
 | `send(CommandType.NewTrialJob, …)`, `self.send` | same, asked for or not, from any thread; ids may be anything |
-| `handle_report_metric_data` | same; the value as JSON text for code that decodes it (v1.5 and later), else as it is; after a restart final ones are told again, others are not |
+| `handle_report_metric_data` | same; the value as JSON text for code that decodes it (v1.5 and later), else as it is; after a restart all are told again, between the ends they came between |
 | `handle_trial_end` | same; `SUCCEEDED`, `EARLY_STOPPED` if it ended the trial itself, else `FAILED` |
 | `send(CommandType.KillTrialJob, …)` | same: the trial counts as stopped early |
 | `NoMoreTrialJobs` | not needed: the search is over when nothing runs that could make it send |

@@ -8,16 +8,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from dispatcher.backends.testing import Script
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.events import RequestEnd
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
+from dispatcher.ports import Shown
 from dispatcher.tuner_host import restore
-from dispatcher.tuner_host.config import AssessorSpec
+from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
+from dispatcher.tuner_tools.rehearsal import Plan, rehearse
 from tests.integration.tuner_host.fake_head import FakeHead
+from trial_runtime.endpoint import Endpoint
 
 Make = Callable[..., FakeHead]
 
@@ -276,3 +281,132 @@ def test_what_cannot_be_sent_is_said_where_it_is_sent(make: Make, line: str) -> 
     assert failed.kind is RequestEnd.ERROR
     assert WRONG[line] in failed.text
     assert line in failed.text  # the author's own line
+
+
+class Past:
+    """What the head would lay down, and how often it was asked to."""
+
+    def __init__(self, path: Path, shown: list[Shown]) -> None:
+        self.path = path
+        self.asked = 0
+        self._shown = shown
+
+    def forget(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+    def write(self) -> None:
+        self.asked += 1
+        draft = self.path.with_name("draft")
+        draft.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in self._shown))
+        draft.replace(self.path)
+
+    def check(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_it_is_told_what_was_reported_where_it_belongs_and_once(make: Make, tmp_path: Path) -> None:
+    first = json.dumps({"n": 1, "space": {"x": 1}, "seen": ["initialized"]})
+    second = json.dumps({"n": 2, "space": {"x": 1}, "seen": ["initialized"]})
+    calls = [
+        ["generate", 0, first],
+        ["generate", 1, second],
+        ["result", 0, first, "0.75"],
+        ["end", 0, True, True],
+    ]
+    restore.write(tmp_path / "past", None, calls)
+    shown = [
+        Shown(0, "0.25", 1, 0),
+        Shown(1, "0.5", 1, 0),
+        Shown(0, None, success=True),
+        Shown(1, "0.625", 1, 1),
+        Shown(1, "-0.5", 1, 2, answered=False),  # while no process was there: it has to end
+    ]
+    past = Past(tmp_path / "shown", shown)
+    head = make(WAVES.replace("VALUE", SINCE), restore=str(tmp_path / "past"), shown=past)
+    assert head.wait_for(e.TrialStopRequested, 1).reason is EndReason.STOPPED_EARLY
+    head.do(a.Assess(TrialId(1), "-0.5", 1, 2), a.Assess(TrialId(1), "0.875", 1, 3))
+    head.open(2)
+    assert parameters(head, 2)["seen"] == [
+        "initialized",
+        ["wave_1", "0", "PERIODICAL", 0, 0.25],
+        ["wave_2", "1", "PERIODICAL", 0, 0.5],
+        ["wave_1", "0", "FINAL", 0, 0.75],
+        ["wave_1", 1, "SUCCEEDED"],
+        ["wave_2", "1", "PERIODICAL", 1, 0.625],
+        ["wave_2", "1", "PERIODICAL", 2, -0.5],
+        ["wave_2", "1", "PERIODICAL", 3, 0.875],
+    ]
+    head.fail(1)
+    head.open(3)
+    assert parameters(head, 3)["seen"][8:] == [["wave_2", 2, "EARLY_STOPPED"]]
+    assert past.asked == 1
+    assert head.notes == []
+
+
+def test_a_tuner_that_is_no_advisor_does_not_ask(make: Make, tmp_path: Path) -> None:
+    past = Past(tmp_path / "shown", [])
+    head = make(
+        """
+        from nni.tuner import Tuner
+
+        class T(Tuner):
+            def generate_parameters(self, parameter_id):
+                return {"n": parameter_id}
+            def receive_trial_result(self, parameter_id, parameters, value):
+                pass
+        """,
+        shown=past,
+    )
+    head.open(0)
+    assert parameters(head, 0) == {"n": 0}
+    assert past.asked == 0
+    assert not past.path.exists()
+
+
+#: Sends a trial whenever one has ended, with all that it was told of that one.
+WATCHING = """
+    import json
+    from nni.runtime.msg_dispatcher_base import MsgDispatcherBase
+    from nni.runtime.protocol import CommandType, send
+
+    class T(MsgDispatcherBase):
+        def handle_initialize(self, data):
+            self.sent, self.told, self.over = 0, {}, []
+
+        def handle_request_trial_jobs(self, data):
+            self.sent += 1
+            send(CommandType.NewTrialJob, json.dumps({
+                "parameter_id": self.sent, "parameters": {"n": self.sent, "over": self.over},
+            }))
+
+        def handle_report_metric_data(self, data):
+            seen = self.told.setdefault(data["trial_job_id"], [])
+            if data["type"] == "PERIODICAL":
+                seen.append([data["sequence"], json.loads(data["value"])])
+
+        def handle_trial_end(self, data):
+            self.over.append(self.told.pop(data["trial_job_id"], []))
+    """
+
+
+def test_deaths_of_its_process_and_of_the_head_cost_it_no_metric(tmp_path: Path) -> None:
+    (tmp_path / "advisor.py").write_text(textwrap.dedent(WATCHING))
+    config = TunerHostConfig(
+        endpoint=Endpoint(""),
+        weights_root="",
+        class_name="T",
+        file=str(tmp_path / "advisor.py"),
+        nni=True,
+    )
+    values = tuple(f"0.{step}" for step in range(1, 31))
+    plan = Plan(trials=9, slots=2, lookahead=1, kill_tuner_at=2, kill_head_at=4)
+    seen = rehearse(config, plan, script=lambda _: Script(ticks=40, metrics=values, final="1.0"))
+    launches = [row for row in seen.rows if isinstance(row.event, e.TunerHostReady)]
+    assert len(launches) == 3, seen.stuck
+    told = [row.event.parameters for row in seen.rows if isinstance(row.event, e.Proposed)]
+    whole = [[step, float(value)] for step, value in enumerate(values)]
+    over = json.loads(told[-1])["over"]
+    assert len(over) >= 6
+    assert over == [whole] * len(over)
+    assert seen.notes == []

@@ -14,6 +14,7 @@ import zmq
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import FailReason, Verdict
+from dispatcher.ports import ShownPast
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.driver import TunerHostDriver
 from trial_runtime.endpoint import Endpoint
@@ -56,7 +57,7 @@ class RouterLink:
 class FakeHead:
     """Opens requests and takes events; answers no wait by itself."""
 
-    def __init__(self, folder: Path, **config: Any) -> None:
+    def __init__(self, folder: Path, *, shown: ShownPast | None = None, **config: Any) -> None:
         self.folder = folder
         self.sockets = Path(tempfile.mkdtemp(prefix="bq-"))
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -71,7 +72,9 @@ class FakeHead:
         (folder / "weights").mkdir(parents=True, exist_ok=True)
         config.setdefault("weights_root", str(folder / "weights"))
         settings = TunerHostConfig(endpoint=Endpoint(f"ipc://{self.sockets}/head"), **config)
-        self.driver = TunerHostDriver(self.link, settings, folder, on_note=self.notes.append)
+        self.driver = TunerHostDriver(
+            self.link, settings, folder, on_note=self.notes.append, shown=shown
+        )
         self.events: list[e.Event] = []
         self.frames = 0
 
