@@ -93,7 +93,8 @@ class ASHATuner(InheritingTuner):
     the top ``1 / eta`` of its rung, looking at the highest rung first; its trial starts from its
     own earlier weights (``promoted_from`` says from which trial). Where there is none, a new
     configuration is drawn; after a change of the search space the promoted keep what they have.
-    Trials that failed, or reported NaN or infinity, or whose weights are missing, do not count.
+    Trials without a result, or with NaN or infinity, do not count; one that has a result and no
+    weights is dropped when its turn to be promoted comes.
     Of each rung the best 1,000 that wait are kept, and the scores of those that were promoted.
 
     Args:

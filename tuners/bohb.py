@@ -1,7 +1,7 @@
 """Hyperband whose fresh configurations come from a model of those that did well.
 
 Falkner, Klein, Hutter: BOHB, Robust and Efficient Hyperparameter Optimization at Scale, ICML 2018,
-section 3 and algorithm 2.
+section 4.1 and algorithm 2.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ class BOHBTuner(HyperbandTuner):
         min_budget: the smallest budget, a whole number.
         max_budget: the largest.
         eta: 1 of eta configurations is promoted.
-        min_points_in_model: how many good and how many other results a model needs at least; null:
-            one more than there are parameters, which is the least it can be.
-        top_n_percent: how many of 100 results are good ones.
-        num_samples: how many points are looked at for each configuration.
-        random_fraction: how likely a configuration is drawn at random; 1/3 in the paper.
+        min_points_in_model: N_min of the paper: how many good and how many other results a model
+            is made of at least; null: one more than there are parameters, which is the least it
+            can be. Two more results than that make a model.
+        top_n_percent: how many of 100 results are good ones; q of the paper.
+        num_samples: how many points are looked at for each configuration; N_s of the paper.
+        random_fraction: how likely a configuration is drawn at random; rho of the paper.
         bandwidth_factor: how much wider than the densities are the kernels that points are drawn
-            from.
+            from; b_w of the paper.
         min_bandwidth: the least width of a kernel.
         inherit: false: the promoted train from scratch, as in the paper.
         seed: the same seed gives the same search under the same order of results; null draws one.
@@ -175,13 +176,26 @@ class BOHBTuner(HyperbandTuner):
         import numpy as np
 
         rows = [(score, at) for _, score, at in self._seen[budget] if at is not None]
-        least = max(self.min_points or 0, len(self._axes) + 1)
-        good = max(least, len(rows) * self.top_n_percent // 100)
-        if not self._axes or len(rows) < good + least:
+        parts = self._parts(len(rows)) if self._axes else None
+        if parts is None:
             return None
+        good, bad = parts
         rows.sort(key=lambda row: -row[0])  # equal ones stay in their order
         points = np.array([at for _, at in rows])
         options = [axis.options for axis in self._axes]
         dense = densities.fit(points[:good], options, self.min_bandwidth, rng)
-        others = densities.fit(points[good:], options, self.min_bandwidth, rng)
+        others = densities.fit(points[-bad:], options, self.min_bandwidth, rng)
         return densities.promising(dense, others, rng, self.num_samples, self.bandwidth_factor)
+
+    def _least(self) -> int:
+        """N_min: how many points a density needs."""
+        return max(self.min_points or 0, len(self._axes) + 1)
+
+    def _parts(self, count: int) -> tuple[int, int] | None:
+        """How many of the best are the good ones, and how many of the worst the others: equation 3
+        of the paper, by which some are both while there are few. None: they are too few."""
+        least = self._least()
+        if count < least + 2:  # algorithm 2, line 2
+            return None
+        good = max(least, count * self.top_n_percent // 100)
+        return good, max(least, count - good)

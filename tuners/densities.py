@@ -1,9 +1,9 @@
 """Densities of good and of bad points, and a new point where the good ones are denser.
 
-Falkner, Klein, Hutter: BOHB, ICML 2018, section 3.2 and algorithm 2: one kernel density estimate
-in all dimensions at once for each side, and of some samples near good points the one with the
-largest ratio. Bandwidths follow the normal reference rule, 1.06 σ n^(-1/(4+d)); the kernel of
-numbers is Gaussian, that of choices is of Aitchison and Aitken (1976).
+Falkner, Klein, Hutter: BOHB, ICML 2018, section 4.1, algorithm 2 and appendix D: one kernel density
+estimate in all dimensions at once for each side, and of some samples near good points the one with
+the largest ratio. Bandwidths follow Scott's rule, as in the paper: 1.06 σ n^(-1/(4+d)); the kernel
+of numbers is Gaussian, that of choices is of Aitchison and Aitken (1976).
 """
 
 from __future__ import annotations

@@ -40,8 +40,9 @@ class RegularizedEvolutionTuner(InheritingTuner):
 
     With ``inherit`` every trial gets a ``save_path``, and a child the ``restore_path`` of its
     parent, whose weights are certain to be committed: the request waits for the parent before it
-    answers. Trials that failed, or reported NaN or infinity, or whose weights went missing, do
-    not enter the population; during the first generation others are drawn in their place.
+    answers. Trials that failed before they had a result, or reported NaN or infinity, do not enter
+    the population; during the first generation others are drawn in their place. One that has a
+    result and no weights leaves it when it is to be a parent: another one is.
 
     Parents that lie outside a changed search space are mutated into it. Override ``founder`` and
     ``mutate`` for a search space of your own.

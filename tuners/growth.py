@@ -25,8 +25,9 @@ class Growth:
     """The blocks to begin with, and how far and by what they may grow.
 
     Elsken et al. (2018), section 4: of the operations, and of the places where one is possible,
-    each is as likely as any other; a layer gets twice as wide; a new one is as wide as the one
-    before it. The paper has no kernels that grow; leave ``kernel`` out to do as it does.
+    each is as likely as any other; a layer gets twice as wide (in the paper two or four times); a
+    new one is as wide as the one before it, and has a kernel of its size (there 3 or 5). The paper
+    has no kernels that grow; leave ``kernel`` out to do as it does.
 
     Args:
         blocks: ``{"id", "width", "kernel", "skips"}`` each; ids may be left out, skips too.

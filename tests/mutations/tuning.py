@@ -239,4 +239,13 @@ TUNING = (
         "needed = min(self._open, default=self._latest)",
         ("tests/unit/tuners/test_hyperband.py",),
     ),
+    Mutation(
+        "a-model-waits-for-twice-as-many-results",
+        9,
+        "BOHB draws at random where the paper has a model",
+        "tuners/bohb.py",
+        "if count < least + 2:",
+        "if count < 2 * least:",
+        ("tests/unit/tuners/test_bohb.py",),
+    ),
 )

@@ -68,9 +68,9 @@ class ENASTuner(InheritingTuner):
         skip_weight: of the divergence of skip probabilities from ``skip_target`` (macro), as a
             mean over layers; 0.8 in the authors' code.
         skip_target: prior probability of a skip connection; 0.4 in section 3.2.
-        baseline_decay: of the moving average that rewards are compared with; 0.99 there. It has
-            to follow the shared weights, which get better with every epoch: where it lags,
-            whatever was drawn looks good.
+        baseline_decay: of the moving average that rewards are compared with; 0.99 in the authors'
+            code. It has to follow the shared weights, which get better with every epoch: where it
+            lags, whatever was drawn looks good.
         seed: the same seed gives the same answers to the same results; null draws one.
     """
 

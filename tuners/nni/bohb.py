@@ -66,3 +66,8 @@ class NniBOHBTuner(BOHBTuner):
     ) -> None:
         """As the base does; the budget is none of the configuration."""
         super().receive_trial_result(parameter_id, without_budget(parameters), value, **kwargs)
+
+    def _parts(self, count: int) -> tuple[int, int] | None:
+        """As NNI has it, and HpBandSter: no result is both a good one and another."""
+        good = max(self._least(), count * self.top_n_percent // 100)
+        return (good, count - good) if count - good >= self._least() else None

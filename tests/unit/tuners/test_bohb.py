@@ -124,6 +124,26 @@ def test_the_model_is_of_the_largest_budget_that_has_results_enough():
     assert said.startswith("1 of 2 imported results say no 'TRIAL_BUDGET'")
 
 
+def test_a_worked_example_of_equation_3():
+    # Falkner et al. (2018), section 4.1: two parameters, so that N_min is 3, and q of 15 %.
+    tuner = BOHBTuner(seed=2, random_fraction=0.0, num_samples=8)
+    tuner.update_search_space(SPACE)
+    parts = {4: None, 5: (3, 3), 6: (3, 3), 20: (3, 17), 40: (6, 34)}
+    assert {count: tuner._parts(count) for count in parts} == parts
+    # In NNI, as in HpBandSter, nothing is on both sides: six results, not five.
+    theirs = bohb()
+    assert [theirs._parts(count) for count in (5, 6, 40)] == [None, (3, 3), (6, 34)]
+    # The best three are the good ones, the worst three the others: the middle one is both.
+    rows = [
+        {"parameter": {"lr": lr, "kind": "a", "budget": 3}, "value": -lr}
+        for lr in (0.0001, 0.0003, 0.001, 0.1, 1.0)
+    ]
+    assert tuner.import_data(rows[:4]) is None
+    assert tuner._from_model(3, tuner.rng(0)) is None
+    assert tuner.import_data(rows[4:]) is None
+    assert np.median([tuner._draw(n)["lr"] for n in range(40)]) < 1e-3
+
+
 def test_a_restored_search_goes_on_as_it_would_have():
     tuner = bohb()
     run(tuner, range(40))
