@@ -149,6 +149,7 @@ class Host:
             config.max_parameters_bytes,
             config.needs_key,
             config.needs,
+            any_keys=config.nni,
         )
         self._calls = calls
         self._requests = Requests(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -17,11 +18,18 @@ class NotJson(Exception):
     """A value that JSON cannot say: ``str()`` is a sentence that begins with its place."""
 
 
-def plain(value: Any, path: str, depth: int = 0) -> Any:
+def plain(value: Any, path: str, depth: int = 0, *, any_keys: bool = False) -> Any:
     """A copy of plain dicts, lists, texts and numbers.
 
     numpy scalars become numbers and numpy arrays lists, tuples lists, enums with a JSON base
     that base. Shared by many trials, ``value`` itself is never changed.
+
+    Args:
+        value: what a tuner returned.
+        path: what to call it in errors.
+        depth: how deep it lies.
+        any_keys: take numbers, bools and None as keys, too, which become the texts that JSON
+            writes for them, as NNI did.
 
     Raises:
         NotJson: somewhere in it is what JSON cannot say.
@@ -38,26 +46,39 @@ def plain(value: Any, path: str, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise NotJson(f"{path}: is nested deeper than {MAX_DEPTH} levels (does it hold itself?)")
     if isinstance(value, Mapping):
-        return _mapping(value, path, depth)
+        return _mapping(value, path, depth, any_keys)
     if isinstance(value, list | tuple):
-        return [plain(entry, f"{path}[{i}]", depth + 1) for i, entry in enumerate(value)]
-    return _rare(value, path, depth)
+        return [
+            plain(entry, f"{path}[{i}]", depth + 1, any_keys=any_keys)
+            for i, entry in enumerate(value)
+        ]
+    return _rare(value, path, depth, any_keys)
 
 
-def _mapping(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Any]:
+def _mapping(value: Mapping[Any, Any], path: str, depth: int, any_keys: bool) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, entry in value.items():
-        if not isinstance(key, str):
+        word = _written(key) if any_keys else key
+        if not isinstance(word, str):
             raise NotJson(
                 f"{path}: has the key {key!r} ({type(key).__name__}); JSON keys are text, "
                 f"write {str(key)!r}"
             )
-        name = _text(key, path)
-        result[name] = plain(entry, f"{path}.{name}", depth + 1)
+        name = _text(word, path)
+        if name in result:
+            raise NotJson(f"{path}: has two keys that are {name!r} in JSON")
+        result[name] = plain(entry, f"{path}.{name}", depth + 1, any_keys=any_keys)
     return result
 
 
-def _rare(value: Any, path: str, depth: int) -> Any:
+def _written(key: Any) -> Any:
+    """A key as JSON writes it, if it can."""
+    item = getattr(key, "item", None)  # of numpy's numbers
+    value = item() if callable(item) else key
+    return json.dumps(value) if value is None or type(value) in (bool, int, float) else key
+
+
+def _rare(value: Any, path: str, depth: int, any_keys: bool) -> Any:
     if isinstance(value, str):
         return _text(str.__str__(value), path)
     if isinstance(value, int):
@@ -68,7 +89,7 @@ def _rare(value: Any, path: str, depth: int) -> Any:
     if module == "numpy" and hasattr(value, "tolist"):
         converted = value.tolist()
         if type(converted).__module__.partition(".")[0] != "numpy":
-            return plain(converted, path, depth + 1)
+            return plain(converted, path, depth + 1, any_keys=any_keys)
     raise NotJson(f"{path}: {_named(value)} is not JSON{_advice(value, module)}")
 
 

@@ -42,6 +42,7 @@ class ProposalRules:
     max_bytes: int = 1 << 20
     needs_key: str = "_needs"
     needs: Needs = A_SLOT  # of a trial that brings none
+    any_keys: bool = False  # of objects: numbers become the texts that JSON writes for them
 
 
 def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:
@@ -53,7 +54,7 @@ def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:
     if returned is None:
         raise Nonsense("parameters: None; does generate_parameters lack a return?")
     try:
-        value = plain(returned, "parameters")
+        value = plain(returned, "parameters", any_keys=rules.any_keys)
         value, needs = _without_needs(value, rules)
         encoded = _encoder.encode(value)
     except NotJson as error:

@@ -69,6 +69,7 @@ def rerun(
         config.restore_key,
         config.weights_read_roots,
         config.max_parameters_bytes,
+        any_keys=config.nni,
     )
     requests = Requests(tuner, gate, floor, rules, lambda request: None)
     threads = RequestThreads(requests.run, floor, note)

@@ -48,6 +48,20 @@ class Layer:
     pass
 
 
+def test_keys_of_nnis_tuners_are_written_as_its_json_writes_them() -> None:
+    """Mutations: only at the top; a key is lost where two are the same text."""
+    rules = ProposalRules("/weights", any_keys=True)
+    returned = {0: [{np.int64(1): "a", None: 1}], 0.5: {True: 2}, "k": 3}
+    encoded = propose(0, returned, rules).parameters
+    assert json.loads(encoded) == json.loads(
+        json.dumps({0: [{1: "a", None: 1}], 0.5: {True: 2}, "k": 3})
+    )
+    with pytest.raises(Nonsense, match="two keys that are '1'"):
+        propose(0, {1: 2, "1": 3}, rules)
+    with pytest.raises(Nonsense, match="JSON keys are text"):
+        propose(0, {(1, 2): 3}, rules)
+
+
 LOOP: dict[str, Any] = {}
 LOOP["self"] = LOOP
 
