@@ -40,7 +40,7 @@ def print_leaders(best: Sequence[queries.TrialSummary]) -> None:
                 str(one.id),
                 words.NOTHING if one.parent is None else str(one.parent),
                 words.duration(one.wall_s),
-                words.parameters(one.parameters, without=paths_of(one)),
+                words.parameters(one.named_parameters, without=paths_of(one)),
             )
             for place, one in enumerate(best, start=1)
         ],
@@ -51,6 +51,6 @@ def paths_of(one: queries.TrialSummary) -> tuple[str, ...]:
     """Keys of parameters that only say where weights lie, which is no news to anybody."""
     return tuple(
         key
-        for key, value in one.parameters.items()
+        for key, value in one.named_parameters.items()
         if key.endswith("_path") or (value is not None and value in (one.save_path,))
     )

@@ -95,7 +95,7 @@ def table_row(trial: TrialSummary, reported: list[str] | None) -> dict[str, Any]
         row["intermediate"] = f"[{','.join(reported)}]"
     value = trial.result
     values = value if isinstance(value, dict) else {"reward": value}
-    return row | trial.parameters | values | {"trialJobId": str(trial.id)}
+    return row | trial.named_parameters | values | {"trialJobId": str(trial.id)}
 
 
 _WORDS = {

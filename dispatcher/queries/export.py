@@ -70,7 +70,7 @@ def _row(summary: TrialSummary) -> dict[str, Any]:
         **{name: getattr(summary, name) for name in COLUMNS if name not in ("trial", "attempts")},
     }
     ordered = {name: values[name] for name in COLUMNS}
-    return ordered | flatten(summary.parameters)
+    return ordered | flatten(summary.named_parameters)
 
 
 def _cell(value: Any) -> Any:

@@ -83,7 +83,7 @@ class TrialSummary(Record):
     success: bool
     value: float | None
     result: Any  # what the tuner was told, else what was reported
-    parameters: dict[str, Any]
+    parameters: Any  # an object; of tuners written for NNI any JSON value
     parent: int | None
     save_path: str | None
     restore_path: str | None
@@ -111,6 +111,12 @@ class TrialSummary(Record):
     wall_s: float
 
     @property
+    def named_parameters(self) -> dict[str, Any]:
+        """The parameters by name; what is no object is called ``value``."""
+        known = self.parameters
+        return known if isinstance(known, dict) else {"value": known}
+
+    @property
     def over(self) -> bool:
         """Whether nothing more will happen to it."""
         return self.state == "ended"
@@ -127,7 +133,7 @@ class TrialSummary(Record):
             success=bool(row["success"]),
             value=row["number"],
             result=json_value(row["told"] if row["told"] is not None else row["final"]),
-            parameters=parameters if isinstance(parameters, dict) else {},
+            parameters={} if parameters is None else parameters,
             parent=row["parent"],
             save_path=row["save_path"],
             restore_path=row["restore_path"],

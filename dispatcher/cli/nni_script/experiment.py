@@ -161,7 +161,7 @@ class Experiment:
         """Parameters and results of the trials that have one."""
         return [
             TrialResult(
-                dict(one.hyperParameters[0].parameters),
+                one.hyperParameters[0].parameters,
                 one.finalMetricData[0].data,
                 one.trialJobId,
             )

@@ -11,7 +11,7 @@ from typing import Any
 class TrialResult:
     """A trial that is over: its parameters and its final result."""
 
-    parameter: dict[str, Any]
+    parameter: Any
     value: Any
     trialJobId: str  # noqa: N815 - NNI's names here and below
 
@@ -34,7 +34,7 @@ class TrialHyperParameters:
 
     parameter_id: int
     parameter_source: str
-    parameters: dict[str, Any]
+    parameters: Any
     parameter_index: int
 
 

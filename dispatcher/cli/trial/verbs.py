@@ -114,7 +114,7 @@ def _row(one: TrialSummary) -> tuple[str, ...]:
         words.NOTHING if one.parent is None else str(one.parent),
         # Added up as attempts end: of one that runs for the first time nothing is known yet.
         words.duration(one.wall_s or None),
-        words.parameters(one.parameters, without=paths_of(one)),
+        words.parameters(one.named_parameters, without=paths_of(one)),
     )
 
 
@@ -140,10 +140,10 @@ def show(
     one = detail.trial
     say(heading(f"trial {one.id}  {one.outcome or one.state}"))
     print_facts([*_facts(detail), ("folder", str(found.folder / "trials" / str(one.id)))])
-    if one.parameters:
+    if one.named_parameters:
         say()
         say(heading("parameters"))
-        print_facts([(safe_text(key), words.value(value)) for key, value in one.parameters.items()])
+        print_facts([(safe_text(key), words.value(value)) for key, value in one.named_parameters.items()])
     _show_attempts(detail)
     _show_metrics(detail, everything=all_metrics)
     for title, text in (("error", one.error), ("error in the tuner", one.tuner_error)):

@@ -55,7 +55,7 @@ class Scale:
 def parallel_figure(trials: Sequence[TrialSummary], mode: OptimizeMode, name: str) -> Figure:
     """Draw it."""
     done = [t for t in trials if t.value is not None]
-    points = [(t.value, flatten(t.parameters, "")) for t in done if t.value is not None]
+    points = [(t.value, flatten(t.named_parameters, "")) for t in done if t.value is not None]
     columns = _columns([flat for _, flat in points])
     scales = [scale_of(key, [flat.get(key) for _, flat in points]) for key in columns]
     values = [value for value, _ in points]
