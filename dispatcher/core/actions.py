@@ -238,16 +238,18 @@ class GrantRemoval:
 
 @dataclass(frozen=True, slots=True)
 class ReviewStores:
-    """A shared store has more versions than are to be kept: the weight keeper may look."""
+    """A shared store has more versions than are to be kept, and some that nobody needs: the
+    weight keeper may look."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrantVersions:
     """These versions of shared stores may go, by name and number: nobody may pin them any more.
-    ``kept`` are all others."""
+    ``kept`` are all others that there were when it was asked, by ``question``."""
 
     removed: tuple[tuple[str, int, Version], ...]
     kept: tuple[tuple[str, int, Version], ...]
+    question: int = 0
 
 
 @dataclass(frozen=True, slots=True)

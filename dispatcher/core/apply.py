@@ -110,7 +110,7 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
         case e.VersionOffered():
             counted = store.version_offered(state, event, out)
         case e.VersionsHeld():
-            counted = store.versions_held(state, event)
+            counted = store.versions_held(state, event, out)
         case e.StoresReviewed():
             store.stores_reviewed(state, event, out)
         case e.AttemptStarted():

@@ -6,14 +6,13 @@ from dispatcher.core.actions import (
     AnswerWait,
     Deliver,
     OpenGate,
-    ReviewStores,
     TrialIsOver,
 )
 from dispatcher.core.endings import CHAIN_LIMIT, inherited_failure
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Outcome, State, Trial, TrialState, Verdict
 from dispatcher.core.moves import let_go, move
-from dispatcher.core.stores import over_bound
+from dispatcher.core.stores import ask_for_review
 
 
 def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -> None:
@@ -39,8 +38,7 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
             if wait.mode == "version":  # of which the tuner host knows too little
                 out.append(version_failed(waiter_id, wait.ticket, answer))
     out.append(TrialIsOver(trial.id))
-    if over_bound(state):
-        out.append(ReviewStores())
+    ask_for_review(state, out)
 
 
 def version_failed(waiter: TrialId, ticket: int, answer: waits.Answer) -> AnswerWait:

@@ -12,6 +12,7 @@ was told of, or may be told to pin, is known here, and nowhere else.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from dispatcher.core.actions import Action, ReviewStores
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Pinned, State, Trial, Version
 
@@ -159,13 +160,11 @@ def bound_of(state: State, store: str) -> int:
     return settings.keep_versions_of.get(store, settings.keep_versions)
 
 
-def over_bound(state: State) -> bool:
-    """Whether a store has more versions than are to be kept."""
-    for store in state.stores:
-        bound = bound_of(state, store)
-        if bound and len(_kept(state, store)) > bound:
-            return True
-    return False
+def ask_for_review(state: State, out: list[Action]) -> None:
+    """Let the weight keeper look, if it would be granted a version: asked for nothing it would read
+    a share for nothing, each second for as long as a trial reads what is old."""
+    if any(gone for _, gone, _ in _judged(state, 0)):
+        out.append(ReviewStores())
 
 
 def let_go_of_old(state: State, keep: int = 0) -> tuple[tuple[str, int, Version], ...]:
@@ -176,30 +175,40 @@ def let_go_of_old(state: State, keep: int = 0) -> tuple[tuple[str, int, Version]
     as long as a request is open, the version that was the newest when it was asked for, with all
     after that: the tuner may be about to pin it.
     """
+    removed = []
+    for store, gone, staying in _judged(state, keep):
+        for number in gone:
+            version = there(state, store, number)
+            assert version is not None
+            removed.append((store, number, version))
+        state.kept_versions[store] = staying
+    for store, number, _ in removed:
+        state.stores[store][number - 1] = None
+    return tuple(removed)
+
+
+def _judged(state: State, keep: int) -> Iterator[tuple[str, list[int], list[int]]]:
+    """Of each store with more versions than are kept in any case: which may go, and which stay."""
+    bounds = {store: keep or bound_of(state, store) for store in state.stores}
+    over = [each for each, bound in bounds.items() if 0 < bound < len(_kept(state, each))]
+    if not over:
+        return
     needed = set(_needed(state))
     asked = (state.trials[each].asked_serial for each in (*state.open, *state.blocked))
     oldest_asked = min(asked, default=state.version_serial)
-    gone = []
-    for store, versions in state.stores.items():
-        bound = keep or bound_of(state, store)
-        if not bound:
-            continue
+    for store in over:
+        versions = state.stores[store]
         numbers = _kept(state, store)
-        may_go, stay = numbers[:-bound], numbers[-bound:]
+        gone: list[int] = []
         staying: list[int] = []
-        for number in may_go:
+        for number in numbers[: -bounds[store]]:
             version = versions[number - 1]
             assert version is not None
             after = versions[number]  # this is not the newest; one that is gone was old then, too
             newest_then = after is not None and after.serial > oldest_asked
-            if (store, number) in needed or version.serial > oldest_asked or newest_then:
-                staying.append(number)
-            else:
-                gone.append((store, number, version))
-        state.kept_versions[store] = staying + stay
-    for store, number, _ in gone:
-        state.stores[store][number - 1] = None
-    return tuple(gone)
+            stays = (store, number) in needed or version.serial > oldest_asked or newest_then
+            (staying if stays else gone).append(number)
+        yield store, gone, staying + numbers[-bounds[store] :]
 
 
 def kept(state: State) -> tuple[tuple[str, int, Version], ...]:

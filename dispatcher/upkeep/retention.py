@@ -157,6 +157,7 @@ class RetentionThread:
         self._post = post
         self._granted: queue.SimpleQueue[tuple[TrialId, ...]] = queue.SimpleQueue()
         self._versions: queue.SimpleQueue[GrantVersions | None] = queue.SimpleQueue()
+        self._questions = 0  # asked so far
         self._stores_wanted = threading.Event()
         self._wanted = threading.Event()
         self._over = False
@@ -237,16 +238,21 @@ class RetentionThread:
         self._attempt("checkpoints", sweeps.checkpoints)  # of those that ended meanwhile
 
     def _review_stores(self) -> Granted | None:
-        while not self._versions.empty():  # an answer that came too late for whoever had asked
-            self._versions.get()
-        if self._over:  # looked at last: the word that ends a wait may just have been taken out
+        if self._over:  # the word that ends a wait may have been taken already
             return None
-        self._post(StoresReviewed())
-        try:
-            granted = self._versions.get(timeout=ANSWER_S)
-        except queue.Empty:
-            return None
-        return None if granted is None else as_granted(granted)
+        self._questions += 1
+        self._post(StoresReviewed(question=self._questions))
+        give_up_at = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                granted = self._versions.get(timeout=max(0.0, give_up_at - time.monotonic()))
+            except queue.Empty:
+                return None
+            if granted is None:
+                return None
+            # One that came too late for whoever had asked knows nothing of versions since.
+            if granted.question == self._questions:
+                return as_granted(granted)
 
     def _attempt(self, what: str, work: Callable[[], object]) -> bool:
         try:

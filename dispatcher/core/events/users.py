@@ -44,9 +44,11 @@ class RemovalAnnounced:
 @dataclass(frozen=True, slots=True)
 class StoresReviewed:
     """The weight keeper looked through the shared stores, and wants those versions gone that
-    nothing needs. ``keep``: how many of the newest stay in each; 0: as the settings say."""
+    nothing needs. ``keep``: how many of the newest stay in each; 0: as the settings say.
+    ``question``: a number that the answer bears."""
 
     keep: int = 0
+    question: int = 0
 
 
 Wish: TypeAlias = (

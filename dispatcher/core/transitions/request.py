@@ -110,6 +110,7 @@ def proposed(state: State, event: e.Proposed, out: list[Action]) -> None:
         state.submitted += 1
         state.tuner_errors_in_a_row = 0
         state.abandoned_in_a_row = 0
+        stores.ask_for_review(state, out)
         return
     out.append(ReportTunerError(trial.id, "generate_parameters", refusal))
     _request_error(state, trial, refusal, out)

@@ -9,7 +9,6 @@ from dispatcher.core.actions import (
     AnswerOffer,
     AnswerWait,
     GrantVersions,
-    ReviewStores,
     TellVersion,
 )
 from dispatcher.core.fitting import domain_of
@@ -37,6 +36,7 @@ def version_offered(state: State, event: e.VersionOffered, out: list[Action]) ->
     told = 0 if refusal else number or len(versions)
     if told:
         stores.hear(trial, event.store, told, own=bool(number))
+        stores.ask_for_review(state, out)
     out.append(
         AnswerOffer(
             trial.worker,
@@ -69,8 +69,6 @@ def _enter(state: State, trial: Trial, event: e.VersionOffered, out: list[Action
     if state.host_ready:
         out.append(TellVersion(event.store, number, trial.id))
     _end_waits(state, event.store, number, trial)
-    if stores.over_bound(state):
-        out.append(ReviewStores())
     return number
 
 
@@ -95,7 +93,7 @@ def _number_of(versions: Sequence[Version | None], event: e.VersionOffered) -> i
     return event.base + 1 if same else 0
 
 
-def versions_held(state: State, event: e.VersionsHeld) -> bool:
+def versions_held(state: State, event: e.VersionsHeld, out: list[Action]) -> bool:
     """Words of a process that only repeats its past change nothing: what it held last is known."""
     if not state.host_ready:
         return False
@@ -103,6 +101,7 @@ def versions_held(state: State, event: e.VersionsHeld) -> bool:
         state.held_versions[event.store] = event.numbers
     else:
         state.held_versions.pop(event.store, None)
+    stores.ask_for_review(state, out)
     return True
 
 
@@ -110,7 +109,7 @@ def stores_reviewed(state: State, event: e.StoresReviewed, out: list[Action]) ->
     """Grant what nobody can ask for any more. From here on a proposal that pins one of these is
     refused, whatever becomes of the files."""
     removed = stores.let_go_of_old(state, event.keep)
-    out.append(GrantVersions(removed, stores.kept(state)))
+    out.append(GrantVersions(removed, stores.kept(state), event.question))
 
 
 def awaited_version(state: State, event: e.WaitStarted) -> AnswerWait | None:

@@ -58,9 +58,45 @@ def test_the_newest_stay_and_the_keeper_is_told_when_there_are_more() -> None:
     assert [each[:2] for each in grant.kept] == [("omega", 3), ("omega", 4)]
     assert numbers(scene) == [3, 4]
     assert review(scene).removed == (), "once"
+    (named,) = of_kind(scene.say(e.StoresReviewed(question=7)), a.GrantVersions)
+    assert named.question == 7
     publish(scene, 0, 4)
     assert len(scene.state.stores["omega"]) == 5, "numbers count on"
     scene.assert_replays()
+
+
+def asks(out: list[a.Action]) -> bool:
+    return bool(of_kind(out, a.ReviewStores))
+
+
+def test_the_keeper_is_not_told_while_all_that_is_old_is_needed() -> None:
+    scene = scene_of(3, keep=1)
+    publish(scene, 0, 0)
+    assert not asks(publish(scene, 1, 0)), "is told of version 1, and reads it"
+    scene.say(e.VersionsHeld("omega", (2,)))
+    assert not asks(publish(scene, 0, 1))
+    assert not asks(publish(scene, 0, 2)), "1 is read, 2 is held"
+    scene.exit(2)
+    assert not asks(scene.deliver(2)), "a trial has ended that read none of them"
+    scene.exit(1)
+    assert asks(scene.deliver(1)), "nobody reads version 1 any more"
+    assert [n for _, n, _ in review(scene).removed] == [1]
+    assert not asks(scene.say(e.VersionsHeld("omega", (2, 3))))
+    assert asks(scene.say(e.VersionsHeld("omega", (3,)))), "nobody holds version 2 any more"
+    assert [n for _, n, _ in review(scene).removed] == [2]
+    scene.assert_replays()
+
+
+def test_the_keeper_is_told_when_what_was_newest_at_a_request_is_free() -> None:
+    scene = scene_of(1)
+    publish(scene, 0, 0)
+    scene.say(e.SettingsUpdated(scene.settings.__class__(slots=2, lookahead=2, keep_versions=1)))
+    scene.say(e.Tick())
+    assert list(scene.state.open) == [1], "asked for while version 1 was the newest"
+    assert not asks(publish(scene, 0, 1))
+    assert not asks(publish(scene, 0, 2))
+    assert asks(scene.say(e.Proposed(TrialId(1), "{}")))
+    assert [n for _, n, _ in review(scene).removed] == [1, 2]
 
 
 def test_all_stay_where_no_bound_is_set_or_that_of_the_store_says_so() -> None:

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher.core.actions import GrantVersions
+from dispatcher.core.events import StoresReviewed
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import Version
 from dispatcher.errors import PassingBackendError
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.folders import ExperimentFolder
@@ -46,36 +50,51 @@ def test_a_sweep_that_waits_for_an_engine_that_has_ended_is_let_go(
     assert answers == [()]
 
 
-def test_a_look_at_the_stores_asks_nobody_once_the_thread_is_to_end(tmp_path: Path) -> None:
-    """The word that ends its wait may have come before it asked: it would be waited for in vain."""
+def test_a_look_at_the_stores_is_let_go_and_asks_nobody_once_the_thread_is_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "ANSWER_S", 600.0)
     said: list[object] = []
+
+    def end(event: object) -> None:
+        said.append(event)
+        thread.close()
+
     thread = retention.RetentionThread(
-        CONFIG, ExperimentFolder(tmp_path), lambda kind, text: None, said.append
+        CONFIG, ExperimentFolder(tmp_path), lambda kind, text: None, end
     )
-
-    class Ending:
-        """Of which the last word is taken out just after it was looked whether it is over."""
-
-        def __init__(self) -> None:
-            self.words: list[None] = []
-            self.looked = False
-
-        def empty(self) -> bool:
-            if not self.looked:
-                self.looked = True
-                thread.close()
-            return not self.words
-
-        def put(self, word: None) -> None:
-            self.words.append(word)
-
-        def get(self, timeout: float = 0.0) -> None:
-            assert self.words, "waits for what does not come"
-            return self.words.pop()
-
-    thread._versions = Ending()  # type: ignore[assignment]
     assert thread._review_stores() is None
-    assert said == []
+    assert thread._review_stores() is None
+    assert len(said) == 1
+
+
+def test_an_answer_that_came_too_late_is_none_to_the_next_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not know the version that came since: its folder would go for a leftover."""
+    monkeypatch.setattr(retention, "ANSWER_S", 0.0)
+    asked: list[StoresReviewed] = []
+    old, new = (Version(f"omega/{trial}.1-0", "d", 1, TrialId(trial), 1) for trial in (1, 2))
+
+    def answer(event: StoresReviewed) -> None:
+        asked.append(event)
+        if len(asked) == 2:
+            late, due = (each.question for each in asked)
+            thread.versions_granted(GrantVersions((), (("omega", 1, old),), late))
+            kept = (("omega", 1, old), ("omega", 2, new))
+            thread.versions_granted(GrantVersions((), kept, due))
+
+    thread = retention.RetentionThread(
+        CONFIG,
+        ExperimentFolder(tmp_path),
+        lambda kind, text: None,
+        answer,  # type: ignore[arg-type]
+    )
+    assert thread._review_stores() is None, "there was no answer"
+    monkeypatch.setattr(retention, "ANSWER_S", 600.0)
+    granted = thread._review_stores()
+    assert granted is not None
+    assert set(granted.kept) == {old.path, new.path}
 
 
 def test_a_sweep_that_a_share_refused_is_tried_again_without_a_trial_that_ends(
