@@ -12,7 +12,7 @@ TORCH_ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint bench soak docs simulate mutations enable test-nfs fuzz clean help
+.PHONY: demo test lint bench soak docs simulate mutations enable test-nfs fuzz lines clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -69,6 +69,9 @@ test-nfs: enable $(VENV)/.dev  ## as root: NFS between machines with kernels of 
 
 fuzz: $(VENV)/.dev  ## hostile peers for longer: make fuzz SECONDS=600 FIRST_SEED=0
 	FUZZ_SECONDS=$(or $(SECONDS),600) FUZZ_FIRST_SEED=$(or $(FIRST_SEED),0) $(BIN)/python -m pytest -q tests/fuzz
+
+lines: $(VENV)/.dev  ## as root: links cut, sshd killed, tunnels flapping for a minute: make lines SECONDS=300
+	LINE_SECONDS=$(or $(SECONDS),60) $(BIN)/python -m pytest -q tests/integration/machines/test_bad_lines.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

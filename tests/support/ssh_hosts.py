@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from dispatcher.ssh import SshTarget
 from tests.support import namespaces, sshd
 from tests.support.processes import wait_until
@@ -40,6 +42,7 @@ _HASHED = (
 SMALL_DISK = "/small"
 SMALL_BYTES = 16 << 20
 
+_SSHD = ("/usr/sbin/sshd", "-E", "/var/log/sshd.log")
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 _CONFIG = """\
 Port 22
@@ -205,6 +208,27 @@ class SshHosts:
         except OSError:
             return False
 
+    def kill_sshd(self, name: str) -> None:
+        """SIGKILL for all that sshd runs on a host: nobody logs in, and who had has lost it.
+        Whatever was started by way of it goes on."""
+        wait_until(lambda: not self._kill_sshd(name), f"no sshd runs on {name}")
+
+    def _kill_sshd(self, name: str) -> bool:
+        found = False
+        for process in psutil.Process(self[name].first_pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.name().startswith("sshd"):
+                    process.kill()
+                    found = True
+        return found
+
+    def start_sshd(self, name: str) -> None:
+        """The end of :meth:`kill_sshd`."""
+        host = self[name]
+        inside = ["nsenter", f"--target={host.first_pid}", "--mount", "--net", "--pid", "--uts"]
+        subprocess.run([*inside, *_SSHD], check=True, capture_output=True, timeout=120)
+        wait_until(lambda: self._answers(host), f"{name} answers: {host.log()}")
+
     def restart_sshd(self, name: str, extra: str) -> None:
         """Boot a host anew, with other lines in its sshd_config."""
         self.crash(name, tells=True)
@@ -239,7 +263,8 @@ class SshHosts:
             words += [*_folders_above(there), "--ro-bind", str(here), there]
         for there, here in host.shares.items():
             words += [*_folders_above(there), "--bind", str(here), there]
-        return [*words, "/usr/sbin/sshd", "-D", "-E", "/var/log/sshd.log"]
+        # The sandbox lasts as long as its first program, so that a host outlives its sshd.
+        return [*words, "sh", "-c", f"{' '.join(_SSHD)} && exec sleep infinity"]
 
     def add(
         self,
