@@ -46,6 +46,7 @@ AGENTS: tuple[Mutation, ...] = (
         "dispatcher/backends/agents/driver.py",
         "                if strange or message.sent > self._received:",
         "                if strange:",
+        ("tests/unit/backends/test_local_gaps.py",),
     ),
     Mutation(
         "a-hello-said-again-is-ignored",
@@ -63,6 +64,7 @@ AGENTS: tuple[Mutation, ...] = (
         "trial_runtime/agent/head_link.py",
         "            missed = missed or frame.orders > heard",
         "            missed = missed or frame.orders > heard + 1_000_000",
+        ("tests/unit/backends/test_local_gaps.py",),
     ),
     Mutation(
         "what-ran-with-a-dead-agent-runs-for-ever",

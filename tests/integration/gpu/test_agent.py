@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.support.fake_nvml import LOST, Gpu, Part
+from tests.support.processes import is_gone, wait_until
 from trial_runtime import wire
 from trial_runtime.agent.config import ResourcesTold
 
@@ -147,10 +150,15 @@ def test_a_lost_gpu_is_no_fault_of_its_trial(head_with, driver, fails_itself):
     told = {"until": str(until), "fail": True}
     head.start(1, devices=("GPU-a",), parameters=told)
     head.start(2, devices=("GPU-b",), parameters=told)
-    seen_by(head, 1), seen_by(head, 2)
+    trial = psutil.Process(seen_by(head, 1)["default"])
+    seen_by(head, 2)
+    if fails_itself:  # before the agent has looked at its devices again
+        head.process.send_signal(signal.SIGSTOP)
     driver.show(Gpu("GPU-a", error=LOST), Gpu("GPU-b"))
     if fails_itself:
         until.touch()
+        wait_until(lambda: is_gone(trial), "it has failed")
+        head.process.send_signal(signal.SIGCONT)
     end = head.end_of(1)
     assert end.reason == wire.LOST
     assert end.text.startswith("its GPU GPU-a was lost while it ran")
