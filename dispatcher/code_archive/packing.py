@@ -15,6 +15,9 @@ from dispatcher.errors import UserError
 
 _READ_BYTES = 1 << 20
 
+#: tarfile writes 10 KiB at a time.
+_WRITE_BYTES = 1 << 18
+
 
 class CodeChanged(UserError):
     """Raised when a file of the code folder changed while it was packed."""
@@ -59,7 +62,7 @@ def pack_code(listing: Listing, into: Path | BinaryIO) -> Packed:
         return _write(listing, into)
     new = into.with_name(f"{into.name}.{os.getpid()}.part")
     try:
-        with new.open("wb") as file:
+        with new.open("wb", buffering=_WRITE_BYTES) as file:
             packed = _write(listing, file)
             file.flush()
             os.fsync(file.fileno())

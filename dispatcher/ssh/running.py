@@ -12,6 +12,10 @@ from dispatcher.ssh.command import Launch
 from dispatcher.ssh.link import Link
 
 _CHUNK = 64 << 10
+
+#: Two full packets: OpenSSH takes 32 KiB in one, of which paramiko keeps 64 bytes. What is left
+#: over of a piece goes as a packet of its own, however small it is.
+_PIECE = 2 * ((32 << 10) - 64)
 _POLL_S = 0.05
 
 #: A command that has ended may have left a child that keeps its outputs open.
@@ -181,5 +185,5 @@ def _pieces(first: bytes, stdin: bytes | BinaryIO) -> Iterator[bytes]:
     if isinstance(stdin, bytes):
         yield stdin
         return
-    while data := stdin.read(_CHUNK):
+    while data := stdin.read(_PIECE):
         yield data
