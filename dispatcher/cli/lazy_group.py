@@ -82,6 +82,13 @@ class _Lazy(TyperGroup):
         for name, entry in table.items():
             self.add_command(TyperCommand(name, help=entry.help, rich_markup_mode=None), name)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """``--version`` is answered after ``bequeath nni``, too, which some call ``nnictl``."""
+        top = ctx.find_root()
+        if ctx is not top and args[:1] in (["--version"], ["-v"]):
+            top.command.parse_args(top, ["--version"])
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that is called, or that a completion looks into."""
         name, command, rest = super().resolve_command(ctx, args)

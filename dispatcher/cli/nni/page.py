@@ -22,7 +22,7 @@ Ids of experiments are ours (`NAME-xxxxxx`), ids of trials their numbers.
 """
 
 _TAIL = """\
-| `nnictl --version` | same | | `bequeath --version` |
+| `nnictl --version` | same | `-v` | Tell bequeath's version. |
 | `python launch.py`, with `nni.experiment` | same | | `bequeath run launch.py` |
 | REST | not | | `--json` of our commands, and `dispatcher.api` |
 """

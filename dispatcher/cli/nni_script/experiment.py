@@ -86,16 +86,21 @@ class Experiment:
         return word == "DONE"
 
     def resume(
-        self: Experiment | str, *given: Any, wait_completion: bool = True, **more: Any
-    ) -> bool | None:
-        """Go on with it. Before v2.10 the class was asked, with an id first."""
-        meant = _meant(self)
+        self: Any = None,
+        *given: Any,
+        wait_completion: bool = True,
+        debug: bool = False,
+        **more: Any,
+    ) -> Experiment | bool | None:
+        """Go on with it. Before v2.10 an id came first, and the class could be asked as well."""
+        meant = _meant(self, given, more)
         meant._hand = meant._known  # or it says that there is none: nothing new is begun here
-        return meant.run(wait_completion=wait_completion)
+        ended = meant.run(wait_completion=wait_completion, debug=debug)
+        return ended if wait_completion or meant is self else meant
 
-    def view(self: Experiment | str, *given: Any, **more: Any) -> Experiment:
+    def view(self: Any = None, *given: Any, **more: Any) -> Experiment:
         """Nothing has to be started for it: what is kept can always be read."""
-        return _meant(self)
+        return _meant(self, given, more)
 
     @classmethod
     def connect(cls, port: int) -> Experiment:
@@ -234,5 +239,12 @@ def _usable(ident: str) -> str:
     return ident
 
 
-def _meant(experiment: Experiment | str) -> Experiment:
-    return Experiment(id=experiment) if isinstance(experiment, str) else experiment
+def _meant(experiment: Any, given: tuple[Any, ...], more: Mapping[str, Any]) -> Experiment:
+    """The experiment that ``resume`` or ``view`` was asked of, in the ways of all releases."""
+    words = [experiment, *given[:1], more.get("experiment_id")]
+    ident = next((word for word in words if isinstance(word, str)), None)
+    if not isinstance(experiment, Experiment):
+        return Experiment(id=ident)
+    if ident is not None:
+        experiment._hand = Hand.on(ident)
+    return experiment

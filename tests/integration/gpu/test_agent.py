@@ -97,7 +97,10 @@ def test_no_driver_where_trials_need_one(head_with, driver):
     driver.unload()
     told = ResourcesTold(count_gpus=True, must_have_gpus=True)
     head = head_with(function="train:main", resources=told)
-    assert head.hellos[0].trouble == "trials need GPUs: no GPU driver: Driver Not Loaded"
+    assert (
+        head.hellos[0].trouble
+        == "trials need GPUs (trialGpuNumber or gpuNum is not 0): no GPU driver: Driver Not Loaded"
+    )
 
 
 def test_a_stranger_keeps_trials_away_until_it_goes(head_with, driver):

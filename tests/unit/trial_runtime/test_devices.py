@@ -200,7 +200,10 @@ def test_without_a_driver_there_are_no_gpus_and_what_needs_them_has_no_hope() ->
     needing.driver.says = NoDevices("no GPU driver: none")
     needing.devices.start()
     needing.until(lambda: needing.devices.trouble)
-    assert needing.devices.trouble == "trials need GPUs: no GPU driver: none"
+    assert (
+        needing.devices.trouble
+        == "trials need GPUs (trialGpuNumber or gpuNum is not 0): no GPU driver: none"
+    )
     assert needing.devices.hopeless
 
 

@@ -28,6 +28,9 @@ SLOW_S = 10.0
 #: What an end with an error waits for a look at its devices (seconds), before it is told.
 VERDICT_S = 5.0
 
+#: Why GPUs matter, by the keys with which experiment files say so: ours and that of NNI's v1.
+_NEED = "trials need GPUs (trialGpuNumber or gpuNum is not 0)"
+
 _log = logging.getLogger("bequeath.agent")
 
 
@@ -148,14 +151,14 @@ class DeviceWatch:
         if amiss or self.seen or not self._told.must_have_gpus:
             return amiss
         if self._visible is not None:
-            return f"trials need GPUs, and {VISIBLE}={self._visible} lets none through here"
-        return "trials need GPUs, and this host has none"
+            return f"{_NEED}, and {VISIBLE}={self._visible} lets none through here"
+        return f"{_NEED}, and this host has none"
 
     def _cannot_tell(self, error: Exception) -> None:
         text = str(error) if isinstance(error, NoDevices) else f"looking at GPUs failed: {error!r}"
         if self.trouble is None:  # nothing was ever seen
             if self._told.must_have_gpus:
-                self._offer((), f"trials need GPUs: {text}")
+                self._offer((), f"{_NEED}: {text}")
             elif self._told.gpu_indices:
                 self._offer((), f"gpuIndices is given: {text}")
             else:

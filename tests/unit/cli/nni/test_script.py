@@ -128,6 +128,24 @@ def test_an_id_is_settled_before_the_start_and_may_be_chosen(
             look()
 
 
+def test_an_experiment_is_gone_on_with_in_the_ways_of_all_releases(
+    evolved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: an id that a method was given is taken for a port."""
+    monkeypatch.setenv("BEQUEATH_HOME", str(evolved.parent))
+    ident, begun = evolved.name, []
+    monkeypatch.setattr(Experiment, "run", lambda self, **options: begun.append(self.id) or True)
+    own = Experiment("local")
+    assert own.resume(ident, 8080)
+    assert Experiment(id=ident).resume(8080, wait_completion=True)
+    assert Experiment.resume(ident, 8080)
+    later = Experiment.resume(experiment_id=ident, port=8080, wait_completion=False)
+    assert isinstance(later, Experiment)
+    assert begun == [ident] * 4
+    assert {one.id for one in (own, later, own.view(), Experiment.view(ident, 8080))} == {ident}
+    assert len(own.list_trial_jobs()) == 40
+
+
 def _raised(file: Path, text: str) -> Exception:
     """What comes out of a script of this text."""
     file.write_text(text)

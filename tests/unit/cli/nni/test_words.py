@@ -70,6 +70,12 @@ TYPED = {
 }
 
 
+@pytest.mark.parametrize("word", ["--version", "-v"])
+def test_the_version_is_told_under_its_own_name(word: str, bequeath: Shell) -> None:
+    assert bequeath("nni", word) == bequeath("--version")
+    assert bequeath("nni", word).out.startswith("bequeath ")
+
+
 def test_no_verb_and_no_option_is_forgotten() -> None:
     """Mutation: an option loses its short form."""
     commands = {" ".join(path): load(path[-1], entry) for path, entry in ALL}
