@@ -11,7 +11,7 @@ import time
 import pytest
 
 from dispatcher.core import events as e
-from tests.integration.machines.conftest import Lab, joined
+from tests.integration.machines.conftest import Lab
 from tests.integration.machines.test_ailing_hosts import LEASES, Story, end_sessions
 from tests.support.ssh_hosts import why_not
 
@@ -26,6 +26,16 @@ pytestmark = [
 ]
 
 
+def agents(lab: Lab, story: Story) -> dict[str, bytes]:
+    """Which agent each host has, by what it lays down when it begins."""
+    where = f"root/.bequeath/experiments/{story.folder.name}"
+    return {
+        record.name: record.read_bytes()
+        for host in lab.hosts
+        for record in host.disk.glob(f"{where}/{host.name}/agent-{host.name}.json")
+    }
+
+
 def test_a_cut_a_killed_sshd_and_a_flapping_tunnel_cost_nothing_but_time(lab: Lab) -> None:
     """Mutations: silence ends attempts before their lease is over; an agent ends with its
     connection; a server that refuses once is not tried again."""
@@ -33,6 +43,8 @@ def test_a_cut_a_killed_sshd_and_a_flapping_tunnel_cost_nothing_but_time(lab: La
     story = Story(lab, lab.service("h1", "h2", "h3"), leases=leases, headGrace=600 + SECONDS)
     for name in ("h1", "h2", "h3"):
         story.more(1, name)
+    before = agents(lab, story)
+    assert len(before) == 3
     lab.hosts.cut("h1")
     lab.hosts.kill_sshd("h2")
     until = time.monotonic() + SECONDS
@@ -50,8 +62,9 @@ def test_a_cut_a_killed_sshd_and_a_flapping_tunnel_cost_nothing_but_time(lab: La
         lab.hosts.start_sshd("h2")
     for name in ("h1", "h2", "h3"):
         story.more(2, name)
+    after = agents(lab, story)  # they go away when it ends
     story.end()
     story.all_counted_once()
     assert lab.events(story.folder, e.WorkerLost) == []
     assert {x.attempt for x in lab.events(story.folder, e.AttemptEnded)} == {1}
-    assert sorted(joined(lab, story.folder)) == ["h1", "h2", "h3"], "the agents of before"
+    assert after == before, "agents of before"
