@@ -1,7 +1,7 @@
 """The searches of the study: which tuner, with which arguments, on which trials.
 
 All of it was chosen on seeds from 100 on, and fixed before those of the report were run
-(docs/decisions/0037). Every search has one worker: core-seconds are compared, not hours.
+(docs/decisions/0037 and 0039). Every search has one worker: core-seconds are compared, not hours.
 """
 
 from __future__ import annotations
@@ -90,20 +90,20 @@ CONTESTANTS = (
         "ENAS",
         "ENAS",
         "paths",
-        5000,
+        2500,
         {
             "operations": list(paths.OPERATIONS),
             "layers": paths.LAYERS,
             "weights_trials": 1,
-            "samples": 500,
-            "controller_trials": 200,
+            "samples": 250,
+            "controller_trials": 100,
             "batch": 20,
             "hidden": 32,
             "entropy_weight": 0.02,  # with less, the controller may settle on one operation
             "learning_rate": 0.005,
         },
-        share=0.3,
-        retrained=8000,
+        share=0.4,
+        retrained=12000,
     ),
     Contestant(
         "SPOS",
@@ -115,10 +115,10 @@ CONTESTANTS = (
             "generations": 1000,  # the budget ends it
             "top": 10,
             "mutation_probability": 0.2,
-            "supernet": {"steps": 50000},
+            "supernet": {"steps": 16000},
         },
-        share=0.36,
-        retrained=8000,
+        share=0.4,
+        retrained=12000,
     ),
 )
 

@@ -36,8 +36,8 @@ class Training:
         blocks = chains.blocks_of(parameters)
         weights = born(parameters, inherited, dice)
         network = chains.through(weights, blocks)
-        task.fit(weights, network, self.steps, self.rate, dice)
-        valid, test = (task.share_right(network, part) for part in ("validation", "test"))
+        task.fit(weights, network, self.steps, self.rate, dice, task.FEW)
+        valid, test = (task.share_right(network, part, task.FEW) for part in ("validation", "test"))
         told = {"default": valid, "size": chains.size(blocks).multiplications}
         return Outcome((blocks, weights), valid, test, told)
 

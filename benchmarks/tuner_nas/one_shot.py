@@ -45,8 +45,13 @@ def alone(
     """One architecture, trained from scratch."""
     weights = paths.fresh(dice)
     network = fixed(weights, architecture)
-    task.fit(weights, network, steps, rate, dice)
-    return Outcome(None, *(task.share_right(network, part) for part in ("validation", "test")))
+    task.fit(weights, network, steps, rate, dice, paths.SHARES)
+    return Outcome(None, *(right(network, part) for part in ("validation", "test")))
+
+
+def right(network: task.Pass, part: str = "validation") -> float:
+    """The share of a part's pictures that a network tells."""
+    return task.share_right(network, part, paths.SHARES)
 
 
 def fixed(weights: task.Weights, architecture: paths.Architecture) -> task.Pass:
@@ -101,7 +106,7 @@ class Shared:
         drawn: Sequence[paths.Architecture] = parameters["architectures"]
         before = self.versions.setdefault(pinned, {} if pinned else paths.fresh(dice))
         if parameters["phase"] == "controller":
-            worth = task.share_right(fixed(before, drawn[0]), "validation")
+            worth = right(fixed(before, drawn[0]))
             self.pick.judged.append((drawn[0], worth))
             return Outcome(None, NOTHING_YET, NOTHING_YET, told=worth)
         weights = copied(before)
@@ -109,7 +114,7 @@ class Shared:
         def in_turn(step: int, pictures: task.Array) -> Any:
             return paths.scores(weights, drawn[step % len(drawn)], pictures)
 
-        task.fit(weights, in_turn, self.steps, self.rate, dice)
+        task.fit(weights, in_turn, self.steps, self.rate, dice, paths.SHARES)
         number = max(self.versions)
         self.versions[number + 1] = {
             name: one + (weights[name] - before[name]) / np.float32(self.together)
@@ -139,7 +144,7 @@ class SinglePath:
             return Outcome(self._supernet(parameters, dice), NOTHING_YET, NOTHING_YET)
         assert inherited is not None  # the supernet's
         architecture = paths.architecture_of(parameters)
-        worth = task.share_right(fixed(inherited, architecture), "validation")
+        worth = right(fixed(inherited, architecture))
         self.pick.judged.append((architecture, worth))
         return Outcome(None, NOTHING_YET, NOTHING_YET, told=worth)
 
@@ -150,7 +155,7 @@ class SinglePath:
             path = {name: some[int(dice.integers(len(some)))] for name, some in choices.items()}
             return paths.scores(weights, paths.architecture_of(path), pictures)
 
-        task.fit(weights, drawn, parameters["supernet"]["steps"], self.rate, dice)
+        task.fit(weights, drawn, parameters["supernet"]["steps"], self.rate, dice, paths.SHARES)
         return weights
 
 

@@ -1,7 +1,9 @@
 """Networks that are paths through one with all weights: an operation a layer, and skips.
 
 All layers are of one width. A layer reads the mean of the layer before and of those it skips to, as
-in Pham et al. (2018), section 2.3, and does one of the operations, each with weights of its own.
+in Pham et al. (2018), section 2.3, and does one of the operations, each with weights of its own:
+one layer of rectified units, or two of which the first has but a few. What such a bottleneck does
+not let through is lost, unless a skip leads past it.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tuner_nas.cost import Size
-from benchmarks.tuner_nas.task import CLASSES, PIXELS, Array, Weights, drawn
+from benchmarks.tuner_nas.task import CLASSES, MANY, PIXELS, Array, Weights, drawn
 
-LAYERS, WIDTH = 5, 48
-#: How many units there are inside: ``same`` has none, ``narrow`` goes through a bottleneck.
-OPERATIONS = {"relu": WIDTH, "tanh": WIDTH, "narrow": 6, "same": 0}
+LAYERS, WIDTH = 6, 64
+#: How many units an operation has in its bottleneck; 0: it has none.
+OPERATIONS = {"whole": 0, "eight": 8, "four": 4, "two": 2}
+#: Who learns from few digits learns them by heart before a long training ends.
+SHARES = MANY
 
 #: ``[{"operation": name, "skips": [earlier layers]}, …]``, layers counted from 0.
 Architecture = Sequence[Mapping[str, Any]]
@@ -29,10 +33,10 @@ def fresh(dice: np.random.Generator) -> Weights:
         "head": drawn(WIDTH, CLASSES, dice) / np.float32(2),
     }
     for layer in range(LAYERS):
-        weights[f"{layer}.relu"] = drawn(WIDTH, WIDTH, dice)
-        weights[f"{layer}.tanh"] = drawn(WIDTH, WIDTH, dice) / np.float32(2)
-        weights[f"{layer}.narrow.in"] = drawn(WIDTH, OPERATIONS["narrow"], dice)
-        weights[f"{layer}.narrow"] = drawn(OPERATIONS["narrow"], WIDTH, dice)
+        for operation, few in OPERATIONS.items():
+            if few:
+                weights[f"{layer}.{operation}.in"] = drawn(WIDTH, few, dice)
+            weights[f"{layer}.{operation}"] = drawn(few or WIDTH, WIDTH, dice)
     return weights
 
 
@@ -49,17 +53,10 @@ def scores(
             x = x / np.float32(1 + len(chosen["skips"]))
         operation = chosen["operation"]
         inner = x
-        if operation == "narrow":
-            inner = np.maximum(x @ weights[f"{number}.narrow.in"].T, 0)
-        out = x
-        if operation != "same":
-            out = inner @ weights[f"{number}.{operation}"].T
-        if operation in ("relu", "narrow"):
-            out = np.maximum(out, 0)
-        elif operation == "tanh":
-            out = np.tanh(out)
+        if OPERATIONS[operation]:
+            inner = np.maximum(x @ weights[f"{number}.{operation}.in"].T, 0)
         read.append((x, inner))
-        told.append(out)
+        told.append(np.maximum(inner @ weights[f"{number}.{operation}"].T, 0))
 
     def back(slope: Array) -> Weights:
         found = {"head": slope.T @ told[-1]}
@@ -68,17 +65,13 @@ def scores(
         for number in reversed(range(len(architecture))):
             operation, skips = architecture[number]["operation"], architecture[number]["skips"]
             (x, inner), out, flow = read[number], told[number + 1], due[number + 1]
-            if operation in ("relu", "narrow"):
-                flow = flow * (out > 0)
-            elif operation == "tanh":
-                flow = flow * (1 - out * out)
-            if operation != "same":
-                found[f"{number}.{operation}"] = flow.T @ inner
-                flow = flow @ weights[f"{number}.{operation}"]
-            if operation == "narrow":
+            flow = flow * (out > 0)
+            found[f"{number}.{operation}"] = flow.T @ inner
+            flow = flow @ weights[f"{number}.{operation}"]
+            if OPERATIONS[operation]:
                 flow = flow * (inner > 0)
-                found[f"{number}.narrow.in"] = flow.T @ x
-                flow = flow @ weights[f"{number}.narrow.in"]
+                found[f"{number}.{operation}.in"] = flow.T @ x
+                flow = flow @ weights[f"{number}.{operation}.in"]
             if skips:
                 flow = flow / np.float32(1 + len(skips))
             for source in (number, *(skip + 1 for skip in skips)):
@@ -93,9 +86,9 @@ def size(architecture: Architecture) -> Size:
     """What a picture goes through."""
     layers, inner = 1.0, PIXELS * WIDTH + WIDTH * CLASSES
     for chosen in architecture:
-        units = OPERATIONS[chosen["operation"]]
-        layers += {"same": 0, "narrow": 2}.get(chosen["operation"], 1)
-        inner += WIDTH * units * (2 if chosen["operation"] == "narrow" else 1)
+        few = OPERATIONS[chosen["operation"]]
+        layers += 2 if few else 1
+        inner += 2 * WIDTH * few if few else WIDTH * WIDTH
     return Size(layers, inner)
 
 

@@ -51,8 +51,8 @@ class Setting:
 
 
 CHAINS = Setting(8.0, range(10, 15), (2000, 4000, 8000, 16000))
-#: Shared weights have a fixed price: a budget in which many picks can be trained after it is paid.
-PATHS = Setting(24.0, range(20, 25), (4000, 6000, 8000, 12000))
+#: Some three trainings of the longest kind: no room for many trials, and shared weights cost one.
+PATHS = Setting(14.0, range(30, 35), (4000, 8000, 12000, 16000))
 SETTINGS = {"chains": CHAINS, "fronts": CHAINS, "paths": PATHS}
 
 
@@ -131,7 +131,8 @@ def _took(done: Sequence[Done]) -> float:
 def _prepare() -> None:
     """A core-second is one core's, so matrices are multiplied by one thread; pictures are there."""
     threadpool_limits(1)
-    task.data()
+    for shares in (task.FEW, task.MANY):
+        task.data(shares)
 
 
 # ---- what is told of it ------------------------------------------------------------------------

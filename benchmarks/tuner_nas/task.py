@@ -1,4 +1,4 @@
-"""The task: few digits that were turned, shifted and made noisy, and one way to train on them.
+"""The task: digits that were turned, shifted and made noisy, and one way to train on them.
 
 Every batch shows pictures that were distorted anew, so that training goes on paying for long: a
 network from scratch needs thousands of steps, and a short trial is a poor one unless it inherits.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,25 +20,43 @@ Weights = dict[str, Array]
 Pass = Callable[[int, Array], tuple[Array, Callable[[Array], Weights]]]
 
 PIXELS, CLASSES = 64, 10
-TRAIN, VALIDATION = 400, 900  # the remaining 497 are the test set
-COPIES = {"train": 60, "validation": 2, "test": 2}
+COPIES = 60  # of each that is learned from, each distorted in its own way
 TURN_DEGREES, SHIFT, NOISE = 60.0, 2.0, 0.2
 BATCH, MOMENTUM, STEEPEST = 64, np.float32(0.9), 1.0
 
 
+@dataclass(frozen=True)
+class Shares:
+    """How the 1,797 digits are shared out; the remaining ones are the test set.
+
+    ``shown``: in how many distorted copies each of validation and test is shown.
+    """
+
+    train: int
+    validation: int
+    shown: int
+
+
+#: Few to learn from, so that a network may learn them by heart; and as many as there are.
+FEW, MANY = Shares(400, 900, 2), Shares(1197, 300, 6)
+
+
 @functools.cache
-def data() -> dict[str, tuple[Array, npt.NDArray[np.int64]]]:
+def data(shares: Shares) -> dict[str, tuple[Array, npt.NDArray[np.int64]]]:
     """``train``, ``validation`` and ``test`` as (pictures of shape (n, 64), digits)."""
     from sklearn.datasets import load_digits
 
     pictures, digits = load_digits(return_X_y=True)
     dice = np.random.default_rng(1797)
-    order = np.split(dice.permutation(len(digits)), [TRAIN, TRAIN + VALIDATION])
+    order = np.split(
+        dice.permutation(len(digits)), [shares.train, shares.train + shares.validation]
+    )
     found = {}
-    for (name, copies), part in zip(COPIES.items(), order, strict=True):
+    shown = {"train": COPIES, "validation": shares.shown, "test": shares.shown}
+    for (name, copies), part in zip(shown.items(), order, strict=True):
         plain = pictures[part].reshape(-1, 8, 8) / 16
-        shown = np.concatenate([distorted(plain, dice) for _ in range(copies)]) - 0.3
-        found[name] = (shown.reshape(-1, PIXELS).astype(np.float32), np.tile(digits[part], copies))
+        seen = np.concatenate([distorted(plain, dice) for _ in range(copies)]) - 0.3
+        found[name] = (seen.reshape(-1, PIXELS).astype(np.float32), np.tile(digits[part], copies))
     return found
 
 
@@ -60,13 +79,18 @@ def distorted(pictures: npt.NDArray[np.float64], dice: np.random.Generator) -> n
 
 
 def fit(
-    weights: Weights, through: Pass, steps: int, rate: float, dice: np.random.Generator
+    weights: Weights,
+    through: Pass,
+    steps: int,
+    rate: float,
+    dice: np.random.Generator,
+    shares: Shares,
 ) -> None:
     """Trains in place: momentum, gradients clipped, and a rate that falls to nothing.
 
     So trials are judged at rest. Weights that a step does not use stay as they are.
     """
-    pictures, digits = data()["train"]
+    pictures, digits = data(shares)["train"]
     speeds = {name: np.zeros_like(one) for name, one in weights.items()}
     batches = dice.integers(len(digits), size=(steps, BATCH))
     rows = np.arange(BATCH)
@@ -86,9 +110,9 @@ def fit(
             weights[name] += speed
 
 
-def share_right(through: Pass, part: str) -> float:
+def share_right(through: Pass, part: str, shares: Shares) -> float:
     """The share of a part's pictures whose highest score is that of their digit."""
-    pictures, digits = data()[part]
+    pictures, digits = data(shares)[part]
     scores, _ = through(0, pictures)
     return float((scores.argmax(1) == digits).mean())
 

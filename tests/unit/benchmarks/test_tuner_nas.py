@@ -29,7 +29,7 @@ CHAIN = [
 EVERY_OPERATION = [
     {"operation": operation, "skips": skips}
     for operation, skips in zip(
-        [*paths.OPERATIONS, "relu"], [[], [], [0], [0, 1], [2]], strict=True
+        [*paths.OPERATIONS, "whole"], [[], [], [0], [0, 1], [2]], strict=True
     )
 ]
 
@@ -37,7 +37,7 @@ EVERY_OPERATION = [
 @pytest.fixture
 def little_data(monkeypatch):
     """The same task with fewer copies of its pictures."""
-    monkeypatch.setattr(task, "COPIES", {"train": 2, "validation": 1, "test": 1})
+    monkeypatch.setattr(task, "COPIES", 2)
     task.data.cache_clear()
     with threadpool_limits(1):  # threads that wait for one another take minutes on a busy machine
         yield
@@ -125,7 +125,10 @@ def test_a_mean_path_costs_the_mean_of_all_paths():
     names = list(paths.OPERATIONS)
     drawn = [
         paths.size(
-            [{"operation": names[int(n)], "skips": []} for n in dice.integers(len(names), size=5)]
+            [
+                {"operation": names[int(n)], "skips": []}
+                for n in dice.integers(len(names), size=paths.LAYERS)
+            ]
         )
         for _ in range(3000)
     ]
@@ -161,6 +164,46 @@ def test_trials_of_one_round_come_to_the_mean_of_what_they_changed(little_data):
         trials.versions[2]["head"], first["head"] + second - start["head"], atol=1e-6
     )
     assert trials.newest == {"omega": 2}
+
+
+@pytest.mark.parametrize("shares", [task.FEW, task.MANY], ids=["few", "many"])
+def test_everybody_is_judged_by_digits_that_are_in_no_other_part(shares, little_data):
+    found = task.data(shares)
+
+    assert task.data(shares) is found
+    counts = {name: len(digits) for name, (_, digits) in found.items()}
+    rest = 1797 - shares.train - shares.validation
+    assert counts == {
+        "train": task.COPIES * shares.train,
+        "validation": shares.shown * shares.validation,
+        "test": shares.shown * rest,
+    }
+    assert counts["validation"] == cost.JUDGED  # what a look is counted as
+
+
+def test_a_path_is_told_by_the_weights_of_its_own_operations():
+    weights = paths.fresh(np.random.default_rng(1))
+    spared = [{"operation": "two", "skips": []}] * paths.LAYERS
+    before, _ = paths.scores(weights, spared, pictures())
+    for name, one in weights.items():
+        if ".two" not in name and name not in ("stem", "head"):
+            one[:] = 7.0
+
+    after, back = paths.scores(weights, spared, pictures())
+
+    assert np.array_equal(before, after)
+    trained = {f"{layer}.two{end}" for layer in range(paths.LAYERS) for end in ("", ".in")}
+    assert set(back(after)) == trained | {"stem", "head"}
+
+
+def test_what_a_bottleneck_costs_is_told_by_its_units():
+    whole, eight = (
+        paths.size([{"operation": name, "skips": []}] * paths.LAYERS) for name in ("whole", "eight")
+    )
+
+    saved = paths.LAYERS * (paths.WIDTH * paths.WIDTH - 2 * 8 * paths.WIDTH)
+    assert whole.multiplications - eight.multiplications == saved
+    assert (whole.layers, eight.layers) == (1 + paths.LAYERS, 1 + 2 * paths.LAYERS)
 
 
 def test_pictures_turn_about_their_middle():
