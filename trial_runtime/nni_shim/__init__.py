@@ -11,6 +11,10 @@ from __future__ import annotations
 
 import os
 
+#: Names the module that makes ``nni.experiment``, in scripts that start experiments: its
+#: ``install`` puts it among the imported ones. Not in trials and tuners.
+PROVIDER = "BEQUEATH_NNI_EXPERIMENT"
+
 
 def folder() -> str:
     """The folder to put on a module path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
 from collections import Counter
@@ -69,6 +70,7 @@ class Experiment:
             config = build_experiment(values, origin="nni.experiment", base_folder=folder)
             self._hand = Hand.on_new(config, ident)
         started.append(self)
+        atexit.register(self.stop)  # of a script that was started by a script
         self._hand.start()
         note(f"experiment {self.id} in {self._hand.folder}")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.background import start_in_background
+from dispatcher.cli.nni_script.children import held_back
 from dispatcher.cli.scene import Observer
 from dispatcher.cli.watching import Watching
 from dispatcher.control.client import HeadClient
@@ -46,7 +47,8 @@ class Hand:
     def start(self) -> None:
         """Have it led in the background, from where it stands; blocks until its head answers."""
         if not self.running:
-            start_in_background(self.folder)
+            with held_back():
+                start_in_background(self.folder)
 
     def wait(self) -> None:
         """Show its progress until it is over; an interrupt stops it."""

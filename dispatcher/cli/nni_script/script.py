@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
-from dispatcher.cli.nni_script import experiment, records, settings
+from dispatcher.cli.nni_script import children, experiment, modules
 from dispatcher.cli.nni_script.blame import of_the_script
 from dispatcher.errors import BequeathError, UserError
 from trial_runtime import nni_shim
-
-#: NNI's module → ours, and the names that are taken from it.
-_MODULES: dict[str, tuple[ModuleType, ...]] = {
-    "nni.experiment": (experiment, settings, records),
-    "nni.experiment.config": (settings,),
-    "nni.experiment.config.algorithm": (settings,),
-    "nni.experiment.config.experiment_config": (settings,),
-    "nni.experiment.config.training_services": (settings,),
-    "nni.experiment.data": (records,),
-    "nni.experiment.experiment": (experiment,),
-}
 
 
 def run_script(file: Path, words: Sequence[str] = ()) -> None:
@@ -37,19 +24,8 @@ def run_script(file: Path, words: Sequence[str] = ()) -> None:
     if not file.is_file():
         raise UserError("does not exist", where=str(file))
     sys.path.append(nni_shim.folder())
-    whole = importlib.import_module("nni")  # a real one if there is one
-    for name, ours in _MODULES.items():
-        made = ModuleType(name)
-        for module in ours:
-            shown = {key: value for key, value in vars(module).items() if not key.startswith("_")}
-            vars(made).update(shown)
-        made.__path__ = []
-        sys.modules[name] = made
-    for name, value in (
-        ("Experiment", experiment.Experiment),
-        ("experiment", sys.modules["nni.experiment"]),
-    ):
-        setattr(whole, name, value)
+    modules.install()
+    children.hand_on()
     sys.argv = [str(file), *words]
     there = file.absolute()  # as Python has it in ``__file__``, so that scripts may go elsewhere
     sys.path.insert(0, str(there.parent))

@@ -43,7 +43,7 @@ by name with what to do instead, at its line in your own file; none is dropped w
 | `multiThread: true` | a pool of as many threads as the machine has cores; the last blocked one stops results, trial ends and pings: a deadlock without a message | a thread for each request, results on a way of their own, and a report of who waits for whom where nothing can go on |
 | `multiThread` absent or `false` | two threads since v0.6: `trial_end` beside all else | one call at a time: result, then end, then the next request |
 | `NoMoreTrialError` | the slot is lost for good | asked again after the next result, unless the tuner keeps its callback; the search is over when nothing runs |
-| `st_callback` | any number of answers | an id whose callback is kept is not asked again; the first answer counts, others are said |
+| `st_callback` | any number of answers | an id whose callback is kept is not asked again; the first answer counts, others are said; after a restart it is asked where its answer came |
 | an exception in a tuner | ends the dispatcher | is kept with its traceback; `onTunerError` says what follows |
 | a restart | running trials are lost or run again; the tuner starts empty | trials are found again, the tuner is rebuilt from the journal; `load_checkpoint` is not called, as it would count results twice |
 | metrics | any JSON value | any JSON value; NaN and infinity are left out with a line in the trial's log: of a dict with a finite `default` those entries, else the result |
@@ -73,7 +73,7 @@ by which it speaks; otherwise it is ours. A line in the trial's log says so.
 | `nni.common.hpo_utils` (v2.5 and later) | same, for tuners modelled on NNI's own |
 | `nni.retiarii`, `nni.nas`, `nni.compression`, and whatever else is not here | not: an `ImportError` that says what to do |
 | `nni.algorithms.hpo.*`, `nni.<name>_tuner`, `nni.tools` | can be imported, as some trials do without need; using them raises an error that says what to do, but for `RandomTuner`, `GridSearchTuner`, `BatchTuner`, `MedianstopAssessor` and `CurvefittingAssessor`, which are ours |
-| `nni.experiment` | in scripts that `bequeath run SCRIPT.py [ARG]…` runs, elsewhere names that say so when they are used: `Experiment` with `id` (known before the start), `run`, `start`, `stop`, `resume`, `view`, `get_*`, `list_trial_jobs`, `export_data`, `update_*` and `kill_trial_job`; `connect` is refused, as there are no ports, and so are passwords in a script |
+| `nni.experiment` | in scripts that `bequeath run SCRIPT.py [ARG]…` runs and in those that they start, elsewhere names that say so when they are used: `Experiment` with `id` (known before the start), `run`, `start`, `stop`, `resume`, `view`, `get_*`, `list_trial_jobs`, `export_data`, `update_*` and `kill_trial_job`; `connect` is refused, as there are no ports, and so are passwords in a script |
 | `nnicli` (v1.9), `nni.experiment.Experiment().start_experiment(FILE)` (v2.0) | not: refused with what to do; `bequeath run FILE` does the same |
 | by hand: `PYTHONPATH=$(python -m trial_runtime.nni_shim) python trial.py`, where no NNI is installed | NNI's standalone mode: `{}`, `STANDALONE`, reports are printed |
 

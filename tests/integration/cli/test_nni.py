@@ -149,12 +149,30 @@ experiment.stop()
 """
 
 
+#: Starts it, as those do who try several things one after another.
+OUTER = """\
+import os
+import subprocess
+import sys
+
+from nni.experiment import Experiment
+
+subprocess.run([sys.executable, "launch.py", *sys.argv[1:]], check=True)
+(ident,) = os.listdir("kept")
+print(Experiment(id=ident).get_status(), Experiment.view(ident, 8080).id == ident)
+"""
+
+
 def test_a_script_that_starts_an_experiment_runs_as_it_is(place: Place, nni: Nni) -> None:
+    """Mutations: a script gets no arguments; what it starts finds no ``nni``; its head finds the
+    one that is meant for scripts."""
     (place.folder / "launch.py").write_text(SCRIPT)
+    (place.folder / "outer.py").write_text(OUTER)
     place.go()
-    assert place("run", "launch.py", "3", "--name", "mine").splitlines() == [
+    assert place("run", "outer.py", "3", "--name", "mine").splitlines() == [
         "DONE [{'trialJobStatus': 'SUCCEEDED', 'trialJobNumber': 3}]",
         "[['PERIODICAL', 'FINAL'], ['PERIODICAL', 'FINAL'], ['PERIODICAL', 'FINAL']]",
+        "DONE True",
     ]
     assert "own options" in place("run", "--json", "launch.py", code=2)
     assert "no arguments: 3" in place("run", "config.yml", "3", code=2)

@@ -11,6 +11,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 from types import ModuleType
 from typing import Any
@@ -69,6 +70,9 @@ BUILTIN = {
     "curvefitting_assessor": ("CurvefittingAssessor", "Curvefitting"),
 }
 
+#: As ``trial_runtime.nni_shim`` has it, which this file does not import.
+_PROVIDER = "BEQUEATH_NNI_EXPERIMENT"
+
 _ALGORITHMS = ("_tuner", "_advisor", "_assessor")
 
 _PARTS = ("assessor", "common", "parameter_expressions", "runtime", "tuner", "typehint", "utils")
@@ -83,6 +87,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, package: str) -> None:
         self.package = package
+        self.provided: set[str] = set()  # made already, by a provider
 
     def find_spec(
         self, fullname: str, path: Any, target: Any = None
@@ -92,6 +97,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         name = fullname[len(self.package) + 1 :]
         if name in ALIASES or name in BUILTIN or _builtin(name) in BUILTIN:
             return importlib.util.spec_from_loader(fullname, self, is_package=name in BUILTIN)
+        if _missing(name) == "experiment" and _PROVIDER in os.environ:
+            importlib.import_module(os.environ[_PROVIDER]).install()
+            below = f"{self.package}.experiment"
+            self.provided.update(each for each in sys.modules if each.startswith(below))
         if _missing(name) in HOLLOW:
             return importlib.util.spec_from_loader(fullname, self, is_package=True)
         # Without its name, or 'from nni import …' would say another sentence.
@@ -101,9 +110,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         name = spec.name[len(self.package) + 1 :]
         if name in ALIASES:
             return importlib.import_module(f"{self.package}.{ALIASES[name]}")
-        return None
+        return sys.modules[spec.name] if spec.name in self.provided else None
 
     def exec_module(self, module: ModuleType) -> None:
+        if module.__name__ in self.provided:
+            return
         name = module.__name__[len(self.package) + 1 :]
         short = _builtin(name)
         if short in BUILTIN and "." in name and importlib.util.find_spec("tuners"):

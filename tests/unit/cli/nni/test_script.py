@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 from pathlib import Path
 
 import pytest
 
+from dispatcher.cli.nni_script import children
 from dispatcher.cli.nni_script.blame import of_the_script
 from dispatcher.cli.nni_script.experiment import Experiment
 from dispatcher.cli.nni_script.records import job_of
@@ -20,6 +22,7 @@ from dispatcher.cli.nni_script.settings import (
 )
 from dispatcher.cli.run import run
 from dispatcher.errors import ExperimentNotFound, UserError
+from trial_runtime import nni_shim
 
 
 def test_attributes_become_the_keys_of_a_file() -> None:
@@ -144,6 +147,20 @@ def test_an_experiment_is_gone_on_with_in_the_ways_of_all_releases(
     assert begun == [ident] * 4
     assert {one.id for one in (own, later, own.view(), Experiment.view(ident, 8080))} == {ident}
     assert len(own.list_trial_jobs()) == 40
+
+
+def test_a_head_gets_nothing_of_what_a_script_hands_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: the head, and so the trials, find what is meant for scripts."""
+    monkeypatch.setenv("PYTHONPATH", "/mine")
+    monkeypatch.setenv(nni_shim.PROVIDER, "")
+    children.hand_on()
+    handed = {name: os.environ[name] for name in ("PYTHONPATH", nni_shim.PROVIDER)}
+    assert handed["PYTHONPATH"].split(os.pathsep) == ["/mine", nni_shim.folder()]
+    assert handed[nni_shim.PROVIDER] == "dispatcher.cli.nni_script.modules"
+    with children.held_back():
+        assert os.environ["PYTHONPATH"] == "/mine"
+        assert nni_shim.PROVIDER not in os.environ
+    assert handed == {name: os.environ[name] for name in handed}
 
 
 def _raised(file: Path, text: str) -> Exception:

@@ -1,0 +1,32 @@
+"""What processes that a script starts find: ``nni``, and ``nni.experiment`` being ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from trial_runtime import nni_shim
+
+
+def hand_on() -> None:
+    """Have Python scripts that this process starts find them, too."""
+    known = (os.environ.get("PYTHONPATH"), nni_shim.folder())
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, known))
+    os.environ[nni_shim.PROVIDER] = f"{__package__}.modules"
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Nothing of it for a process that is started meanwhile: heads have ways of their own."""
+    names = ("PYTHONPATH", nni_shim.PROVIDER)
+    before = {name: os.environ[name] for name in names if name in os.environ}
+    paths = before.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ.pop(nni_shim.PROVIDER, None)
+    if "PYTHONPATH" in before:
+        kept = [path for path in paths if path != nni_shim.folder()]
+        os.environ["PYTHONPATH"] = os.pathsep.join(kept)
+    try:
+        yield
+    finally:
+        os.environ.update(before)
