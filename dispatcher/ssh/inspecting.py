@@ -26,6 +26,8 @@ _PACKAGES = {"zmq": "pyzmq", "pynvml": "nvidia-ml-py"}
 #: A machine may be this far from our clock (seconds) before times in logs confuse people.
 _CLOCK_S = 5.0
 _LITTLE_DISK = 1 << 30
+#: With less not even what is brought for our own code has room (bytes).
+_NO_DISK = 4 << 20
 _LIMIT_S = 120.0
 
 
@@ -209,6 +211,9 @@ def _work_folder(found: Mapping[str, Any]) -> Iterator[HostFinding]:
     if found["trouble"] or not (found["writable"] or found.get("makeable")):
         why = found["trouble"] or "cannot be made"
         yield HostFinding("disk", Verdict.PROBLEM, f"{found['path']}: {why}")
+    elif free < _NO_DISK:
+        hint = "free some, or name a folder that has room (workFolder)"
+        yield HostFinding("disk", Verdict.PROBLEM, f"no room: {text}", hint)
     elif free < _LITTLE_DISK:
         yield HostFinding("disk", Verdict.NOTE, f"little room: {text}")
     else:

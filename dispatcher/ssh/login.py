@@ -240,6 +240,10 @@ def _refused(hop: Hop, transport: Any, tried: list[str], locked: list[Locked]) -
     if takes:
         text += f"; it takes: {', '.join(takes)}"
     hint = "is the user right, and our public key in its ~/.ssh/authorized_keys?"
+    if not tried:
+        hint = (
+            "name a key (keyFile); a machine on the way has its own (jump: {host: …, keyFile: …})"
+        )
     if locked:
         path = locked[0].path
         text += f"; the key {path} has a passphrase, and no agent holds it"

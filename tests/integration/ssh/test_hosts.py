@@ -186,6 +186,12 @@ def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
     seen = look(Needs(work_folder=f"{ssh_hosts.SMALL_DISK}/x"))
     assert seen["disk"][0] is Verdict.NOTE
     assert "little room" in seen["disk"][1]
+    with connect(hosts["h1"].target(), dial=hosts.dial) as made:
+        made.put(f"{ssh_hosts.SMALL_DISK}/fill", b"x" * (ssh_hosts.SMALL_BYTES - (1 << 20)))
+        seen = look(Needs(work_folder=f"{ssh_hosts.SMALL_DISK}/x"))
+        assert made.run(["rm", f"{ssh_hosts.SMALL_DISK}/fill"], limit_s=60).ok
+    assert seen["disk"][0] is Verdict.PROBLEM
+    assert "no room" in seen["disk"][1]
     refused = inspect(hosts["h2"].target(), Needs(), dial=hosts.dial)
     assert [(one.topic, one.verdict) for one in refused] == [("login", Verdict.PROBLEM)]
 

@@ -115,6 +115,16 @@ def test_a_key_that_is_not_there(server: sshd.Sshd, tmp_path: Path) -> None:
         connect(server.target(key_file=tmp_path / "text"))
 
 
+def test_no_key_at_all(server: sshd.Sshd, own: sshd.Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of a machine is not shown to the one on the way to it, as by OpenSSH."""
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setenv("HOME", str(own.folder))
+    with pytest.raises(LoginRefused, match="tried: nothing to show") as caught:
+        connect(server.target(jump=own.target(key_file=None)))
+    assert "name a key (keyFile)" in caught.value.hint
+    assert "jump: {host: …, keyFile: …}" in caught.value.hint
+
+
 @pytest.fixture
 def locked(server: sshd.Sshd, tmp_path: Path) -> Path:
     """The right key, with a passphrase."""
