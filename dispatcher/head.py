@@ -211,7 +211,9 @@ class Head:
         gathering = Gathering(
             self._config, self._folder, lambda text: self._board.pin(NoticeKind.FILES, text)
         )
-        tuner = RestoringTuner(driver, journal, compaction, self._folder.restore, past)
+        tuner = RestoringTuner(
+            driver, journal, compaction, self._folder.restore, past, store=self._folder.journal
+        )
         crew = Crew(
             self._config,
             self._folder,

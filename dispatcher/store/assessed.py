@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Self
-from urllib.parse import quote
+
+from sqlalchemy import Connection
 
 from dispatcher.core.model import TrialState
 from dispatcher.ports import Shown
+from dispatcher.store.connection import connect_reader, raw_of
 from dispatcher.store.faults import UNREADABLE, store_error
 
 # In one order by the head's clock; where that stands still a trial's metrics come before its end.
@@ -21,45 +22,27 @@ _IN_ORDER: Final = """
     ORDER BY 1, 2, 3, 4, 5
 """
 
-# The moment of a transaction is that of its first look.
-_A_LOOK: Final = "SELECT 1 FROM meta LIMIT 1"
-
-# A writer in WAL mode keeps no reader waiting, but for a recovery after a crash.
-_BUSY_TIMEOUT_S: Final = 10.0
-
 
 class Assessed:
     """One moment of a store, in which an assessor's past is read beside whoever writes it."""
 
-    def __init__(self, store: Path, raw: sqlite3.Connection) -> None:
+    def __init__(self, store: Path, connection: Connection) -> None:
         self._store = store
-        self._raw = raw
+        self._connection = connection
+        self._raw = raw_of(connection)
 
     @classmethod
     def at_this_moment(cls, store: Path) -> Self:
-        """Open the store for reading. Takes about a millisecond, however much is in it; what is
-        committed from now on is not seen. Another thread may go on with it.
+        """Open the store for reading; what is committed from now on is not seen. Another thread
+        may go on with it.
 
         Raises:
             StoreError: it cannot be opened.
         """
         try:
-            raw = sqlite3.connect(
-                f"file:{quote(str(store))}?mode=ro",
-                uri=True,
-                timeout=_BUSY_TIMEOUT_S,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+            return cls(store, connect_reader(store))
         except UNREADABLE as error:
             raise store_error(error, str(store)) from error
-        try:
-            raw.execute("BEGIN")
-            raw.execute(_A_LOOK).fetchone()
-        except UNREADABLE as error:
-            raw.close()
-            raise store_error(error, str(store)) from error
-        return cls(store, raw)
 
     def rows(self, unanswered_since: float) -> Iterator[Shown]:
         """All that there is, in its order. Reads as it goes; the first one takes about as long as
@@ -85,4 +68,4 @@ class Assessed:
 
     def close(self) -> None:
         """Idempotent. By whoever reads."""
-        self._raw.close()
+        self._connection.close()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.exc import DBAPIError
@@ -20,6 +22,9 @@ _CACHE_KIB: Final = 1024
 # After a checkpoint the log is cut back to this size, so that one long reader does not
 # leave a large file behind (bytes).
 _LOG_BYTES: Final = 32 << 20
+
+# The moment that a transaction sees is that of its first look.
+_A_LOOK: Final = "SELECT 1 FROM meta LIMIT 1"
 
 
 def connect_writer(path: Path) -> Connection:
@@ -39,6 +44,35 @@ def connect_writer(path: Path) -> Connection:
         raw.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
         return raw
 
+    return _connected(connect)
+
+
+def connect_reader(path: Path) -> Connection:
+    """A connection that sees one moment, this one, and may not write. Takes about a millisecond,
+    however much there is. Raises ``sqlite3.Error``."""
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"file:{quote(str(path))}?mode=ro",
+            uri=True,
+            timeout=_BUSY_TIMEOUT_S,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    connection = _connected(connect)
+    raw = raw_of(connection)
+    try:
+        raw.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+        raw.execute("BEGIN")  # not before: SQLAlchemy's first look ends with a rollback
+        raw.execute(_A_LOOK).fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connected(connect: Callable[[], sqlite3.Connection]) -> Connection:
     try:
         return create_engine("sqlite://", creator=connect, poolclass=NullPool).connect()
     except DBAPIError as error:

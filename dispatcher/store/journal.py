@@ -27,7 +27,7 @@ from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import Entry, JournalRow, Snapshot
 from dispatcher.store import statements
 from dispatcher.store.checksums import crc_of, fits
-from dispatcher.store.connection import connect_writer, raw_of
+from dispatcher.store.connection import connect_reader, connect_writer, raw_of
 from dispatcher.store.faults import UNREADABLE, DamagedStore, Superseded, store_error
 from dispatcher.store.filesystem import refuse_network_filesystem
 from dispatcher.store.migrate import bring_up_to_date
@@ -121,6 +121,18 @@ class SqliteJournal:
         except BaseException:
             connection.close()
             raise
+
+    @classmethod
+    def at_this_moment(cls, path: Path) -> Self:
+        """One moment of a store, this one, beside whoever writes it. Nothing can be written.
+
+        Raises:
+            StoreError: it cannot be opened.
+        """
+        try:
+            return cls(path, connect_reader(path))
+        except UNREADABLE as error:
+            raise store_error(error, str(path)) from error
 
     @property
     def last(self) -> int:
@@ -278,6 +290,10 @@ class SqliteJournal:
             return self._raw.execute(statement, values).fetchall()
         except UNREADABLE as error:
             raise store_error(error, str(self._path)) from error
+
+    def interrupt(self) -> None:
+        """End what is being read. From any thread, unless it is being closed."""
+        self._raw.interrupt()
 
     def close(self) -> None:
         """See :meth:`dispatcher.ports.Journal.close`. Idempotent."""
