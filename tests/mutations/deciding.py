@@ -122,6 +122,7 @@ DECIDING: tuple[Mutation, ...] = (
         "dispatcher/core/apply.py",
         "    if isinstance(event, table.ATTEMPT_EVENTS) and event.attempt != trial.attempt:",
         "    if isinstance(event, table.ATTEMPT_EVENTS) and event.attempt > trial.attempt:",
+        ("tests/unit/core/test_attempts.py",),
     ),
     Mutation(
         "a-superseded-head-may-write",
