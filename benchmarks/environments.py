@@ -24,6 +24,10 @@ REQUIREMENTS = {
 }
 INSTALL_LIMIT_S = 900.0
 
+#: Not a peer's: the environment that this runs in, which has Optuna, and torch for its Gaussian
+#: processes, in the versions of ``constraints.txt``.
+OWN = "own"
+
 
 class EnvironmentFailed(Exception):
     """Raised when an environment could not be made; says why in one line."""
@@ -37,6 +41,8 @@ def python_of(name: str) -> Path:
     Raises:
         EnvironmentFailed: pip or venv failed; what was half made is gone again.
     """
+    if name == OWN:
+        return Path(sys.executable)
     folder = ENVIRONMENTS / name
     python = folder / "bin" / "python"
     made_of = folder / "requirements.txt"

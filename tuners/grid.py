@@ -13,9 +13,11 @@ from tuners.space import Space, grid, parse
 class GridSearchTuner(Tuner):
     """Walks through the search space in a fixed order, coarse before fine.
 
-    The *n*-th point belongs to the *n*-th request, whichever of two requests at the same time is
-    faster. Points of numbers that were never asked for (trials by hand, requests that failed) are
-    issued at the end. A change of the search space starts the walk anew.
+    Of equally fine points those that follow one another lie far apart: whoever stops half way has
+    tried every option of a choice, with some of every other one's. The *n*-th point belongs to the
+    *n*-th request, whichever of two requests at the same time is faster. Points of numbers that
+    were never asked for (trials by hand, requests that failed) are issued at the end. A change of
+    the search space starts the walk anew.
     """
 
     def __init__(self) -> None:
@@ -53,12 +55,14 @@ class GridSearchTuner(Tuner):
     def state(self) -> dict[str, Any]:
         """How far the walk has come, and what was left out; the order does the rest."""
         with self.lock:
-            return {"first": self._first, "next": self._next, "left": sorted(self._left)}
+            left = sorted(self._left)
+            return {"first": self._first, "next": self._next, "left": left, "spread": self._spread}
 
     def restore(self, state: Any) -> None:
         """Skips what was issued; call after ``update_search_space``."""
         with self.lock:
-            self._begin(self._space, state.get("first", 0))
+            # Older states count points in the order of the file.
+            self._begin(self._space, state.get("first", 0), spread=state.get("spread", False))
             self._walk_to(state["next"] if "next" in state else state["issued"])
             for place in self._left.keys() - set(state.get("left", ())):
                 del self._left[place]
@@ -68,9 +72,12 @@ class GridSearchTuner(Tuner):
         with self.lock:
             self._take(parameter_id)
 
-    def _begin(self, space: Space, first: int | None) -> None:
+    def _begin(self, space: Space, first: int | None, *, spread: bool = True) -> None:
         self._space = space
-        self._points: Iterator[dict[str, Any]] = grid(space) if space.dimensions else iter(())
+        self._spread = spread
+        self._points: Iterator[dict[str, Any]] = (
+            grid(space, spread=spread) if space.dimensions else iter(())
+        )
         self._first = first  # whose number the first point belongs to; None: whoever asks next
         self._next = 0  # points walked past
         self._left: dict[int, dict[str, Any]] = {}  # of these, not issued yet

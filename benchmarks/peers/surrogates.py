@@ -7,6 +7,7 @@ the standard library is all it knows.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -117,6 +118,31 @@ MIXED = BlackBox(
     _mixed,
     0.0,
     1.0,
+)
+
+_GRID = {
+    "lr": [1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 1e-1],
+    "width": [16, 64, 128, 256, 512],
+    "depth": [1, 4, 7, 12],
+    "activation": list(_ACTIVATION),
+}
+
+
+def _on_grid(config: Config) -> float:
+    return _mixed({**config, "optimiser": "adam", "dropout": 0.2})
+
+
+_ON_GRID = [
+    _on_grid(dict(zip(_GRID, point)))  # noqa: B905 - Pythons of peers, too
+    for point in itertools.product(*_GRID.values())
+]
+
+#: The same for those who go through a grid: 480 points.
+GRID = BlackBox(
+    {name: {"_type": "choice", "_value": values} for name, values in _GRID.items()},
+    _on_grid,
+    min(_ON_GRID),
+    max(_ON_GRID),
 )
 
 _HARTMANN_A = (
@@ -278,6 +304,7 @@ DECAY = Population(
 
 PROBLEMS: dict[str, BlackBox | Curves | Population] = {
     "mixed": MIXED,
+    "grid": GRID,
     "hartmann6": HARTMANN,
     "chain": CHAIN,
     "two": TWO,

@@ -36,9 +36,12 @@ class Search:
         problem = PROBLEMS[job["problem"]]
         assert isinstance(problem, BlackBox)
         self.problem = problem
+        arguments = dict(job["arguments"])
+        if job["algorithm"] == "GridSampler":
+            arguments["search_space"] = {name: x["_value"] for name, x in problem.space.items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            sampler = getattr(optuna.samplers, job["algorithm"])(**job["arguments"], seed=seed)
+            sampler = getattr(optuna.samplers, job["algorithm"])(**arguments, seed=seed)
         directions = ["maximize"] * problem.objectives
         self.study = optuna.create_study(sampler=sampler, directions=directions)
         self.best, self.front = Best(), Front()
@@ -54,7 +57,11 @@ class Search:
             self.front.points.append(value)
         else:
             self.best.take(value, value)
-        self.study.tell(trial, value)
+        try:
+            self.study.tell(trial, value)
+        except RuntimeError:  # GridSampler stops a loop that is not there, at the end of its grid
+            if not isinstance(self.study.sampler, optuna.samplers.GridSampler):
+                raise
 
 
 def score(job: Job, seed: int) -> float:

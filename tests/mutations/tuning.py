@@ -257,4 +257,13 @@ TUNING = (
         "if count < 2 * least:",
         ("tests/unit/tuners/test_bohb.py",),
     ),
+    Mutation(
+        "a-grid-of-an-older-version-goes-on-in-another-order",
+        2,
+        "an experiment that is resumed by a newer version leaves points out, and has others twice",
+        "tuners/grid.py",
+        'spread=state.get("spread", False)',
+        "spread=True",
+        ("tests/unit/tuners/test_builtin.py",),
+    ),
 )

@@ -25,21 +25,25 @@ from tuners.space.sampling import quantise
 _FINEST_LEVEL = 20
 _MOST_INTEGERS_AT_ONCE = 1024
 
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
 _Point = tuple[int, Any]
 """The level at which a value appears, and the value."""
 
 
-def grid(space: Any) -> Iterator[dict[str, Any]]:
+def grid(space: Any, *, spread: bool = False) -> Iterator[dict[str, Any]]:
     """Yields every combination once, coarse before fine, the last parameter fastest.
 
     Lazy, deterministic, and endless for practical purposes when a dimension is continuous.
 
     Args:
         space: a Space, or NNI's JSON.
+        spread: within a level, in an order that leaves no holes: whoever stops early has seen some
+            of every value of each parameter.
     """
     whole = parse(space)
     for level in range(_FINEST_LEVEL + 1):
-        for born, values in _combinations(whole, level):
+        for born, values in (_strewn if spread else _combinations)(whole, level):
             if born == level:
                 yield copy.deepcopy(values)
         if not _may_refine(whole, level):
@@ -63,6 +67,27 @@ def _combinations(space: Space, level: int) -> Iterator[tuple[int, dict[str, Any
     for combination in product(*axes):
         born = max((point[0] for point in combination), default=0)
         yield born, {name: point[1] for name, point in zip(names, combination, strict=True)}
+
+
+def _strewn(space: Space, level: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same combinations, each so far from the one before it as the golden ratio of their
+    number: a lattice of rank one, which covers any axis evenly."""
+    names = [name for name, _ in space.dimensions]
+    axes = [_points(dimension, level) for _, dimension in space.dimensions]
+    total = math.prod(len(axis) for axis in axes)
+    step = round(total * _GOLDEN) or 1
+    while math.gcd(step, total) > 1:  # else it would come back before it has seen all
+        step += 1
+    at = 0
+    for _ in range(total):
+        rest, combination = at, []
+        for axis in reversed(axes):
+            rest, place = divmod(rest, len(axis))
+            combination.append(axis[place])
+        combination.reverse()
+        born = max((point[0] for point in combination), default=0)
+        yield born, {name: point[1] for name, point in zip(names, combination, strict=True)}
+        at = (at + step) % total
 
 
 def _points(dimension: Dimension, level: int) -> list[_Point]:

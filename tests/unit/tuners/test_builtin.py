@@ -30,6 +30,9 @@ SPACE = {
     "a": {"_type": "choice", "_value": [1, 2, 3]},
     "b": {"_type": "randint", "_value": [0, 2]},
 }
+IN_ORDER = [{"a": a, "b": b} for a in (1, 2, 3) for b in (0, 1)]
+#: Of six points every fifth: the nearest number to 6 times the golden ratio that shares no divisor.
+POINTS = [IN_ORDER[n] for n in (0, 5, 4, 3, 2, 1)]
 
 
 def test_random_search_depends_on_seed_and_id_alone():
@@ -54,7 +57,7 @@ def test_grid_search_issues_each_point_once_then_says_so():
     tuner = GridSearchTuner()
     tuner.update_search_space(SPACE)
     points = [tuner.generate_parameters(n) for n in range(6)]
-    assert points == [{"a": a, "b": b} for a in (1, 2, 3) for b in (0, 1)]
+    assert points == POINTS
     for n in (6, 7):
         with pytest.raises(NoMoreTrialError, match="all 6 points"):
             tuner.generate_parameters(n)
@@ -66,7 +69,7 @@ def test_a_restored_grid_goes_on_where_it_was():
         tuner.update_search_space(SPACE)
     [one.generate_parameters(n) for n in range(4)]
     other.restore(json.loads(json.dumps(one.state())))
-    assert other.generate_parameters(4) == one.generate_parameters(4) == {"a": 3, "b": 0}
+    assert other.generate_parameters(4) == one.generate_parameters(4) == POINTS[4]
 
 
 def test_a_request_has_its_own_point_of_the_grid_whoever_is_faster():
@@ -74,9 +77,8 @@ def test_a_request_has_its_own_point_of_the_grid_whoever_is_faster():
     tuner.update_search_space(SPACE)
     order = [1, 0, 3, 5, 4]  # 2 was a trial by hand
     answers = {n: tuner.generate_parameters(n) for n in order}
-    points = [{"a": a, "b": b} for a in (1, 2, 3) for b in (0, 1)]
-    assert answers == {n: points[n] for n in order}
-    assert tuner.generate_parameters(6) == points[2]
+    assert answers == {n: POINTS[n] for n in order}
+    assert tuner.generate_parameters(6) == POINTS[2]
     with pytest.raises(NoMoreTrialError, match="all 6 points"):
         tuner.generate_parameters(7)
 
@@ -91,10 +93,18 @@ def test_a_restored_grid_knows_what_was_left_out_and_what_was_proposed_since():
     other.restore_proposal(4, one.generate_parameters(4))
     for n in (2, 1, 5):
         assert other.generate_parameters(n) == one.generate_parameters(n)
+
+
+@pytest.mark.parametrize("kept", [{"issued": 4}, {"first": 0, "next": 4, "left": []}])
+def test_a_grid_of_an_older_version_goes_on_in_its_order(kept):
     older = GridSearchTuner()
     older.update_search_space(SPACE)
-    older.restore({"issued": 4})  # as version 0.1.0 kept it
-    assert older.generate_parameters(4) == {"a": 3, "b": 0}
+    older.restore(kept)
+    assert older.generate_parameters(4) == IN_ORDER[4]
+    again = GridSearchTuner()
+    again.update_search_space(SPACE)
+    again.restore(json.loads(json.dumps(older.state())))
+    assert again.generate_parameters(5) == IN_ORDER[5]
 
 
 def test_a_changed_space_starts_the_grid_anew_and_the_same_one_does_not():
@@ -102,7 +112,7 @@ def test_a_changed_space_starts_the_grid_anew_and_the_same_one_does_not():
     tuner.update_search_space(SPACE)
     tuner.generate_parameters(0)
     tuner.update_search_space(SPACE)
-    assert tuner.generate_parameters(1) == {"a": 1, "b": 1}
+    assert tuner.generate_parameters(1) == POINTS[1]
     tuner.update_search_space({"c": {"_type": "choice", "_value": ["x"]}})
     assert tuner.generate_parameters(2) == {"c": "x"}
 

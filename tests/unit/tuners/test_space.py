@@ -206,6 +206,26 @@ def test_continuous_axes_are_refined_level_by_level():
     assert size(space) is None
 
 
+def test_a_grid_that_is_spread_has_the_same_points_and_no_holes_on_the_way():
+    spread = [json.dumps(point) for point in grid(FINITE, spread=True)]
+    assert sorted(spread) == sorted(json.dumps(point) for point in grid(FINITE))
+    sizes = {"lr": 6, "width": 5, "depth": 4, "norm": 4}
+    space = {name: {"_type": "choice", "_value": list(range(n))} for name, n in sizes.items()}
+    quarter = list(islice(grid(space, spread=True), 120))
+    for name, n in sizes.items():
+        seen = [sum(point[name] == value for point in quarter) for value in range(n)]
+        assert min(seen) >= 0.8 * 120 / n, name  # in the order of the file the first has two values
+
+
+def test_what_is_spread_is_coarse_before_fine_as_well():
+    space = {name: {"_type": "uniform", "_value": [0, 8]} for name in "xy"}
+    points = list(islice(grid(space, spread=True), 9))
+    assert points[0] == {"x": 4, "y": 4}
+    assert {tuple(point.values()) for point in points} == {
+        (x, y) for x in (2, 4, 6) for y in (2, 4, 6)
+    }
+
+
 def test_two_continuous_axes_never_repeat_a_point():
     space = {name: {"_type": "normal", "_value": [0, 1]} for name in "xy"}
     points = [tuple(point.values()) for point in islice(grid(space), 49)]
