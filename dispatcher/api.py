@@ -254,7 +254,7 @@ class Experiment:
 
     def why(self) -> str:
         """One sentence: why nothing, or not more, is running."""
-        from dispatcher.cli.why import explain
+        from dispatcher.finding.explaining import explain
 
         return explain(self.folder)[1]
 

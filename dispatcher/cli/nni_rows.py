@@ -111,7 +111,7 @@ _WORDS = {
 def standing(folder: Path) -> tuple[str, list[str]]:
     """NNI's word for how an experiment stands, and what has gone wrong."""
     from dispatcher import queries
-    from dispatcher.cli.status import asked
+    from dispatcher.finding.explaining import asked
 
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from dispatcher.cli import words
@@ -16,6 +15,7 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
     Without EXPERIMENT the one that runs is meant, or the newest.
     """
     from dispatcher import queries
+    from dispatcher.finding.explaining import asked
     from dispatcher.finding.find import find_one
 
     found = find_one(experiment, folder)
@@ -31,19 +31,6 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
     print_facts(_facts(summary, snapshot))
 
 
-def asked(folder: Path) -> dict[str, Any] | None:
-    """The head's own snapshot; None if it does not answer."""
-    from dispatcher.control.client import HeadClient
-    from dispatcher.errors import PassingBackendError
-
-    try:
-        with HeadClient(folder, timeout_s=5.0) as client:
-            snapshot: dict[str, Any] = client.ask("snapshot")
-    except PassingBackendError:
-        return None
-    return snapshot
-
-
 def troubles_beside(snapshot: dict[str, Any]) -> list[str]:
     """What is not as it should be, and not said by ``why`` already."""
     said = snapshot["why"]["text"]
@@ -51,10 +38,12 @@ def troubles_beside(snapshot: dict[str, Any]) -> list[str]:
 
 
 def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str]]:
+    from dispatcher.finding.explaining import in_one_line
+
     limit = f" of {summary.max_trials}" if summary.max_trials is not None else ""
     facts = [("id", summary.id), ("folder", summary.folder)]
     if summary.phase_reason:
-        facts.append(("reason", words.in_one_line(summary.phase_reason)))
+        facts.append(("reason", in_one_line(summary.phase_reason)))
     facts.append(("began", f"{words.moment(summary.created_at)} UTC"))
     facts.append(("trials", f"{summary.ended}{limit} over{_outcomes(summary)}"))
     if snapshot is not None:

@@ -104,9 +104,3 @@ def parameters(values: Mapping[str, Any], *, without: tuple[str, ...] = ()) -> s
     return " ".join(
         f"{safe_text(key)}={value(item)}" for key, item in values.items() if key not in without
     )
-
-
-def in_one_line(text: str) -> str:
-    """A reason that holds a traceback, as what was tried and what was raised at last."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return text.strip() if len(lines) < 2 else f"{lines[0]}: {lines[-1]}"

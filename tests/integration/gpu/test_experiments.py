@@ -14,9 +14,9 @@ import pytest
 
 from dispatcher.cli.live_view import picture
 from dispatcher.cli.scene import Scene
-from dispatcher.cli.status import asked
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason, Phase
+from dispatcher.finding.explaining import asked
 from dispatcher.queries.status import is_led
 from tests.integration.experiment.conftest import Lab
 from tests.support.fake_nvml import LOST, FakeDriver, Gpu, Part
