@@ -10,6 +10,9 @@ from typing import Any
 
 from tuners.errors import TunerArgumentError
 
+#: What an annotation names that no file can give.
+_CODE = ("Callable", "FrozenTrial")
+
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -36,6 +39,11 @@ def check_class_args(owner: type, class_args: Mapping[str, Any]) -> None:
                 f"{owner.__name__} needs the argument {parameter.name!r}.",
                 f"Add {parameter.name} under classArgs.",
             )
+
+
+def is_code(parameter: inspect.Parameter) -> bool:
+    """Whether an argument is a function, or an object of a program, which no file can give."""
+    return any(word in str(parameter.annotation) for word in _CODE)
 
 
 def legal_arguments(owner: type) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tuners.arguments import is_code
 from tuners.builtin import BUILTIN_ASSESSORS, BUILTIN_NAMES, builtin_assessor, builtin_tuner, fold
 from tuners.errors import TunerArgumentError
 from tuners.plugins import Kind, brought_by, plugins
@@ -40,7 +41,10 @@ _TYPES: Mapping[str, Any] = {
 
 #: What annotations are called for people.
 _WORDS = (
+    ("Sequence[Mapping[str, Any]]", "list of objects"),
+    ("Sequence[str]", "list of texts"),
     ("Mapping[str, Any]", "object"),
+    ("dict[str, Any]", "object"),
     ("Mapping[str, str]", "object of texts"),
     ("Mapping[str, Sequence[float]]", "object of lists of numbers"),
 )
@@ -133,8 +137,12 @@ def _class(kind: Kind, name: str) -> type:
 
 def _doc(owner: type) -> str:
     """The docstring, with marks that people read as well."""
-    text = inspect.cleandoc(owner.__doc__ or "no description").replace("``", "`")
-    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text)
+    return _read_aloud(inspect.cleandoc(owner.__doc__ or "no description"))
+
+
+def _read_aloud(text: str) -> str:
+    """A docstring's text with marks that people read as well."""
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text.replace("``", "`"))
 
 
 def _paragraphs(owner: type) -> list[str]:
@@ -149,7 +157,7 @@ def _paper(owner: type, paragraphs: list[str]) -> str:
         if _REFERENCE.match(each):
             return each
     module = inspect.getmodule(owner)
-    text = inspect.cleandoc((module.__doc__ if module is not None else "") or "")
+    text = _read_aloud(inspect.cleandoc((module.__doc__ if module is not None else "") or ""))
     for part in text.split("\n\n")[1:]:
         line = " ".join(part.split())
         if _REFERENCE.match(line):
@@ -165,7 +173,7 @@ def _arguments(owner: type) -> Iterator[Argument]:
         if parameter.kind is parameter.VAR_KEYWORD and hasattr(owner, "more_arguments"):
             theirs = owner.more_arguments()
             for each in inspect.signature(theirs).parameters.values():
-                if each.name != "seed":
+                if each.name != "seed" and not is_code(each):
                     yield _argument(each, f"of {theirs.__module__.split('.')[0]}'s own")
         else:
             yield _argument(parameter, texts.get(parameter.name, ""))

@@ -1,4 +1,8 @@
-"""Random search: every trial drawn independently."""
+"""Random search: every trial drawn independently.
+
+Bergstra, Bengio: Random Search for Hyper-Parameter Optimization, Journal of Machine Learning
+Research 13, 2012.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tuners import values
-from tuners.arguments import check_class_args
+from tuners.arguments import check_class_args, is_code
 from tuners.errors import TunerArgumentError
 
 #: Arguments that are objects of Optuna's own: written as a class name, or as an object with the
@@ -55,6 +55,7 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "float": ((int, float), "a number"),
     "bool": ((bool,), "true or false"),
     "str": ((str,), "a text"),
+    "dict[str, Any]": ((dict,), "an object"),
 }
 
 #: The smallest numbers that mean something; of other whole numbers it is 0.
@@ -224,11 +225,17 @@ def _check_kinds(owner: type, arguments: Mapping[str, Any]) -> None:
     """Optuna looks at few of its arguments before it needs them, which is too late.
 
     Raises:
-        TunerArgumentError: a number is none, or too small; a flag or a text is none.
+        TunerArgumentError: a number is none, or too small; a flag or a text is none; something
+            that a program would have to give.
     """
     for name, parameter in inspect.signature(owner).parameters.items():
         kinds = {one.strip() for one in str(parameter.annotation).split("|")} & _KINDS.keys()
         value = arguments.get(name)
+        if value is not None and is_code(parameter):
+            raise TunerArgumentError(
+                f"{name} of {owner.__name__} is code of Optuna's, which no file can give.",
+                "Leave it out, or write a tuner of your own around the sampler.",
+            )
         if value is None or not kinds or name in _OBJECTS:
             continue
         where = f"{name} of {owner.__name__}"

@@ -68,4 +68,8 @@ def test_networks_need_no_search_space_and_all_say_what_they_take() -> None:
         assert page.spaces == "all types" or name in {"CMA-ES", "SPOS", "ENAS"}
         assert page.arguments or name == "GridSearch"
         assert all(argument.text for argument in page.arguments), name
+        # Words for people, not annotations or marks of a docstring.
+        assert not any({*"[]."} & {*argument.type} for argument in page.arguments), name
+        assert "``" not in page.text + page.paper
+        assert page.paper or name == "GridSearch"
         make_builtin(name, EXAMPLE_ARGUMENTS.get(fold(name), {}))

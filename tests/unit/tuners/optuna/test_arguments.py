@@ -38,6 +38,10 @@ TWO = {name: {"_type": "uniform", "_value": [0, 1]} for name in ("a", "b")}
         ("NSGA-II", {"history": 100}, "it needs 200 trials or more"),
         ("TPE", {"history": "all"}, "history is an integer from 1 up"),
         ("Optuna", {"samplerArgs": [1]}, "sampler_args is an object"),
+        ("TPE", {"gamma": 9}, "gamma of TPESampler is code of Optuna's, which no file can give"),
+        ("NSGA-II", {"constraintsFunc": "cheap"}, "constraints_func of NSGAIISampler is code"),
+        ("CMA-ES", {"x0": 0.5}, "x0 of CmaEsSampler is an object, not 0.5"),
+        ("CMA-ES", {"source_trials": [1]}, "source_trials of CmaEsSampler is code"),
     ],
 )
 def test_what_does_not_fit_is_named(name, arguments, words):
