@@ -7,6 +7,7 @@ modules, is often just what a trial needs.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +91,12 @@ def rules_in(folder: Path, base: str, above: Rules) -> Rules:
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"cannot be read: {error}", where=str(path)) from error
     return _rules(base, lines, above) if lines else above
+
+
+def is_environment(folder: str) -> bool:
+    """Whether a folder is a virtual environment, whatever its name: its Python is a link out of
+    the code, and to no other machine's."""
+    return os.path.exists(f"{folder}/pyvenv.cfg")
 
 
 def _rules(base: str, lines: Iterable[str], above: Rules | None) -> Rules:

@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dispatcher.code_archive.ignoring import FILE_NAMES, Rules, built_in_rules, rules_in
+from dispatcher.code_archive.ignoring import (
+    FILE_NAMES,
+    Rules,
+    built_in_rules,
+    is_environment,
+    rules_in,
+)
 from dispatcher.errors import UserError
 
 MOST_FILES = 20_000
@@ -113,6 +119,8 @@ def _walk(root: Path, base: str, rules: Rules, left_out: set[str]) -> Iterator[E
             name = posixpath.join(base, item.name)
             is_folder = item.is_dir(follow_symlinks=False)
             if item.path in left_out or rules.leaves_out(name, is_folder=is_folder):
+                continue
+            if is_folder and is_environment(item.path):
                 continue
             yield _entry(root, item, name)
             if is_folder:

@@ -15,6 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from dispatcher.errors import UserError
 from dispatcher.experiment.builtin_fit import misfits
 from dispatcher.experiment.builtin_names import builtin_problem
 from dispatcher.experiment.code_folder import measure, too_large
@@ -156,10 +157,13 @@ def _check_code(config: ExperimentConfig) -> Iterator[Finding]:
             ("trialCodeDirectory",), f"cannot be read: {error.filename}: {error.strerror}"
         )
         return
+    except UserError as error:  # a file of rules
+        yield Finding(("trialCodeDirectory",), f"holds {error.where}, which {error.message}")
+        return
     limits = config.limits
     text = too_large(folder, measured, limits.max_code_files, limits.max_code_size)
     if text:
-        hint = "keep code in a folder of its own, data elsewhere; or raise 'limits'"
+        hint = "name in .bequeathignore what is no code, keep data elsewhere, or raise 'limits'"
         yield Finding(("trialCodeDirectory",), text, hint)
     here = any(isinstance(each, LocalServiceConfig) for each in config.services)
     if config.trial_command is not None and here:

@@ -1,21 +1,18 @@
-"""What belongs to a code directory, and whether it is too much to copy or digest."""
+"""What belongs to a code directory, and whether it is too much to copy, send or digest: nothing
+counts that a ``.bequeathignore`` leaves out."""
 
 from __future__ import annotations
 
 import os
+import posixpath
 import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dispatcher.code_archive.ignoring import built_in_rules, is_environment, rules_in
 from dispatcher.experiment.sizes import format_size
-
-SKIPPED_FOLDERS = frozenset(
-    {".git", ".hg", ".svn", ".venv", "__pycache__", "node_modules", ".ipynb_checkpoints"}
-    | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", ".nox", ".hypothesis"}
-)
-"""Folders that are no code of the author's: history, caches and installed packages."""
 
 MOST_SEEN = 100_000
 """Entries after which counting stops; somebody named their home folder."""
@@ -45,23 +42,23 @@ def walk_code(folder: Path, excluded: Collection[Path] = ()) -> Iterator[os.DirE
 
     Raises:
         OSError: a folder cannot be read.
+        UserError: a file of rules cannot be read.
     """
-    waiting = [str(folder)]
     left_out = {str(path) for path in excluded}
+    waiting = [(str(folder), "", rules_in(folder, "", built_in_rules()))]
     while waiting:
-        with os.scandir(waiting.pop()) as entries:
+        path, base, rules = waiting.pop()
+        with os.scandir(path) as entries:
             for entry in entries:
                 is_folder = entry.is_dir(follow_symlinks=False)
-                if entry.path in left_out or (is_folder and _is_no_code(entry)):
+                name = posixpath.join(base, entry.name)
+                if entry.path in left_out or rules.leaves_out(name, is_folder=is_folder):
+                    continue
+                if is_folder and is_environment(entry.path):
                     continue
                 yield entry
                 if is_folder:
-                    waiting.append(entry.path)
-
-
-def _is_no_code(folder: os.DirEntry[str]) -> bool:
-    """Whether a folder is history, a cache or a virtual environment, whatever its name."""
-    return folder.name in SKIPPED_FOLDERS or os.path.exists(f"{folder.path}/pyvenv.cfg")
+                    waiting.append((entry.path, name, rules_in(Path(entry.path), name, rules)))
 
 
 def measure(folder: Path, excluded: Collection[Path] = ()) -> FolderSize:

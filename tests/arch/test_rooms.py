@@ -23,7 +23,8 @@ MORE = {
     "chaos": {"trial_runtime"},
     "code_archive": set[str](),
     "control": {"trial_runtime"},
-    "experiment": {"trial_runtime", "tuners"},  # how a root is spelled, what built-in ones take
+    # How a root is spelled, what built-in ones take, and what of a folder is code.
+    "experiment": {"trial_runtime", "tuners", "code_archive"},
     "queries": set[str](),
     "ssh": {"trial_runtime"},  # pauses, and where known hosts are recorded
     "store": {"trial_runtime"},

@@ -59,4 +59,22 @@ REACHING: tuple[Mutation, ...] = (
         'if path in ("", *HISTORY) and not path:',
         ("tests/unit/code_archive/test_ignoring.py",),
     ),
+    Mutation(
+        "a-virtual-environment-is-sent",
+        9,
+        "a link out of the code, in a folder called env, keeps all machines from being had",
+        "dispatcher/code_archive/listing.py",
+        "            if is_folder and is_environment(item.path):",
+        "            if is_folder and not item.path:",
+        ("tests/unit/code_archive/test_ignoring.py",),
+    ),
+    Mutation(
+        "what-is-left-out-counts-against-limits",
+        9,
+        "data that goes nowhere keeps an experiment from starting",
+        "dispatcher/experiment/code_folder.py",
+        "                if entry.path in left_out or rules.leaves_out(name, is_folder=is_folder):",
+        '                if entry.path in left_out or entry.name == ".git":',
+        ("tests/unit/experiment/test_disk_checks.py",),
+    ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -132,6 +133,13 @@ def test_what_is_taken_back(repository: Path, tmp_path: Path, rules: list[str]) 
 
 def test_caches_and_history_are_left_out(tmp_path: Path) -> None:
     lay(tmp_path, "a.py", "a.pyc", ".git/x", "b/__pycache__/x", ".venv/x", "b/.git")
+    assert names(tmp_path) == {"a.py"}
+
+
+def test_a_virtual_environment_is_left_out_whatever_its_name(tmp_path: Path) -> None:
+    """Mutation: its Python, a link out of the code, keeps all machines from being had."""
+    lay(tmp_path, "a.py", "env/pyvenv.cfg", "env/lib/x.py", "tools/env/pyvenv.cfg")
+    (tmp_path / "env" / "python").symlink_to(sys.executable)
     assert names(tmp_path) == {"a.py"}
 
 

@@ -100,7 +100,7 @@ def test_too_many_files_name_the_fullest_folder(errors_of: Errors, tmp_path: Pat
     assert errors_of(text) == [
         "e.yml:7:21: 'trialCodeDirectory' holds 7 files and folders, 5 are allowed; "
         "data/ has 6 of them\n"
-        "  keep code in a folder of its own, data elsewhere; or raise 'limits'"
+        "  name in .bequeathignore what is no code, keep data elsewhere, or raise 'limits'"
     ]
 
 
@@ -113,8 +113,26 @@ def test_too_many_bytes_name_the_largest_file(errors_of: Errors, tmp_path: Path)
     assert errors_of(text) == [
         "e.yml:7:21: 'trialCodeDirectory' holds 3.0mb, 1mb are allowed; "
         "sub/weights.bin alone has 3.0mb\n"
-        "  keep code in a folder of its own, data elsewhere; or raise 'limits'"
+        "  name in .bequeathignore what is no code, keep data elsewhere, or raise 'limits'"
     ]
+
+
+def test_what_is_left_out_does_not_count(errors_of: Errors, tmp_path: Path) -> None:
+    """Mutation: data that goes nowhere keeps an experiment from starting."""
+    sub = tmp_path / "code" / "sub"
+    sub.mkdir(parents=True)
+    with (sub / "weights.bin").open("wb") as file:
+        file.truncate(3 << 20)
+    text = GOOD + "trialCodeDirectory: code\nlimits: {maxCodeSize: 1mb}\n"
+    assert "sub/weights.bin alone has 3.0mb" in errors_of(text)[0]
+    (sub / ".bequeathignore").write_text("*.bin\n")
+    assert load_experiment(tmp_path / "e.yml").limits.max_code_size == 1 << 20
+    (tmp_path / "code" / ".nniignore").write_text("sub/\n")
+    assert measure(tmp_path / "code").entries == 1
+    (tmp_path / "code" / ".bequeathignore").write_bytes(b"\xff")
+    (error,) = errors_of(text)
+    assert "'trialCodeDirectory' holds " in error
+    assert ".bequeathignore, which cannot be read: 'utf-8'" in error
 
 
 def test_history_caches_links_and_our_own_folders_do_not_count(tmp_path: Path) -> None:
