@@ -131,7 +131,8 @@ def check(
     results come late and out of order; in a second run the tuner's process is killed in between.
     The tuner runs in the process in which it always runs.
 
-    Exit code 0 if nothing was found, 1 if something was, 3 if there is no such tuner.
+    Exit code 0 if nothing was found, 1 if something was, 3 if there is no such tuner, or it does
+    not take these arguments.
     """
     from dispatcher.tuner_tools.check import check_tuner
     from dispatcher.tuner_tools.named import named_tuner

@@ -15,6 +15,7 @@ import msgspec
 
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
+from dispatcher.errors import UserError
 from dispatcher.tuner_host import TunerHostConfig
 from dispatcher.tuner_tools.rehearsal import Plan, Rehearsed, rehearse
 
@@ -68,10 +69,12 @@ def check_tuner(tuner: TunerHostConfig, plan: Plan) -> Verdict:
         plan: how many trials, and for how long at most.
 
     Raises:
+        UserError: there is no such class, or it does not take these arguments.
         BequeathError: the rehearsal itself failed.
     """
     tuner = msgspec.structs.replace(tuner, snapshot_every=SNAPSHOT_EVERY)
     calm = rehearse(tuner, plan)
+    _must_have_begun(calm)
     faults = list(faults_of(calm))
     shown = calm
     if not faults:
@@ -97,6 +100,16 @@ def check_tuner(tuner: TunerHostConfig, plan: Plan) -> Verdict:
         log=shown.log,
         other_waits=counts[e.ForeignWaitSeen],
     )
+
+
+def _must_have_begun(seen: Rehearsed) -> None:
+    """Who cannot be built has broken nothing, unless it is code of its own that raised."""
+    events = [row.event for row in seen.rows]
+    lost = [one.reason for one in events if isinstance(one, e.TunerHostLost)]
+    begun = any(isinstance(one, e.TunerHostReady) for one in events)
+    if lost and not begun and "Traceback" not in lost[0]:
+        message, _, hint = lost[0].strip().partition("\n")
+        raise UserError(message.rstrip("."), hint=" ".join(hint.split()))
 
 
 def faults_of(seen: Rehearsed, deaths: int = 0) -> Iterator[Fault]:

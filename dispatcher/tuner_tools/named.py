@@ -11,7 +11,7 @@ from dispatcher.experiment.loader import load_search_space
 from dispatcher.experiment.nni import imports_nni
 from dispatcher.tuner_host import TunerHostConfig
 from trial_runtime.endpoint import Endpoint
-from tuners.builtin import builtin_tuner, fold
+from tuners.builtin import builtin_assessor, builtin_tuner, fold
 from tuners.catalogue import EXAMPLE_ARGUMENTS
 from tuners.errors import TunerArgumentError
 
@@ -58,7 +58,7 @@ def _where(text: str) -> dict[str, Any]:
         try:
             builtin_tuner(text)
         except TunerArgumentError as error:
-            hint = f"{error.hint} Or write MODULE:CLASS or FILE.py:CLASS."
+            hint = _instead(text) or f"{error.hint} Or write MODULE:CLASS or FILE.py:CLASS."
             raise UserError(error.message.rstrip("."), hint=hint) from error
         return {"builtin": text}
     if place.endswith(".py") or "/" in place:
@@ -70,6 +70,20 @@ def _where(text: str) -> dict[str, Any]:
     module = folder.joinpath(*place.split("."))
     found = _surroundings(module.with_name(f"{module.name}.py"))
     return {"class_name": text, "code_directory": str(folder), **found}
+
+
+def _instead(text: str) -> str:
+    """What to write for what names something, if no tuner."""
+    if Path(text).suffix in (".yml", ".yaml", ".json"):
+        return "that is a file of an experiment or a space: name its tuner's class, MODULE:CLASS"
+    module = text if text.endswith(".py") else f"{text.replace('.', '/')}.py"
+    if Path(module).is_file():
+        return f"name the class in it as well: {text}:CLASS"
+    try:
+        builtin_assessor(text)
+    except TunerArgumentError:
+        return ""
+    return "that is an assessor; what is checked is tuners"
 
 
 def _surroundings(file: Path) -> dict[str, Any]:

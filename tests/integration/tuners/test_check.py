@@ -179,12 +179,21 @@ def test_what_cannot_be_built_or_found_is_named(tmp_path: Path) -> None:
 
     assert "there is no file" in of(f"{tmp_path}/nobody.py:T")
     assert "Did you mean 'Random'" in of("Randm")
+    assert "name its tuner's class" in of("experiment.yml")
+    assert "an assessor; what is checked is tuners" in of("Medianstop")
     (tmp_path / "mine.py").write_text(HEAD.format(body="pass", result="pass"))
     assert "no JSON object" in of(f"{tmp_path}/mine.py:T", "--class-args", "[]")
+    assert f"{tmp_path}/mine.py:CLASS" in of(f"{tmp_path}/mine.py")
 
 
 def test_arguments_that_do_not_fit_end_it_at_once(tmp_path: Path) -> None:
     text = HEAD.format(body="pass", result="pass")
     code, said = check(tmp_path, text, "--class-args", '{"strikt": true}')
-    assert code == 1
+    assert code == 3
+    assert "T takes no argument 'strikt'" in said
     assert "Did you mean 'strict'" in said
+    assert "contract" not in said
+    code, said = check(tmp_path, text.replace("class T(", "class Tea("))
+    assert (code, "has no class T" in said) == (3, True)
+    code, said = check(tmp_path, text.replace("strict=False):", "strict=False):\n        1 / 0"))
+    assert (code, "ZeroDivisionError" in said) == (1, True)
