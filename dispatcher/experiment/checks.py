@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from dispatcher.code_archive import scan_code
 from dispatcher.errors import UserError
 from dispatcher.experiment.builtin_fit import misfits
 from dispatcher.experiment.builtin_names import builtin_problem
@@ -165,6 +166,8 @@ def _check_code(config: ExperimentConfig) -> Iterator[Finding]:
     if text:
         hint = "name in .bequeathignore what is no code, keep data elsewhere, or raise 'limits'"
         yield Finding(("trialCodeDirectory",), text, hint)
+    elif any(isinstance(each, SshServiceConfig) for each in config.services):
+        yield from _check_sending(config, [path for path in ours if path is not None])
     here = any(isinstance(each, LocalServiceConfig) for each in config.services)
     if config.trial_command is not None and here:
         problem = cannot_start(config.trial_command, folder, config.trial_environment.get("PATH"))
@@ -180,6 +183,18 @@ def _check_code(config: ExperimentConfig) -> Iterator[Finding]:
             if find_module(module, folder) is None:
                 text = f"names a module that is not installed: {module!r}"
                 yield Finding((*at, "preload", index), text)
+
+
+def _check_sending(config: ExperimentConfig, excluded: Sequence[Path]) -> Iterator[Finding]:
+    """What no machine could be given, such as a link to data that lies here."""
+    folder, limits = config.trial_code_directory, config.limits
+    most_files, most_bytes = limits.max_code_files, limits.max_code_size
+    try:
+        scan_code(folder, excluded=excluded, most_files=most_files, most_bytes=most_bytes)
+    except UserError as error:
+        name = os.path.relpath(error.where or folder, os.path.realpath(folder))
+        text = f"cannot be sent to machines: {name} {error.message}"
+        yield Finding(("trialCodeDirectory",), text, error.hint)
 
 
 def _check_algorithm(

@@ -135,6 +135,26 @@ def test_what_is_left_out_does_not_count(errors_of: Errors, tmp_path: Path) -> N
     assert ".bequeathignore, which cannot be read: 'utf-8'" in error
 
 
+def test_a_link_out_of_the_code_is_said_where_it_must_be_sent(
+    errors_of: Errors, tmp_path: Path
+) -> None:
+    """Mutation: each machine says it, once it is reached."""
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "data").symlink_to("/")
+    text = GOOD + "trialCodeDirectory: code\n"
+    (tmp_path / "here.yml").write_text(text)
+    load_experiment(tmp_path / "here.yml")
+    text += "trainingService: {platform: ssh, machineList: [{host: a}]}\nweightsRoot: /tmp\n"
+    assert errors_of(text) == [
+        "e.yml:7:21: 'trialCodeDirectory' cannot be sent to machines: data leads out of the code "
+        "folder, to /\n  copy what it leads to, name the link in .bequeathignore, or keep data "
+        "where all machines see it"
+    ]
+    (code / ".bequeathignore").write_text("/data\n")
+    load_experiment(tmp_path / "e.yml")
+
+
 def test_history_caches_links_and_our_own_folders_do_not_count(tmp_path: Path) -> None:
     for name in (".git", "__pycache__", ".venv", "ours"):
         (tmp_path / name).mkdir()
