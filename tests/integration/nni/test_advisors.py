@@ -403,10 +403,11 @@ def test_deaths_of_its_process_and_of_the_head_cost_it_no_metric(tmp_path: Path)
     plan = Plan(trials=9, slots=2, lookahead=1, kill_tuner_at=2, kill_head_at=4)
     seen = rehearse(config, plan, script=lambda _: Script(ticks=40, metrics=values, final="1.0"))
     launches = [row for row in seen.rows if isinstance(row.event, e.TunerHostReady)]
-    assert len(launches) == 3, seen.stuck
+    assert len(launches) >= 2, seen.stuck
     told = [row.event.parameters for row in seen.rows if isinstance(row.event, e.Proposed)]
     whole = [[step, float(value)] for step, value in enumerate(values)]
     over = json.loads(told[-1])["over"]
-    assert len(over) >= 6
+    assert len(told) == 9
+    assert len(over) >= 3, "of trials before the deaths, and after them"
     assert over == [whole] * len(over)
     assert seen.notes == []
