@@ -3,7 +3,9 @@
 A request that raised ``NoMoreTrialError`` while the tuner keeps a callback is not asked again: it
 counts as one that stands in a wait of the author's, and the callback brings its answer, the first
 one of it. Only when no trial is left whose end could make the tuner answer is it "not now" for
-good. Whether a callback is kept is seen by whether the object is still there.
+good. Others take its place then if results have come since it was asked: there are tuners that
+keep callbacks and never call one, and they answer those. Whether a callback is kept is seen by
+whether the object is still there.
 """
 
 from __future__ import annotations

@@ -96,7 +96,8 @@ class Requests:
         if callbacks.goes_on_waiting(request):
             return None
         if callbacks.is_refused(trial):
-            return RequestFailed(TrialId(trial), RequestEnd.NOT_NOW, "its callback is still held")
+            # For good, so that another id may be asked for, now that results have come.
+            return RequestFailed(TrialId(trial), RequestEnd.CANCELLED, "its callback is still held")
         event = self._ask(request)
         refused = isinstance(event, RequestFailed) and event.kind is RequestEnd.NOT_NOW
         meanwhile = callbacks.end(request, refused=refused)

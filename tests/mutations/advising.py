@@ -71,4 +71,13 @@ ADVISING = (
         "        if self.strict:\n            return\n        if isinstance(option, Mapping)",
         ("tests/unit/experiment/test_search_space.py",),
     ),
+    Mutation(
+        "who-never-calls-back-gets-no-other-request",
+        8,
+        "a tuner that keeps callbacks and calls none ends its experiment after a few trials",
+        "dispatcher/tuner_host/requests.py",
+        'RequestEnd.CANCELLED, "its callback is still held"',
+        'RequestEnd.NOT_NOW, "its callback is still held"',
+        ("tests/integration/nni/test_sloppy_tuners.py", "tests/integration/nni/test_old_files.py"),
+    ),
 )

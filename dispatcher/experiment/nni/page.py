@@ -42,7 +42,7 @@ by name with what to do instead, at its line in your own file; none is dropped w
 |---|---|---|
 | `multiThread: true` | a pool of as many threads as the machine has cores; the last blocked one stops results, trial ends and pings: a deadlock without a message | a thread for each request, results on a way of their own, and a report of who waits for whom where nothing can go on |
 | `multiThread` absent or `false` | two threads since v0.6: `trial_end` beside all else | one call at a time: result, then end, then the next request |
-| `NoMoreTrialError` | the slot is lost for good | asked again after the next result, unless the tuner keeps its callback; the search is over when nothing runs |
+| `NoMoreTrialError` | the slot is lost for good | asked again after the next result, unless the tuner keeps its callback; the search is over when nothing runs; a callback that nothing is left to call is not waited for, and other requests take its place |
 | `st_callback` | any number of answers | an id whose callback is kept is not asked again; the first answer counts, others are said; after a restart it is asked where its answer came |
 | an exception in a tuner | ends the dispatcher | is kept with its traceback; `onTunerError` says what follows |
 | a restart | running trials are lost or run again; the tuner starts empty | trials are found again, the tuner is rebuilt from the journal; `load_checkpoint` is not called, as it would count results twice |
@@ -125,6 +125,7 @@ An advisor of one's own, a subclass of `nni.msg_dispatcher_base.MsgDispatcherBas
 | `handle_add_customized_trial` | not called: trials by `bequeath trial submit` run without it |
 | `multiThread` | no difference: one message after another, so that no end overtakes its result |
 | `json_tricks` | the installed one, else its `dumps` and `loads` for plain JSON |
+| `schema`, for tuners that check their arguments as NNI's own do | the installed one, else one of ours with `Schema`, `And`, `Or`, `Use`, `Optional`, `Regex`, `Const`, `Forbidden` |
 | a real `nni` in bequeath's own environment | refused: its advisors speak with its own manager only |
 """
 

@@ -196,3 +196,63 @@ def test_an_advisor_sends_and_ends_trials(run: Rows, tmp_path: Path) -> None:
         {"n": 12, "why": "asked"},
     ]
     assert [final(row) for row in rows[1:]] == [11, 12]
+
+
+def test_a_population_smaller_than_the_slots_with_callbacks_that_are_never_called(
+    run: Rows, tmp_path: Path
+) -> None:
+    """Several tuners on GitHub are modelled so on one of NNI's own. Mutation: a request whose
+    callback came to nothing keeps others from being made."""
+    (tmp_path / "evolving.py").write_text(
+        textwrap.dedent("""
+        import random
+        import nni
+        from schema import Optional, Schema
+        from nni.tuner import Tuner
+        from nni.utils import OptimizeMode, extract_scalar_reward
+
+        class Evolving(Tuner):
+            def __init__(self, optimize_mode="maximize", population_size=2):
+                Schema({Optional("size"): int}).validate({"size": population_size})
+                self.mode = OptimizeMode(optimize_mode)
+                self.first = [{0: {"lr": 0.5}} for _ in range(population_size)]
+                self.population = []
+            def update_search_space(self, search_space):
+                self.bounds = search_space["lr"]["_value"]
+            def generate_parameters(self, parameter_id, **kwargs):
+                if self.first:
+                    return self.first.pop()
+                if not self.population:
+                    raise nni.NoMoreTrialError("no more parameters now.")
+                return {0: {"lr": random.uniform(*self.bounds)}}
+            def generate_multiple_parameters(self, parameter_id_list, **kwargs):
+                result = []
+                self.send_trial_callback = kwargs["st_callback"]
+                for parameter_id in parameter_id_list:
+                    try:
+                        result.append(self.generate_parameters(parameter_id, **kwargs))
+                    except nni.NoMoreTrialError:
+                        pass
+                return result
+            def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+                self.population.append((extract_scalar_reward(value), parameters[0]["lr"]))
+        """)
+    )
+    rows = run(
+        """
+        tuner:
+          codeDir: .
+          classFileName: evolving.py
+          className: Evolving
+          classArgs:
+            population_size: 1
+        """,
+        """
+        import nni
+        nni.report_final_result({"default": nni.get_next_parameter()["0"]["lr"]})
+        """,
+        3,
+        5,
+    )
+    assert [row["status"] for row in rows] == ["SUCCEEDED"] * 5
+    assert all(final(row)["default"] == parameters(row)["0"]["lr"] for row in rows)
