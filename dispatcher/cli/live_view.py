@@ -107,7 +107,9 @@ def _best(scene: Scene, width: int) -> Text:
         ("best  ", "dim"), (words.number(best.value), "bold"), f"  trial {best.id}  "
     )
     head.append(
-        _cut(words.parameters(best.named_parameters, without=paths_of(best)), width - len(head.plain)),
+        _cut(
+            words.parameters(best.named_parameters, without=paths_of(best)), width - len(head.plain)
+        ),
         style="dim",
     )
     return head

@@ -143,7 +143,9 @@ def show(
     if one.named_parameters:
         say()
         say(heading("parameters"))
-        print_facts([(safe_text(key), words.value(value)) for key, value in one.named_parameters.items()])
+        print_facts(
+            [(safe_text(key), words.value(value)) for key, value in one.named_parameters.items()]
+        )
     _show_attempts(detail)
     _show_metrics(detail, everything=all_metrics)
     for title, text in (("error", one.error), ("error in the tuner", one.tuner_error)):
