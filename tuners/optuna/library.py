@@ -231,7 +231,7 @@ def _check_kinds(owner: type, arguments: Mapping[str, Any]) -> None:
     for name, parameter in inspect.signature(owner).parameters.items():
         kinds = {one.strip() for one in str(parameter.annotation).split("|")} & _KINDS.keys()
         value = arguments.get(name)
-        if value is not None and is_code(parameter):
+        if value is not None and is_code(parameter) and not callable(value):  # NniTPE gives some
             raise TunerArgumentError(
                 f"{name} of {owner.__name__} is code of Optuna's, which no file can give.",
                 "Leave it out, or write a tuner of your own around the sampler.",
