@@ -62,7 +62,7 @@ WORKED = {
 }
 
 #: Nobody's paper.
-OF_EVERYBODY = {"Random", "GridSearch", "Threshold"}
+OF_EVERYBODY = {"GridSearch", "Threshold"}
 
 
 @pytest.mark.parametrize("name", [*BUILTIN_NAMES, *BUILTIN_ASSESSORS])
