@@ -146,14 +146,16 @@ class Lab:
                 " WHERE end_reason IS NOT NULL ORDER BY trial, attempt"
             ).fetchall()
 
-    def counted_metrics(self, folder: Path) -> dict[int, list[tuple[float, int]]]:
-        """Trial → what it reported, in order: the number, and whether it was the final one."""
-        found: dict[int, list[tuple[float, int]]] = {}
+    def counted_metrics(self, folder: Path) -> dict[tuple[int, int], list[tuple[float, int]]]:
+        """Trial and attempt → what was reported, in order: the number, and whether it was the
+        final one. An attempt that was lost may have said something before."""
+        found: dict[tuple[int, int], list[tuple[float, int]]] = {}
         with sqlite3.connect(f"file:{folder / 'journal.sqlite'}?mode=ro", uri=True) as store:
-            for trial, number, final in store.execute(
-                "SELECT trial, number, final FROM metrics WHERE counted ORDER BY trial, seq"
+            for trial, attempt, number, final in store.execute(
+                "SELECT trial, attempt, number, final FROM metrics WHERE counted"
+                " ORDER BY trial, attempt, seq"
             ):
-                found.setdefault(trial, []).append((number, final))
+                found.setdefault((trial, attempt), []).append((number, final))
         return found
 
     def said(self, folder: Path) -> str:
