@@ -52,7 +52,7 @@ class Setting:
 
 CHAINS = Setting(8.0, range(10, 15), (2000, 4000, 8000, 16000))
 #: Some three trainings of the longest kind: no room for many trials, and shared weights cost one.
-PATHS = Setting(14.0, range(30, 35), (4000, 8000, 12000, 16000))
+PATHS = Setting(14.0, range(30, 35), (2000, 4000, 8000, 12000, 16000))
 SETTINGS = {"chains": CHAINS, "fronts": CHAINS, "paths": PATHS}
 
 
