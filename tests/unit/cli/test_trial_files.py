@@ -120,13 +120,14 @@ def _keys(command: str) -> list[str]:
 def test_what_was_fetched_is_shown_where_a_machine_is_not_to_be_reached(
     experiment: Path, bequeath: Shell, tmp_path: Path
 ) -> None:
+    (tmp_path / "code").mkdir()
     config = build_experiment(
         {
             "searchSpace": {"lr": {"_type": "choice", "_value": [1]}},
             "tuner": {"name": "Random"},
             "trialCommand": "true",
             "trialConcurrency": 1,
-            "trialCodeDirectory": str(tmp_path),
+            "trialCodeDirectory": str(tmp_path / "code"),
             "weightsRoot": str(tmp_path),
             "trainingService": {
                 "platform": "ssh",
