@@ -31,6 +31,10 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 MOST_STORES = 1_000
 MOST_VERSIONS = 1_000_000
 
+#: Trials and requests at hand up to which all are looked at for each that goes on. Of ten thousand
+#: that waited for one version each would look at all others: seconds of the engine's thread.
+_FEW = 500
+
 #: What a trial adds to its own name, so that each folder is written once.
 _LONGEST_LAST = 32
 _HEX = frozenset("0123456789abcdef")
@@ -162,8 +166,13 @@ def bound_of(state: State, store: str) -> int:
 
 def ask_for_review(state: State, out: list[Action]) -> None:
     """Let the weight keeper look, if it would be granted a version: asked for nothing it would read
-    a share for nothing, each second for as long as a trial reads what is old."""
-    if any(gone for _, gone, _ in _judged(state, 0)):
+    a share for nothing, each second for as long as a trial reads what is old. Where many trials and
+    requests are at hand it is asked all the same, see :data:`_FEW`."""
+    if not _over_bound(state):
+        return
+    at_hand = (state.open, state.blocked, state.held, state.queued, state.running, state.backoff)
+    many = sum(map(len, at_hand)) > _FEW
+    if many or any(gone for _, gone, _ in _judged(state, 0)):
         out.append(ReviewStores())
 
 
@@ -189,26 +198,31 @@ def let_go_of_old(state: State, keep: int = 0) -> tuple[tuple[str, int, Version]
 
 def _judged(state: State, keep: int) -> Iterator[tuple[str, list[int], list[int]]]:
     """Of each store with more versions than are kept in any case: which may go, and which stay."""
-    bounds = {store: keep or bound_of(state, store) for store in state.stores}
-    over = [each for each, bound in bounds.items() if 0 < bound < len(_kept(state, each))]
+    over = _over_bound(state, keep)
     if not over:
         return
     needed = set(_needed(state))
     asked = (state.trials[each].asked_serial for each in (*state.open, *state.blocked))
     oldest_asked = min(asked, default=state.version_serial)
-    for store in over:
+    for store, bound in over.items():
         versions = state.stores[store]
         numbers = _kept(state, store)
         gone: list[int] = []
         staying: list[int] = []
-        for number in numbers[: -bounds[store]]:
+        for number in numbers[:-bound]:
             version = versions[number - 1]
             assert version is not None
             after = versions[number]  # this is not the newest; one that is gone was old then, too
             newest_then = after is not None and after.serial > oldest_asked
             stays = (store, number) in needed or version.serial > oldest_asked or newest_then
             (staying if stays else gone).append(number)
-        yield store, gone, staying + numbers[-bounds[store] :]
+        yield store, gone, staying + numbers[-bound:]
+
+
+def _over_bound(state: State, keep: int = 0) -> dict[str, int]:
+    """Stores with more versions than are kept in any case, and how many those are."""
+    bounds = {store: keep or bound_of(state, store) for store in state.stores}
+    return {each: bound for each, bound in bounds.items() if 0 < bound < len(_kept(state, each))}
 
 
 def kept(state: State) -> tuple[tuple[str, int, Version], ...]:

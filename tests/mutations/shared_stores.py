@@ -152,8 +152,8 @@ SHARED_STORES = (
         9,
         "each second a share is read, and the journal written, for a version that somebody reads",
         _STORES,
-        "    if any(gone for _, gone, _ in _judged(state, 0)):",
-        "    if any(_judged(state, 0)):",
+        "many or any(gone for _, gone, _ in _judged(state, 0))",
+        "many or any(_judged(state, 0))",
         (_CORE,),
     ),
     Mutation(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
+from dispatcher.core import stores
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.core.stores import there
@@ -85,6 +87,18 @@ def test_the_keeper_is_not_told_while_all_that_is_old_is_needed() -> None:
     assert asks(scene.say(e.VersionsHeld("omega", (3,)))), "nobody holds version 2 any more"
     assert [n for _, n, _ in review(scene).removed] == [2]
     scene.assert_replays()
+
+
+def test_with_many_at_hand_the_keeper_is_told_without_a_look_at_each_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of ten thousand that go on would look at all the others."""
+    scene = scene_of(2, keep=1)
+    publish(scene, 0, 0)
+    assert not asks(publish(scene, 1, 0)), "is told of version 1, and reads it"
+    monkeypatch.setattr(stores, "_FEW", 1)
+    monkeypatch.setattr(stores, "_judged", None)
+    assert asks(publish(scene, 0, 1))
 
 
 def test_the_keeper_is_told_when_what_was_newest_at_a_request_is_free() -> None:
