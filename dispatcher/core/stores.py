@@ -170,8 +170,9 @@ def ask_for_review(state: State, out: list[Action]) -> None:
     requests are at hand it is asked all the same, see :data:`_FEW`."""
     if not _over_bound(state):
         return
-    at_hand = (state.open, state.blocked, state.held, state.queued, state.running, state.backoff)
-    many = sum(map(len, at_hand)) > _FEW
+    requests = len(state.open) + len(state.blocked)
+    trials = len(state.held) + len(state.queued) + len(state.running) + len(state.backoff)
+    many = requests + trials > _FEW
     if many or any(gone for _, gone, _ in _judged(state, 0)):
         out.append(ReviewStores())
 
