@@ -50,7 +50,7 @@ SHAPES: dict[str, str] = {
     "best": f"`{{experiment, mode, trials}}`; a trial holds {TRIAL_KEYS}.",
     "lineage": "`{experiment, mode, nodes, roots, best, best_path}`; a node holds id, parent, "
     "children, generation, state, outcome, value, gain, inherited, pretrained, has_weights, "
-    "by_hand, changed.",
+    "by_hand, changed, changes (in words).",
     "trial ls": f"`{{experiment, trials}}`; a trial holds {TRIAL_KEYS}.",
     "trial show": "`{experiment, trial, attempts, metrics, children}`; an attempt holds number, "
     "worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, wall_s; a "

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dispatcher.queries.changes import changed, in_words
 from dispatcher.queries.export import flatten
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import OptimizeMode, Record, json_value
 from dispatcher.queries.trials import TrialNotFound
-
-_MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +30,7 @@ class LineageNode(Record):
     has_weights: bool
     by_hand: bool
     changed: dict[str, Any]  # parameters unlike the parent's, flat
+    changes: tuple[str, ...] = ()  # the same in words; of lists only the entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,8 @@ def lineage(
     for trial, parent in parents.items():
         row = by_id[trial]
         restore = row["restore_path"]
+        parents_own = {} if parent is None else parameters[parent]
+        unlike = {} if parent is None else changed(parameters[trial], parents_own)
         nodes[trial] = LineageNode(
             id=trial,
             parent=parent,
@@ -105,7 +107,8 @@ def lineage(
             pretrained=restore if restore is not None and restore.startswith("/") else None,
             has_weights=row["weights_digest"] is not None,
             by_hand=bool(row["by_hand"]),
-            changed={} if parent is None else _changed(parameters[trial], parameters[parent]),
+            changed=unlike,
+            changes=in_words(unlike, parents_own),
         )
     best = _best(mode, values)
     return Lineage(
@@ -163,13 +166,3 @@ def _gain(mode: OptimizeMode, value: float | None, parent: float | None) -> floa
     if value is None or parent is None:
         return None
     return value - parent if mode is OptimizeMode.MAXIMIZE else parent - value
-
-
-def _changed(child: dict[str, Any], parent: dict[str, Any]) -> dict[str, Any]:
-    """What the child has otherwise; None for what it has not. Paths differ always: left out."""
-    unlike: dict[str, Any] = {}
-    for key in [*parent, *(key for key in child if key not in parent)]:
-        mine, theirs = child.get(key, _MISSING), parent.get(key, _MISSING)
-        if mine != theirs and not key.endswith("_path"):
-            unlike[key] = None if mine is _MISSING else mine
-    return unlike

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from dispatcher.queries.lineage import Lineage, LineageNode
 
@@ -92,16 +91,9 @@ def _label(
         pieces.append(("quiet", "  by hand"))
     if node.pretrained is not None:
         pieces.append(("quiet", f"  from {node.pretrained}"))
-    changed = ", ".join(f"{key} {glyphs.arrow} {_short(v)}" for key, v in node.changed.items())
-    if changed:
-        pieces.append(("quiet", f"  {changed}"))
+    if node.changes:
+        pieces.append(("quiet", "  " + ", ".join(node.changes).replace("→", glyphs.arrow)))
     return pieces
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _line(pieces: list[tuple[str, str]], width: int | None, dots: str, paint: Paint) -> str:

@@ -2,7 +2,7 @@
 # The search, then what there is to see of it. Results go to ./bequeath-demo.
 set -euo pipefail
 cd "$(dirname "$0")"
-export BEQUEATH_HOME="${BEQUEATH_HOME:-$PWD/../../bequeath-demo}"
+export BEQUEATH_HOME="${BEQUEATH_HOME:-$(cd ../.. && pwd)/bequeath-demo}"
 bequeath run experiment.yml
 experiment=$(bequeath experiment list --json | python -c '
 import json, sys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -86,6 +87,44 @@ def test_as_text(small: ExperimentReader) -> None:
         "└─ 2  failed  x → 2\n"
         "4  0.6\n"
     )
+
+
+def test_of_a_list_only_the_entries_are_told_that_came_went_or_changed(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    journal = SqliteJournal.open(folder / "journal.sqlite")
+    life = Life(journal, trial_retries=0)
+    life.begin()
+    blocks = [{"id": number, "width": 16, "kernel": {"size": 3}} for number in range(3)]
+    grown = [blocks[0], {**blocks[1], "kernel": {"size": 5}}, {"id": 7, "width": 2}, blocks[2]]
+    told = [
+        {"blocks": blocks, "ops": ["conv", "pool"], "rate": 0.123456},
+        {"blocks": grown, "ops": ["conv", "tanh"], "rate": 0.123456},
+        {"blocks": grown[2:], "ops": "none", "rate": 0.2},
+        {"blocks": [0] * 300, "ops": [], "rate": 0.2},
+    ]
+    for number, parameters in enumerate(told):
+        parent = number - 1 if number else None
+        life.propose(number, parent=parent, parameters=json.dumps(parameters))
+        life.run(number, "0.5")
+        life.deliver(number)
+    with ExperimentReader.open(folder) as reader:
+        tree = lineage(reader)
+        text = lineage_text(tree, ascii_only=True)
+    journal.close()
+    assert [tree.nodes[number].changes for number in range(3)] == [
+        (),
+        ("blocks[1].kernel.size → 5", 'blocks + {"id": 7, "width": 2}', "ops[1] → tanh"),
+        (
+            'blocks - {"id": 0, "width": 16, "kernel": {"size": 3}}',
+            'blocks - {"id": 1, "width": 16, "kernel": {"size": 5}}',
+            "ops → none",
+            "rate → 0.2",
+        ),
+    ]
+    assert tree.nodes[3].changes == (f"blocks → {[0] * 300}", "ops → []")
+    assert tree.nodes[1].changed["blocks"] == grown, "whole, for programs"
+    assert "blocks[1].kernel.size -> 5, " in text
+    assert text.isascii()
 
 
 def test_as_plain_text_cut_to_the_terminal(small: ExperimentReader) -> None:
