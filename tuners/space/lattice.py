@@ -43,9 +43,12 @@ def grid(space: Any, *, spread: bool = False) -> Iterator[dict[str, Any]]:
     """
     whole = parse(space)
     for level in range(_FINEST_LEVEL + 1):
-        for born, values in (_strewn if spread else _combinations)(whole, level):
-            if born == level:
-                yield copy.deepcopy(values)
+        if spread:
+            yield from map(copy.deepcopy, _strewn(whole, level))
+        else:
+            for born, values in _combinations(whole, level):
+                if born == level:
+                    yield copy.deepcopy(values)
         if not _may_refine(whole, level):
             return
 
@@ -69,25 +72,25 @@ def _combinations(space: Space, level: int) -> Iterator[tuple[int, dict[str, Any
         yield born, {name: point[1] for name, point in zip(names, combination, strict=True)}
 
 
-def _strewn(space: Space, level: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The same combinations, each so far from the one before it as the golden ratio of their
-    number: a lattice of rank one, which covers any axis evenly."""
+def _strewn(space: Space, level: int) -> Iterator[dict[str, Any]]:
+    """Those of one level, each so far from the one before it as the golden ratio of all that there
+    are up to it: a lattice of rank one, which covers any axis evenly."""
     names = [name for name, _ in space.dimensions]
     axes = [_points(dimension, level) for _, dimension in space.dimensions]
     total = math.prod(len(axis) for axis in axes)
     step = round(total * _GOLDEN) or 1
     while math.gcd(step, total) > 1:  # else it would come back before it has seen all
         step += 1
-    at = 0
-    for _ in range(total):
-        rest, combination = at, []
-        for axis in reversed(axes):
-            rest, place = divmod(rest, len(axis))
-            combination.append(axis[place])
-        combination.reverse()
-        born = max((point[0] for point in combination), default=0)
-        yield born, {name: point[1] for name, point in zip(names, combination, strict=True)}
-        at = (at + step) % total
+    rows = [(len(axis), axis) for axis in reversed(axes)]
+    for turn in range(total):
+        rest, newest, values = turn * step % total, 0, []
+        for length, axis in rows:
+            rest, place = divmod(rest, length)
+            born, value = axis[place]
+            newest = max(newest, born)
+            values.append(value)
+        if newest == level:  # up to half are older, and are passed by quickly
+            yield dict(zip(names, reversed(values), strict=True))
 
 
 def _points(dimension: Dimension, level: int) -> list[_Point]:
