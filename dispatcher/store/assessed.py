@@ -39,10 +39,7 @@ class Assessed:
         Raises:
             StoreError: it cannot be opened.
         """
-        try:
-            return cls(store, connect_reader(store))
-        except UNREADABLE as error:
-            raise store_error(error, str(store)) from error
+        return cls(store, connect_reader(store))
 
     def rows(self, unanswered_since: float) -> Iterator[Shown]:
         """All that there is, in its order. Reads as it goes; the first one takes about as long as

@@ -12,6 +12,8 @@ from sqlalchemy import Connection, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
+from dispatcher.store.faults import UNREADABLE, store_error
+
 # How long a writer waits for another one: the engine for a pin of a weight, or the other
 # way round. Both are over in milliseconds.
 _BUSY_TIMEOUT_S: Final = 10.0
@@ -49,8 +51,18 @@ def connect_writer(path: Path) -> Connection:
 
 def connect_reader(path: Path) -> Connection:
     """A connection that sees one moment, this one, and may not write. Takes about a millisecond,
-    however much there is. Raises ``sqlite3.Error``."""
+    however much there is.
 
+    Raises:
+        StoreError: it cannot be opened.
+    """
+    try:
+        return _reader(path)
+    except UNREADABLE as error:
+        raise store_error(error, str(path)) from error
+
+
+def _reader(path: Path) -> Connection:
     def connect() -> sqlite3.Connection:
         return sqlite3.connect(
             f"file:{quote(str(path))}?mode=ro",

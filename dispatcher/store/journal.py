@@ -129,10 +129,7 @@ class SqliteJournal:
         Raises:
             StoreError: it cannot be opened.
         """
-        try:
-            return cls(path, connect_reader(path))
-        except UNREADABLE as error:
-            raise store_error(error, str(path)) from error
+        return cls(path, connect_reader(path))
 
     @property
     def last(self) -> int:
