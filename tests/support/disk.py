@@ -42,6 +42,7 @@ class Disk:
             self._sync()
         if entries:
             self._world.moved_at = self._world.now
+            self._world.committed(entries)
         if refusal == "after":  # an error of the last fsync: what is on disk, nobody can know
             raise StoreError("the disk refused to read or write: EIO")
         self._world.step("committed")
