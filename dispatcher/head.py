@@ -48,6 +48,7 @@ from dispatcher.past.restoring import RestoringTuner
 from dispatcher.past.showing import ShownFile
 from dispatcher.ports import Entry, TunerPort
 from dispatcher.store.compaction import Compaction
+from dispatcher.store.early_stops import mended
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
@@ -136,6 +137,9 @@ class Head:
             past = read_whole_past(journal, compaction)
             state = past.state
             check(state)
+            sentence = mended(journal.raw, state)
+            if sentence:
+                self._board.pin(NoticeKind.JOURNAL, sentence)
             fold_at_start(journal, compaction, past)
             row = self._begin_epoch(journal, state, lead.epoch)
             failpoint("head.epoch.journalled")

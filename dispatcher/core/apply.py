@@ -103,6 +103,8 @@ def _counts(state: State, event: e.Event) -> bool:
 def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
     counted = True
     match event:
+        case e.LastMetricKept():
+            state.trials[event.trial].last_intermediate = event.value
         case e.FinalReported():
             counted = attempt.final_reported(state, event)
         case e.WeightsPublished():

@@ -26,6 +26,7 @@ LEGAL: dict[type, frozenset[S]] = {
     e.EndDelivered: frozenset({S.DELIVERING}),
     e.AttemptStarted: frozenset({S.RUNNING}),
     e.MetricReported: frozenset({S.RUNNING}),
+    e.LastMetricKept: frozenset({S.RUNNING}),
     e.FinalReported: frozenset({S.RUNNING}),
     e.WeightsPublished: frozenset({S.RUNNING}),
     e.VersionOffered: frozenset({S.RUNNING}),
@@ -47,6 +48,7 @@ LATE: dict[type, frozenset[S]] = {
     e.EndDelivered: frozenset(),
     e.AttemptStarted: ANY - {S.RUNNING},
     e.MetricReported: ANY - {S.RUNNING},
+    e.LastMetricKept: ANY - {S.RUNNING},
     e.FinalReported: ANY - {S.RUNNING},
     e.WeightsPublished: ANY - {S.RUNNING},
     e.VersionOffered: ANY - {S.RUNNING},
@@ -71,6 +73,7 @@ HOST_WORDS = (
 #: a place, it has none now. What comes into the queue, or leaves it, says so itself.
 FREES_NOTHING = (
     e.AttemptStarted,
+    e.LastMetricKept,
     e.FinalReported,
     e.WeightsPublished,
     e.VersionOffered,
@@ -92,6 +95,7 @@ FREES_NOTHING = (
 ATTEMPT_EVENTS = (
     e.AttemptStarted,
     e.MetricReported,
+    e.LastMetricKept,
     e.FinalReported,
     e.WeightsPublished,
     e.VersionOffered,

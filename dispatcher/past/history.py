@@ -9,6 +9,7 @@ from dispatcher.core import events as e
 from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import Base, Journal, JournalRow
 from dispatcher.state_codec import decode_state
+from dispatcher.store.early_stops import put_back
 
 
 class Past(NamedTuple):
@@ -51,6 +52,7 @@ def read_past(
     number = 0
     if base is not None:
         number, state = base.number, _state_of(base)
+        put_back(journal, state)  # what they have reported since is in no row
     calls: list[list[Any]] = []
     for row in journal.rows(number):
         if upto is not None and row.number > upto:
@@ -66,11 +68,7 @@ def read_past(
         number = row.number
     if state is None:
         raise StoreError("the journal is empty", hint="create the experiment again")
-    for (trial_id, attempt), (seq, value) in journal.last_sequences().items():
-        trial = state.trials.get(trial_id)  # type: ignore[call-overload]
-        if trial is not None and trial.attempt == attempt:
-            trial.last_seq = max(trial.last_seq, seq)
-            trial.last_intermediate = value
+    put_back(journal, state)
     state.dirty.clear()
     return Past(state, number, calls)
 

@@ -270,7 +270,7 @@ def verify(
     else:
         say(f"{words.count(result.events, 'event')}, {words.count(result.trials, 'trial')}: "
             f"{'all of it holds' if result.ok else 'not all of it holds'}")  # fmt: skip
-        for line in (*result.damage, *filter(None, [result.broken_at])):
+        for line in (*result.damage, *filter(None, [result.broken_at, result.mended])):
             say(line)
         for difference in result.differences:
             say(str(difference))
@@ -285,4 +285,5 @@ def _report(result: Any) -> dict[str, Any]:
         "damage": list(result.damage),
         "broken_at": result.broken_at,
         "differences": [str(difference) for difference in result.differences],
+        "mended": result.mended,
     }
