@@ -133,7 +133,11 @@ class Gate:
         """The request is answered."""
         self._here.request = None
         with self._lock:
-            self._forget(request.trial)
+            wait = self._waits.get(request.trial)
+            # Once it is answered the same trial may be asked for again: what waits by now may be
+            # another request of its number.
+            if wait is not None and wait.request is request:
+                self._forget(wait)
 
     # ---- the I/O thread and the delivery thread ------------------------------------------
 
@@ -287,13 +291,14 @@ class Gate:
 
     def _finish(self, wait: Wait, answer: list[int] | BaseException, ready: list[Waking]) -> None:
         wait.answer = answer
-        self._forget(wait.request.trial)
+        self._forget(wait)
         ready.append(wait)
 
-    def _forget(self, trial: int) -> None:
-        wait = self._waits.pop(trial, None)
-        if wait is None:
+    def _forget(self, wait: Wait) -> None:
+        trial = wait.request.trial
+        if self._waits.get(trial) is not wait:
             return
+        del self._waits[trial]
         for parent in wait.parents:
             _strike(self._waiters, parent, trial)
         if wait.store:
@@ -318,7 +323,7 @@ class Gate:
         with self._lock:
             if wait.answer is None:
                 wait.request.say(WaitGivenUp(TrialId(wait.request.trial), wait.number))
-                self._forget(wait.request.trial)
+                self._forget(wait)
         self._floor.go_on(wait.request)
 
 

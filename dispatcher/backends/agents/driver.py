@@ -29,6 +29,7 @@ from dispatcher.core.actions import (
     WorkerAction,
 )
 from dispatcher.core.events import (
+    AttemptEnded,
     Event,
     WorkerHeard,
     WorkerJoined,
@@ -36,6 +37,7 @@ from dispatcher.core.events import (
     WorkerSuspect,
 )
 from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import EndReason
 from dispatcher.errors import ProtocolError, Superseded
 from dispatcher.ports import Link
 from trial_runtime import wire
@@ -98,7 +100,6 @@ class AgentDriver:
     ) -> None:
         routing_id = agent_routing_id(folder, config.worker)
         link.renew(routing_id)
-        self._link = link
         self._config = replace(config, head=replace(config.head, routing_id=routing_id))
         self._suspect_s = suspect_s
         self._lost_s = lost_s
@@ -118,7 +119,8 @@ class AgentDriver:
         self._holding = Holding()
         self._report = SelfReport()
         self._unreadable = Refusals()
-        self._speech = Speech(link, config.epoch, clock)
+        self._speech = Speech(link, routing_id, config.epoch, clock)
+        self._refused: list[Event] = []  # ends of attempts that no agent can be told to start
         self._closing = False
         self._parted = False
 
@@ -127,14 +129,24 @@ class AgentDriver:
     def perform(self, action: WorkerAction) -> None:
         """Carry out an action at the next :meth:`flush`; never blocks."""
         if isinstance(action, StartAttempt):
-            self._speech.add(start_order(action))
-            self._holding.given(action)
+            self._start(action)
         elif isinstance(action, StopAttempt):
             self._speech.add(stop_order(action))
         elif isinstance(action, AnswerOffer):
             self._speech.add(answer_order(action))
         elif isinstance(action, LaunchWorker):
             self._launch()
+
+    def _start(self, action: StartAttempt) -> None:
+        if self._speech.add(start_order(action)):
+            self._holding.given(action)
+            return
+        text = (
+            f"its parameters are too large to be sent to an agent: {len(action.parameters):,} "
+            "characters of JSON; keep large things in files and pass their paths"
+        )
+        end = AttemptEnded(action.trial, action.attempt, EndReason.START_FAILED, text=text)
+        self._refused.append(end)
 
     def acknowledge(self) -> None:
         """All words received are on disk; told to the agent at the next :meth:`flush`."""
@@ -198,7 +210,7 @@ class AgentDriver:
 
     def check(self) -> list[Event]:
         """Look after the agent: a process that died or went silent becomes an event."""
-        events: list[Event] = []
+        events, self._refused = self._refused, []
         now = self._clock()
         silent_s = self._silence.look()
         if not self._closing and self._leads():
@@ -315,8 +327,7 @@ class AgentDriver:
         if not expected:
             # Given up, and back all the same. What it runs is not believed any more.
             _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)
-            farewell = wire.HeadFrame(self._config.epoch, [wire.Shutdown(0.0)])
-            self._link.send(wire.frame(farewell))
+            self._speech.dismiss(hello.life)
             return
         if hello.trouble:
             self._keep_out(hello, events)
@@ -329,7 +340,7 @@ class AgentDriver:
         self._trouble = ""
         self._joined = True
         self._received = self._acknowledged = hello.first - 1
-        self._speech.begin(hello.orders, self._received)
+        self._speech.begin(hello.life, hello.orders, self._received)
         held = set(hello.holds)
         self._holding.joined(held)
         slots = hello.slots
@@ -349,7 +360,7 @@ class AgentDriver:
     def _keep_out(self, hello: wire.AgentHello, events: list[Event]) -> None:
         """It is there, and says at each heartbeat why it can take nothing yet."""
         self._life, self._joined = hello.life, False
-        self._speech.begin(hello.orders)
+        self._speech.begin(hello.life, hello.orders)
         if hello.trouble != self._trouble:
             self._trouble = hello.trouble
             _log.warning("agent %s takes no trials: %s", self._worker, hello.trouble)
@@ -393,4 +404,4 @@ class AgentDriver:
         self._life = ""
         self._trouble = ""
         self._report.gone()
-        self._speech.begin(0)  # the next one has heard none: it would miss those of this one
+        self._speech.forget()

@@ -60,6 +60,33 @@ def test_by_repeating_all_calls(make: Make, tmp_path: Path) -> None:
     ]
 
 
+def test_results_come_with_what_their_trials_ran_with(make: Make, tmp_path: Path) -> None:
+    """A tuner that answers otherwise when it is asked again must not learn that something scored
+    which never ran. Mutation: what the replay answered stands."""
+    tuner = source("""
+        class T(Tuner):
+            def __init__(self): self.taken = []
+            def generate_parameters(self, parameter_id, **kwargs):
+                return {"drawn": "again", "taken": list(self.taken)}
+            def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+                self.taken.append([parameter_id, parameters["drawn"], value])
+        """)
+    calls = [
+        ["generate", 0, '{"drawn":"first"}'],
+        ["generate", 1, '{"drawn":"first"}'],
+        ["result", 0, '{"drawn":"first"}', "0.5"],
+        ["end", 0, True, True],
+        ["generate", 2, '{"drawn":"first"}'],
+    ]
+    head = make(tuner, restore=past(tmp_path, None, calls)).start()
+    for trial in (1, 2):
+        head.deliver(trial, 0.25, parameters={"drawn": "first"})
+        head.wait_for(e.EndDelivered, trial)
+    head.open(3)
+    answer = json.loads(head.wait_for(e.Proposed, 3).parameters)
+    assert answer["taken"] == [[0, "first", 0.5], [1, "first", 0.25], [2, "first", 0.25]]
+
+
 def test_repeated_waits_end_at_repeated_ends(make: Make, tmp_path: Path) -> None:
     tuner = source("""
         class T(Tuner):

@@ -101,6 +101,21 @@ def test_a_wait_is_said_and_ends_with_the_gate(bench: Bench) -> None:
     assert bench.gate.waiting(5) == ""
 
 
+def test_a_request_that_leaves_late_leaves_the_wait_of_its_next_asking(bench: Bench) -> None:
+    """Its answer is said before it leaves, so the head may have asked again: "not now" after a
+    result has come. Mutation: it takes along whatever waits under its number."""
+    late = Request(5, bench.said.put)
+    bench.gate.enter(late)  # answered, and its thread has not gone on since
+    bench.gate.opened(5)
+    child = Waiter(bench, 5, lambda gate: gate.wait((3,), "all", None))
+    child.start()  # nobody but the gate knows of it: lost, it would hold up the bench's end
+    assert isinstance(bench.heard(), WaitStarted)
+    bench.gate.leave(late)
+    assert bench.gate.waiting(5) == "3"
+    bench.gate.open(3, OK)
+    assert child.result() == [3]
+
+
 def test_what_has_ended_here_is_known_without_asking(bench: Bench) -> None:
     bench.gate.open(3, OK)
     bench.gate.open(4, Verdict(FailReason.KILLED))
