@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError
+from dispatcher.ownership import ID_LETTERS
 from trial_runtime.failpoints import failpoint
 from trial_runtime.run_folder import NotOurs, run_folder_below
 
@@ -131,7 +132,7 @@ class ExperimentFolder:
 
 def new_id(name: str) -> str:
     """An id for an experiment of this name: the name and six characters of chance."""
-    slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40] or "experiment"
+    slug = re.sub(f"[^{ID_LETTERS}]+", "-", name).strip("-")[:40] or "experiment"
     tail = "".join(secrets.choice(_ALPHABET) for _ in range(6))
     return f"{slug}-{tail}"
 

@@ -42,6 +42,7 @@ from dispatcher.leading.logs import head_log
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.leading.user_requests import UserRequests
 from dispatcher.notices import Notice, NoticeKind
+from dispatcher.ownership import demand_ours
 from dispatcher.past.compacted import fold_at_start, read_whole_past
 from dispatcher.past.history import Past
 from dispatcher.past.restoring import RestoringTuner
@@ -118,8 +119,10 @@ class Head:
         Raises:
             ExperimentBusy: another head leads it.
             Superseded: another head has taken over; trials go on under that one.
+            NotOurs: the experiment is somebody else's, and its commands are not for us to run.
             BequeathError: what ended the engine early; the state on disk can be resumed.
         """
+        demand_ours(self._folder.path)
         with ExitStack() as stack:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             self._leadership = stack.enter_context(lead)
