@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError
 from dispatcher.ownership import ID_LETTERS
+from dispatcher.queries.small_file import read_small
 from trial_runtime.failpoints import failpoint
 from trial_runtime.run_folder import NotOurs, run_folder_below
 
@@ -45,10 +46,11 @@ class ExperimentFolder:
             PermanentBackendError: there is none: whoever made the folder died meanwhile.
         """
         try:
-            return self.config.read_text(encoding="utf-8")
-        except OSError as error:
+            return read_small(self.config).decode()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
             raise PermanentBackendError(
-                f"the experiment cannot be read: {error.strerror or error}",
+                f"the experiment cannot be read: {why}",
                 hint="if it was never laid down completely, create it again",
                 where=str(self.config),
             ) from error

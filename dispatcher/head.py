@@ -33,6 +33,7 @@ from dispatcher.errors import (
 )
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import secret_values
+from dispatcher.experiment.shown import written_out
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
 from dispatcher.leading.clock import SteadyClock
@@ -128,6 +129,7 @@ class Head:
             self._leadership = stack.enter_context(lead)
             self._config = from_json(self._folder.read_config(), str(self._folder.config))
             self._mask.learn(secret_values(self._config.trial_environment, os.environ))
+            self._mask.learn(written_out(self._config.model_dump(by_alias=True)))
             self._mask.learn(secrets_of_root(self._config))
             self._mask.learn(secrets_of_machines(self._config))
             self._board.log = stack.enter_context(

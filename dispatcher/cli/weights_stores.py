@@ -30,7 +30,7 @@ def versions(
     from dispatcher.queries.versions import stores_of
     from dispatcher.upkeep.stores import state_with_stores
 
-    found = find_one(experiment, folder, others=True)
+    found = find_one(experiment, folder)
     state = state_with_stores(_journal(found))
     stores = [] if state is None else stores_of(state)
     chosen = [each for each in stores if store in (None, each.name)]

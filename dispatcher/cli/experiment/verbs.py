@@ -98,21 +98,14 @@ def _row(one: ExperimentListing) -> tuple[str, ...]:
 
 def show(experiment: Experiment = None, folder: Folder = None) -> None:
     """Print an experiment's settings, resolved and as they are now, as JSON."""
+    from dispatcher.experiment.snapshot import read_shown
     from dispatcher.finding.find import find_one
+    from dispatcher.folders import ExperimentFolder
 
     found = find_one(experiment, folder, others=True)
-    text = (found.folder / "experiment.json").read_text(encoding="utf-8")
-    print_json({"experiment": found.id, "folder": str(found.folder), **_settings(text)})
-
-
-def _settings(text: str) -> dict[str, Any]:
-    from dispatcher.experiment.references import shown_environment
-
-    settings = json.loads(text).get("experiment", {})
-    variables = settings.get("trialEnvironment")
-    if variables:
-        settings["trialEnvironment"] = shown_environment(variables)
-    return {"settings": settings}
+    record = ExperimentFolder(found.folder)
+    settings = read_shown(record.read_config(), str(record.config))
+    print_json({"experiment": found.id, "folder": str(found.folder), "settings": settings})
 
 
 def export(
