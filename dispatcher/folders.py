@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError
+from dispatcher.ownership import ID_LETTERS
+from dispatcher.queries.small_file import read_small
 from trial_runtime.failpoints import failpoint
 from trial_runtime.run_folder import NotOurs, run_folder_below
 
@@ -44,10 +46,11 @@ class ExperimentFolder:
             PermanentBackendError: there is none: whoever made the folder died meanwhile.
         """
         try:
-            return self.config.read_text(encoding="utf-8")
-        except OSError as error:
+            return read_small(self.config).decode()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
             raise PermanentBackendError(
-                f"the experiment cannot be read: {error.strerror or error}",
+                f"the experiment cannot be read: {why}",
                 hint="if it was never laid down completely, create it again",
                 where=str(self.config),
             ) from error
@@ -131,7 +134,7 @@ class ExperimentFolder:
 
 def new_id(name: str) -> str:
     """An id for an experiment of this name: the name and six characters of chance."""
-    slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40] or "experiment"
+    slug = re.sub(f"[^{ID_LETTERS}]+", "-", name).strip("-")[:40] or "experiment"
     tail = "".join(secrets.choice(_ALPHABET) for _ in range(6))
     return f"{slug}-{tail}"
 

@@ -33,6 +33,7 @@ from dispatcher.errors import (
 )
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import secret_values
+from dispatcher.experiment.shown import written_out
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
 from dispatcher.leading.clock import SteadyClock
@@ -42,6 +43,7 @@ from dispatcher.leading.logs import head_log
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.leading.user_requests import UserRequests
 from dispatcher.notices import Notice, NoticeKind
+from dispatcher.ownership import demand_ours
 from dispatcher.past.compacted import fold_at_start, read_whole_past
 from dispatcher.past.history import Past
 from dispatcher.past.restoring import RestoringTuner
@@ -119,13 +121,16 @@ class Head:
         Raises:
             ExperimentBusy: another head leads it.
             Superseded: another head has taken over; trials go on under that one.
+            NotOurs: the experiment is somebody else's, and its commands are not for us to run.
             BequeathError: what ended the engine early; the state on disk can be resumed.
         """
+        demand_ours(self._folder.path)
         with ExitStack() as stack:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             self._leadership = stack.enter_context(lead)
             self._config = from_json(self._folder.read_config(), str(self._folder.config))
             self._mask.learn(secret_values(self._config.trial_environment, os.environ))
+            self._mask.learn(written_out(self._config.model_dump(by_alias=True)))
             self._mask.learn(secrets_of_root(self._config))
             self._mask.learn(secrets_of_machines(self._config))
             self._board.log = stack.enter_context(

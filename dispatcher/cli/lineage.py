@@ -44,7 +44,7 @@ def lineage(
     from dispatcher import queries
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(found.folder) as reader:
         tree = queries.lineage(reader, root=root)
         if png is not None:

@@ -49,11 +49,9 @@ def validate(file: ExperimentFile, as_json: Json = False) -> None:
 
 
 def _resolved(config: ExperimentConfig) -> object:
-    import json
+    from dispatcher.experiment.snapshot import to_shown
 
-    from dispatcher.experiment.snapshot import to_json
-
-    return json.loads(to_json(config))["experiment"]
+    return to_shown(config)
 
 
 def _summary(config: ExperimentConfig, file: Path) -> list[tuple[str, str]]:

@@ -76,6 +76,8 @@ def _reader(path: Path) -> Connection:
     raw = raw_of(connection)
     try:
         raw.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+        raw.execute("PRAGMA query_only=ON")
+        raw.execute("PRAGMA trusted_schema=OFF")
         raw.execute("BEGIN")  # not before: SQLAlchemy's first look ends with a rollback
         raw.execute(_A_LOOK).fetchone()
     except BaseException:

@@ -54,13 +54,15 @@ class Format(StrEnum):
 
 def list_all(folder: Folder = None, as_json: Json = False) -> None:
     """List all experiments that are kept, the newest first."""
-    from dispatcher.finding.find import all_experiments
+    from dispatcher.finding.find import all_experiments, experiments_of_others
 
     found = all_experiments(folder)
     if as_json:
         print_json({"experiments": [one.to_json() for one in found]})
     else:
         print_experiments(found)
+    if others := experiments_of_others(folder):
+        note(f"{words.count(others, 'experiment')} of other users: name one by its path to see it")
 
 
 def print_experiments(found: list[ExperimentListing]) -> None:
@@ -96,21 +98,14 @@ def _row(one: ExperimentListing) -> tuple[str, ...]:
 
 def show(experiment: Experiment = None, folder: Folder = None) -> None:
     """Print an experiment's settings, resolved and as they are now, as JSON."""
+    from dispatcher.experiment.snapshot import read_shown
     from dispatcher.finding.find import find_one
+    from dispatcher.folders import ExperimentFolder
 
-    found = find_one(experiment, folder)
-    text = (found.folder / "experiment.json").read_text(encoding="utf-8")
-    print_json({"experiment": found.id, "folder": str(found.folder), **_settings(text)})
-
-
-def _settings(text: str) -> dict[str, Any]:
-    from dispatcher.experiment.references import shown_environment
-
-    settings = json.loads(text).get("experiment", {})
-    variables = settings.get("trialEnvironment")
-    if variables:
-        settings["trialEnvironment"] = shown_environment(variables)
-    return {"settings": settings}
+    found = find_one(experiment, folder, others=True)
+    record = ExperimentFolder(found.folder)
+    settings = read_shown(record.read_config(), str(record.config))
+    print_json({"experiment": found.id, "folder": str(found.folder), "settings": settings})
 
 
 def export(
@@ -125,7 +120,7 @@ def export(
     from dispatcher import queries
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(found.folder) as reader:
         if form is Format.CSV:
             text = queries.export_csv(reader)
