@@ -69,7 +69,7 @@ def json_value(text: str | None) -> Any:
         return None
     try:
         return _decoder.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text
 
 
