@@ -146,11 +146,23 @@ Slots = Annotated[int, Meta(ge=1, le=99_999)]
 # -- agent → head --------------------------------------------------------------------------
 
 
+#: Words in one message of an agent, and messages in one frame of it: it sends 2,000, and a few.
+#: What a list may hold is known before any of it is decoded.
+MAX_WORDS = 4096
+MAX_AGENT_MESSAGES = 256
+
+#: Attempts that an agent may say it holds: more than fit into its outbox.
+MAX_HOLDS = 1 << 18
+
+#: Reasons for which it did not take something, its own and those of older heads.
+MAX_REFUSED = 256
+
+
 class Words(Message, frozen=True, tag="W"):
     """Numbered words; the first has number ``first``. Kept until the head acknowledges them."""
 
     first: Count
-    words: list[msgspec.Raw]
+    words: Annotated[list[msgspec.Raw], Meta(max_length=MAX_WORDS)]
 
 
 class AgentHello(Message, frozen=True, tag="H"):
@@ -166,7 +178,7 @@ class AgentHello(Message, frozen=True, tag="H"):
     worker: Name
     slots: Slots
     pid: Count
-    holds: list[tuple[Count, Count]]
+    holds: Annotated[list[tuple[Count, Count]], Meta(max_length=MAX_HOLDS)]
     first: Annotated[int, Meta(ge=1, le=(1 << 53) - 1)]
     orders: Count = 0
     trouble: Text = ""
@@ -191,7 +203,9 @@ class Heartbeat(Message, frozen=True, tag="B"):
     life: Name
     running: Count
     newest: Count
-    refused: dict[Name, Count] = msgspec.field(default_factory=dict)
+    refused: Annotated[dict[Name, Count], Meta(max_length=MAX_REFUSED)] = msgspec.field(
+        default_factory=dict
+    )
     sent: Count = 0
     samples: Optional[Samples] = None
 
@@ -284,7 +298,7 @@ class AgentFrame(msgspec.Struct, frozen=True, array_like=True):
     """From the agent: the epoch of the head it is meant for."""
 
     epoch: Count
-    messages: list[FromAgent]
+    messages: Annotated[list[FromAgent], Meta(max_length=MAX_AGENT_MESSAGES)]
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -21,6 +21,7 @@ from dispatcher.backends.agents.translation import (
     start_order,
     stop_order,
 )
+from dispatcher.backends.agents.word_check import Refused, WordCheck
 from dispatcher.core.actions import (
     AnswerOffer,
     LaunchWorker,
@@ -34,6 +35,7 @@ from dispatcher.core.events import (
     WorkerHeard,
     WorkerJoined,
     WorkerLost,
+    WorkerOffers,
     WorkerSuspect,
 )
 from dispatcher.core.ids import TrialId, WorkerId
@@ -58,6 +60,10 @@ PING_S = 1.0
 
 #: What an agent that is replaced may take to leave by itself (seconds).
 LEAVE_S = 10.0
+
+#: Frames of one life that nobody can read, after which it is not listened to any more: a machine
+#: that says them on purpose costs the head nothing but their passing.
+MOST_UNREADABLE = 64
 
 _REPLACED = "its agent was of another version, and had nothing to run: it is replaced"
 
@@ -118,9 +124,12 @@ class AgentDriver:
         self._acknowledged = 0
         self._holding = Holding()
         self._report = SelfReport()
-        self._unreadable = Refusals()
+        self._refused = Refusals()  # what it said and may not say
+        self._check = WordCheck(config.trial, clock)
+        self._garbled = 0  # frames since its launch that nobody can read
+        self._unheard = ""  # why it is not listened to until it is launched again
         self._speech = Speech(link, routing_id, config.epoch, clock)
-        self._refused: list[Event] = []  # ends of attempts that no agent can be told to start
+        self._unsendable: list[Event] = []  # ends of attempts whose orders no frame can carry
         self._closing = False
         self._parted = False
 
@@ -140,13 +149,14 @@ class AgentDriver:
     def _start(self, action: StartAttempt) -> None:
         if self._speech.add(start_order(action)):
             self._holding.given(action)
+            self._check.given(action.trial, action.attempt)
             return
         text = (
             f"its parameters are too large to be sent to an agent: {len(action.parameters):,} "
             "characters of JSON; keep large things in files and pass their paths"
         )
         end = AttemptEnded(action.trial, action.attempt, EndReason.START_FAILED, text=text)
-        self._refused.append(end)
+        self._unsendable.append(end)
 
     def acknowledge(self) -> None:
         """All words received are on disk; told to the agent at the next :meth:`flush`."""
@@ -169,9 +179,16 @@ class AgentDriver:
 
     def receive(self, payload: bytes) -> list[Event]:
         """Decode what the agent said. Raises ``ProtocolError`` for what it may not say."""
+        if self._unheard:  # it is given up at the next check
+            self._refused.count("not listened to")
+            return []
         try:
             frame = wire.from_agent(payload)
         except wire.WireError as error:
+            self._refused.count("unreadable frame")
+            self._garbled += 1
+            if self._garbled > MOST_UNREADABLE:
+                self._unheard = f"it said {self._garbled} frames that nobody can read"
             raise ProtocolError(f"agent {self._worker}: {error}") from error
         self._silence.heard()
         if frame.epoch > self._config.epoch:
@@ -197,7 +214,7 @@ class AgentDriver:
                 self._join(message, events)
             elif isinstance(message, wire.Offers):
                 if self._joined and message.life == self._life:
-                    events += self._report.offers(self._worker, message.offer)
+                    events += self._news(message.offer)
             else:
                 raise self._later_head(message.epoch)
         return events
@@ -210,11 +227,13 @@ class AgentDriver:
 
     def check(self) -> list[Event]:
         """Look after the agent: a process that died or went silent becomes an event."""
-        events, self._refused = self._refused, []
+        events, self._unsendable = self._unsendable, []
         now = self._clock()
         silent_s = self._silence.look()
         if not self._closing and self._leads():
             loss = self._process.look(silent_s)
+            if loss is None and self._unheard and self._process.pid is not None:
+                loss = Loss(self._unheard)
             if loss is None:
                 silent_s = self._since_launch(silent_s)
                 loss = self._loss_by_silence(silent_s)
@@ -279,7 +298,7 @@ class AgentDriver:
             self._report.running,
             self._silence.seconds,
             self._received,
-            self._report.refused | self._unreadable.counts,
+            self._report.refused | self._refused.counts,
             self._report.samples,
         )
 
@@ -313,13 +332,14 @@ class AgentDriver:
         if self._leads():
             self._process.ensure(self._config)
             self._silence.heard()
+            self._garbled, self._unheard = 0, ""
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
         if hello.life == self._life and self._joined:
             # Said twice; the words that follow are told apart by their numbers. Those before
             # the first one were acknowledged: it does not have them any more.
             self._received = max(self._received, hello.first - 1)
-            events += self._report.offers(self._worker, hello.offer)
+            events += self._news(hello.offer)
             return
         expected = self._process.expects(hello.pid)
         if expected is None:
@@ -328,6 +348,10 @@ class AgentDriver:
             # Given up, and back all the same. What it runs is not believed any more.
             _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)
             self._speech.dismiss(hello.life)
+            return
+        news = not hello.trouble or hello.trouble != self._trouble
+        if news and not self._check.introduces_itself(len(hello.holds)):
+            self._unheard = "it introduced itself too often"
             return
         if hello.trouble:
             self._keep_out(hello, events)
@@ -343,7 +367,8 @@ class AgentDriver:
         self._speech.begin(hello.life, hello.orders, self._received)
         held = set(hello.holds)
         self._holding.joined(held)
-        slots = hello.slots
+        self._check.joined(held)
+        slots = min(hello.slots, self._config.slots)  # no machine takes more than it is to have
         if self._process.outdated:
             _log.info("agent %s is of another version: it gets nothing new", self._worker)
             slots = 0
@@ -356,6 +381,14 @@ class AgentDriver:
             )
         )
         self._report.joined(hello)
+
+    def _news(self, offer: wire.OfferTold | None) -> list[WorkerOffers]:
+        """Of what it has for trials, if it is any."""
+        news = self._report.offers(self._worker, offer)
+        if news and not self._check.introduces_itself():
+            self._unheard = "what it has for trials changes too often"
+            return []
+        return news
 
     def _keep_out(self, hello: wire.AgentHello, events: list[Event]) -> None:
         """It is there, and says at each heartbeat why it can take nothing yet."""
@@ -383,11 +416,14 @@ class AgentDriver:
             new = new[known:]
         for raw in new:
             try:
-                events.append(event_of(wire.decode_word(raw)))
-            except (wire.WireError, ProtocolError) as error:
+                word = wire.decode_word(raw)
+                self._check.judge(word)
+                events.append(event_of(word))
+            except (wire.WireError, ProtocolError, Refused) as error:
                 # Skipped and counted: an agent repeats what is not taken, and all that it
                 # has to say would wait behind a word that nobody will ever understand.
-                if self._unreadable.count("unreadable word"):
+                reason = error.reason if isinstance(error, Refused) else "unreadable word"
+                if self._refused.count(reason):
                     _log.error("agent %s: %s", self._worker, error)
         self._received += len(new)
         self._holding.ended(events)

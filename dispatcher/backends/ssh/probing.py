@@ -119,5 +119,8 @@ def problem_with(found: Probed, machine: Machine, oldest: tuple[int, int]) -> st
         wanted = ".".join(map(str, oldest))
         return f"{machine.python!r} is Python {has}, and trials need {wanted}; {OWN_PYTHON}"
     if found.folder_trouble:
-        return f"cannot make the work folder {found.folder_trouble}; 'workFolder' names another"
+        return (
+            f"its work folder cannot be used: {found.folder_trouble}; 'workFolder' names another, "
+            "which only its user can change, below folders of that user or root"
+        )
     return ""
