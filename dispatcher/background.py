@@ -15,6 +15,7 @@ import psutil
 from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.core.why import Cause
 from dispatcher.errors import BequeathError, PassingBackendError, UserError
+from dispatcher.leading.nested import refuse_nested
 from dispatcher.queries.status import LOCK_NAME, is_led, leader_of
 
 #: After the folder on the command line: lead even if another head does.
@@ -35,8 +36,10 @@ def start_in_background(folder: Path, *, take_over: bool = False) -> int:
         take_over: lead even if another head does.
 
     Raises:
+        UserError: no experiment may begin in this process.
         BequeathError: it ended before that; its own words.
     """
+    refuse_nested()
     errors = folder / "logs" / "head.stderr"
     process = spawn_head(folder, errors, *([TAKE_OVER] if take_over else []))
     started = time.monotonic()

@@ -39,6 +39,7 @@ from dispatcher.leading.clock import SteadyClock
 from dispatcher.leading.crew import Crew, open_doors
 from dispatcher.leading.lead import open_journal, take_the_lead
 from dispatcher.leading.logs import head_log
+from dispatcher.leading.nested import refuse_nested
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.leading.user_requests import UserRequests
 from dispatcher.notices import Notice, NoticeKind
@@ -120,6 +121,7 @@ class Head:
             Superseded: another head has taken over; trials go on under that one.
             BequeathError: what ended the engine early; the state on disk can be resumed.
         """
+        refuse_nested()
         with ExitStack() as stack:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             self._leadership = stack.enter_context(lead)
