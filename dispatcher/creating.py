@@ -13,6 +13,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.finding.known_folders import housed
 from dispatcher.folders import ExperimentFolder, new_id
+from dispatcher.leading.nested import refuse_nested
 from dispatcher.ports import Entry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.wiring.remote_roots import try_root
@@ -31,8 +32,10 @@ def create(config: ExperimentConfig, ident: str | None = None) -> Path:
     Raises:
         BackendError: the folder cannot be made, or lies where a journal is not safe; the
             weights root is a store that refuses.
-        UserError: the weights root cannot be used from here.
+        UserError: the weights root cannot be used from here, or no experiment may begin in
+            this process.
     """
+    refuse_nested()
     if config.seed is None:
         config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
     config = housed(config)

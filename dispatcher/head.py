@@ -40,6 +40,7 @@ from dispatcher.leading.clock import SteadyClock
 from dispatcher.leading.crew import Crew, open_doors
 from dispatcher.leading.lead import open_journal, take_the_lead
 from dispatcher.leading.logs import head_log
+from dispatcher.leading.nested import refuse_nested
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.leading.user_requests import UserRequests
 from dispatcher.notices import Notice, NoticeKind
@@ -125,6 +126,7 @@ class Head:
             BequeathError: what ended the engine early; the state on disk can be resumed.
         """
         demand_ours(self._folder.path)
+        refuse_nested()
         with ExitStack() as stack:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             self._leadership = stack.enter_context(lead)

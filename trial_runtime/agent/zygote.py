@@ -13,13 +13,19 @@ import select
 import signal
 import socket
 import sys
-from importlib import import_module
 from typing import Optional, Union
 
 import msgspec
 
 from trial_runtime import session as sessions
-from trial_runtime.agent.calling import Result, attempt_call, flush_streams, leave, put_code_first
+from trial_runtime.agent.calling import (
+    Result,
+    attempt_call,
+    flush_streams,
+    leave,
+    preload,
+    put_code_first,
+)
 from trial_runtime.agent.run_function import run as run_function
 from trial_runtime.agent.scripts import Script, run_script, script_of
 from trial_runtime.agent.settling import settle
@@ -88,7 +94,7 @@ def main(descriptor: int) -> None:
     channel = socket.socket(fileno=descriptor)
     put_code_first(told.code_directory)
     script = script_of(told.command) if told.command is not None else None
-    preloaded = attempt_call(lambda: [import_module(name) for name in told.preload])
+    preloaded = attempt_call(lambda: preload(told.preload))
     if preloaded.code:
         channel.send(_encoder.encode(Broken(f"preload failed:\n{preloaded.text}"[:60_000])))
         leave(1)

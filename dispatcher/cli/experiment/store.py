@@ -84,7 +84,7 @@ def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json 
     path = find_folder(experiment, folder) if experiment else find_one(None, folder).folder
     store = ExperimentFolder(path).journal
     before = store.stat().st_size
-    with Leadership.acquire(path):
+    with Leadership.keep_heads_out(path):
         journal = SqliteJournal.open(store)
         try:
             done = compact_store(journal)

@@ -191,7 +191,7 @@ def _update_record(folder: Path, key: str, value: Any) -> None:
     from dispatcher.store.leadership import Leadership
 
     path = ExperimentFolder(folder).config
-    with Leadership.acquire(folder):
+    with Leadership.keep_heads_out(folder):
         config = apply_update(from_json(path.read_text(encoding="utf-8"), str(path)), key, value)
         new = path.with_suffix(".new")
         new.write_text(to_json(config), encoding="utf-8")
@@ -256,7 +256,7 @@ def verify(
     # A store that is damaged cannot be asked for its experiment's name.
     path = find_folder(experiment, folder) if experiment else find_one(None, folder).folder
     store = ExperimentFolder(path).journal
-    with Leadership.acquire(path):
+    with Leadership.keep_heads_out(path):
         if rebuild:
             rebuild_tables(store)
         result = verify_store(store)
