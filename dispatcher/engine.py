@@ -49,6 +49,7 @@ _TRANSIENT = (
     e.WaitGivenUp,
     e.ForeignWaitSeen,
     e.ForeignWaitOver,
+    e.DeliveryStandsStill,
     e.AttemptStarted,
     e.TunerHostReady,
     e.WorkerSuspect,

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple, assert_never
 
+from dispatcher.core import draining, table
 from dispatcher.core import events as e
-from dispatcher.core import table
 from dispatcher.core.actions import (
     Action,
     Assess,
@@ -134,7 +134,7 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
         case e.ResultDelivered():
             request.result_delivered(state, event, out)
         case e.DeliveryStandsStill():
-            state.trials[event.trial].delivery_still = True
+            request.delivery_stands_still(state, event)
         case e.EndDelivered():
             request.end_delivered(state, event, out)
         case e.TunerHostReady():
@@ -204,6 +204,7 @@ def _tuner_host_lost(state: State, event: e.TunerHostLost, out: list[Action]) ->
     if state.phase in OVER:
         return
     if event.fatal or state.host_restarts > HOST_RESTARTS_IN_A_ROW:
+        state.host_restarts = max(state.host_restarts, HOST_RESTARTS_IN_A_ROW + 1)  # no more
         if state.phase is Phase.RUNNING:
             state.phase = Phase.DRAINING
             state.phase_reason = event.reason
@@ -244,6 +245,9 @@ def _outstanding_tuner(state: State) -> list[Action]:
 def next_deadline(state: State) -> float | None:
     """When a :class:`~dispatcher.core.events.Tick` is due, in seconds since the epoch."""
     due: list[float] = []
+    if state.phase is Phase.DRAINING:
+        end = state.fail_at if state.fail_at is not None else draining.due(state)
+        return end
     if state.phase is Phase.RUNNING:
         due.extend(state.backoff.values())  # no attempt follows in any other phase
         if state.fail_at is not None:

@@ -6,6 +6,7 @@ finished tuner may open gates, which the loop in :func:`settle` catches.
 
 from dispatcher.core import impossible, stalls
 from dispatcher.core.actions import Action, Finish, OpenRequest
+from dispatcher.core.draining import waits_for_tuner
 from dispatcher.core.failures import all_failed
 from dispatcher.core.fitting import never_fits
 from dispatcher.core.gates import end_without_trial
@@ -147,7 +148,7 @@ def _finish(state: State, out: list[Action]) -> None:
     else:
         if state.running:
             return
-        if state.delivering and state.host_ready and state.phase is Phase.DRAINING:
+        if waits_for_tuner(state):
             return  # a stop does not wait for the tuner: what is untold is told after a resume
         state.phase = state.over_phase
     nothing_to_show = all_failed(state)

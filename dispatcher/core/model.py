@@ -331,6 +331,8 @@ class State:
     quiet_since: float | None = None  # nothing but open requests is left since then
     fail_at: float | None = None  # a stall was named; time for the stacks to come in
     deadlock_named: bool = False  # once is enough
+    still_since: float = 0.0  # when the delivery that stands still was seen to
+    still_at: str = ""  # the line of the author's code where it stands
 
     next_id: TrialId = TrialId(0)  # noqa: RUF009 - a NewType is a plain int
     submitted: int = 0  # trials with parameters that came from the tuner

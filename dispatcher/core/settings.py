@@ -67,6 +67,7 @@ class Settings:
     keep_versions: int = 0  # the newest of each shared store; 0: all
     keep_versions_of: dict[str, int] = field(default_factory=dict)  # by store; 0: all
     through_when_stopped: bool = False  # exit 0 with a result while all is stopped is success
+    bounded_drain: bool = False  # a drain waits for the tuner, and not for ever
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.
@@ -92,6 +93,10 @@ WORKER_LOSSES_IN_A_ROW = 3
 
 #: Seconds a named stall waits for the stacks of the blocked threads before it fails.
 STALL_REPORT_S = 2.0
+
+#: A drain ends when the tuner has taken no result for so many times ``stallTimeout``, even if it
+#: computes: an hour, if the file says nothing.
+DRAIN_PATIENCE = 12
 
 #: Undelivered results beyond ``4 × slots`` and this many stop new requests: a tuner whose
 #: ``receive_trial_result`` is slower than its trials must slow the experiment down.

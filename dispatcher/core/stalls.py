@@ -6,7 +6,9 @@ and named at once. A *suspected stall* contains waits that are not ours, and is 
 long it takes; ``why`` says so.
 """
 
+from dispatcher.core import draining
 from dispatcher.core.actions import Action, AskStacks, ReportStall
+from dispatcher.core.draining import stuck_delivery
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Phase, State, Wait
 from dispatcher.core.settings import LOOKAHEAD_CEILING, STALL_REPORT_S, StallPolicy
@@ -14,6 +16,9 @@ from dispatcher.core.settings import LOOKAHEAD_CEILING, STALL_REPORT_S, StallPol
 
 def watch(state: State, out: list[Action]) -> bool:
     """Start, stop or act on the clock of a stall. True if the lookahead was raised."""
+    if draining.waits_for_tuner(state):
+        draining.watch(state, out)
+        return False
     if state.phase is not Phase.RUNNING or not state.host_ready or not _quiet(state):
         state.quiet_since = state.fail_at = None
         state.deadlock_named = False
@@ -47,12 +52,6 @@ def _quiet(state: State) -> bool:
     return bool(state.blocked or state.held)
 
 
-def stuck_delivery(state: State) -> TrialId | None:
-    """The trial whose result or end the tuner stands still in taking."""
-    first = next(iter(state.delivering), None)
-    return first if first is not None and state.trials[first].delivery_still else None
-
-
 def foreign(state: State) -> bool:
     """Whether a request stands in a wait that is not ours."""
     return any(state.waits[t].mode == "foreign" for t in state.blocked)
@@ -84,7 +83,7 @@ def who_waits(state: State, limit: int = 8) -> str:
     taking = stuck_delivery(state)
     if taking is not None:
         parts.append(
-            f"the tuner stands still in receive_trial_result or trial_end of trial {taking}; "
+            f"the tuner stands still {draining.standing_at(state, taking)}; "
             "it may wait for a lock that a waiting request holds"
         )
     for trial_id in (*state.blocked, *state.held):

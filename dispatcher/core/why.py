@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dispatcher.core import draining
 from dispatcher.core.model import OVER, Phase, State
 from dispatcher.core.placement import takes
 from dispatcher.core.settings import ABANDONED_IN_A_ROW
@@ -67,6 +68,9 @@ def why(state: State, now: float) -> Explanation:
     if state.phase is not Phase.RUNNING:
         cause = Cause.TRIALS_FAIL if state.failures.tripped else Cause.DRAINING
         text = f"{state.phase.value} ({state.phase_reason}): {running} trials still run"
+        waits = draining.sentence(state, now)
+        if waits:
+            text = f"{state.phase.value} ({state.phase_reason}): {waits}"
         return _because(cause, text)
     if running >= slots:
         return _because(Cause.ALL_SLOTS_BUSY, f"all {slots} slots are busy")

@@ -204,7 +204,12 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
     ] = "fail"
     stall_timeout: Annotated[
         Duration,
-        Field(description="Time without progress after which foreign waits are called a stall."),
+        Field(
+            description="Time without progress after which foreign waits are called a stall. A "
+            "drain ends, too, when the tuner has stood still for so long before it takes a "
+            "result, or has taken none for twelve times as long; what was not delivered is "
+            "delivered after a resume."
+        ),
     ] = 300.0
 
     training_service: Annotated[

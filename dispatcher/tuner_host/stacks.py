@@ -76,6 +76,13 @@ def _one(trial: int, frame: FrameType | None, gate: Gate, locks: Iterable[str]) 
     return shorten("\n".join([head, *locks, text.rstrip()]))
 
 
+def place_of(ident: int) -> str:
+    """The line of the author's at which a thread is; empty if it is in none."""
+    frame = sys._current_frames().get(ident)
+    lines = stack_of(frame) if frame is not None else []
+    return _place(lines) if lines else ""
+
+
 def _place(lines: list[traceback.FrameSummary]) -> str:
     """The innermost line of the author's own."""
     for line in reversed(lines):

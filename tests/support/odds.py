@@ -115,6 +115,7 @@ def case_of(seed: int) -> Case:
         on_tuner_error=dice.choice((TunerErrorPolicy.CONTINUE, TunerErrorPolicy.RETRY)),
         on_stall=dice.choice(list(StallPolicy)),
         stall_timeout_s=30.0,
+        bounded_drain=True,
         trial_retries=dice.choice((0, 1, 2)),
         retry_backoff_max_s=20.0,
         substitute_result=dice.choice((None, None, "0")),

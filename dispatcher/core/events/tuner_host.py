@@ -112,10 +112,14 @@ class ResultDelivered:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryStandsStill:
-    """``receive_trial_result`` or ``trial_end`` has stood still for a while: it may wait for a
-    lock that a waiting request holds. Nothing follows but that a stall can be named."""
+    """The delivery of ``trial`` has stood still for a while, in its own calls or behind another
+    call in the same thread: it may wait for a lock that a waiting request holds. ``at`` says in
+    which call and at which line. With ``over`` it moves again. Nothing follows but that a stall
+    can be named, and that a drain ends."""
 
     trial: TrialId
+    at: str = ""
+    over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,9 +223,23 @@ def result_delivered(state: State, event: e.ResultDelivered, out: list[Action]) 
     """Promise 2: counted once; a host that starts again is not told a second time."""
     trial = state.trials[event.trial]
     trial.result_delivered = True
+    _taken(state)
     state.dirty[trial.id] = None
     if event.error:
         _delivery_error(state, trial, "receive_trial_result", event.error, out)
+
+
+def _taken(state: State) -> None:
+    """The clock of a drain begins anew with each call that returns."""
+    if state.phase is Phase.DRAINING:
+        state.quiet_since = state.fail_at = None
+
+
+def delivery_stands_still(state: State, event: e.DeliveryStandsStill) -> None:
+    """Or moves again; where it stands is for whoever asks why nothing goes on."""
+    trial = state.trials[event.trial]
+    trial.delivery_still = not event.over
+    state.still_since, state.still_at = state.now, event.at
 
 
 def end_delivered(state: State, event: e.EndDelivered, out: list[Action]) -> None:
@@ -233,6 +247,7 @@ def end_delivered(state: State, event: e.EndDelivered, out: list[Action]) -> Non
     trial = state.trials[event.trial]
     assert trial.verdict_due is not None
     state.results_seen += 1
+    _taken(state)
     state.abandoned_in_a_row = 0
     state.host_restarts = 0
     if event.error:

@@ -149,6 +149,8 @@ def host_gone(state: State) -> None:
     state.host_ready = False
     for trial_id in state.delivering:
         state.trials[trial_id].delivery_still = False
+    if state.phase is Phase.DRAINING:
+        state.quiet_since = state.fail_at = None  # its successor has as long as it had
     for trial_id in list(state.blocked):
         waits.erase(state, trial_id)
         move(state, state.trials[trial_id], TrialState.OPEN)
