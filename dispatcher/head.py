@@ -163,10 +163,8 @@ class Head:
         now = time.time()
         entries = []
         wanted = settings_of(self._config)
-        if wanted != state.settings:  # changed while nobody led
-            apply(state, e.SettingsUpdated(wanted), now)
-            entries.append(Entry(now, e.SettingsUpdated(wanted)))
-        news: list[e.Event] = [e.HeadStarted(epoch)]
+        changed = wanted if wanted != state.settings else None
+        news: list[e.Event] = [e.HeadStarted(epoch, changed)]
         gone = self._removed_by_hand() - state.removed_weights
         if gone:
             news.append(e.RemovalAnnounced(tuple(sorted(gone))))

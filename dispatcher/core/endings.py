@@ -77,6 +77,8 @@ def judged_by(state: State, event: e.Event) -> Iterator[e.LastMetricKept]:
             ending = [trial_id]
         case e.WorkerLost(worker=worker) | e.WorkerJoined(worker=worker):
             ending = sorted(state.workers[worker].running) if worker in state.workers else []
+        case _:
+            return
     for trial_id in ending:
         trial = state.trials.get(trial_id)
         if trial is None or trial.state is not TrialState.RUNNING:

@@ -36,8 +36,8 @@ class Settings:
     ``substitute_result`` is the JSON text that stands in for the result of a trial which
     exits 0 without a final metric; ``silent_is_failure`` counts such a trial as failed.
 
-    A rule that came later is off by default, and the head turns it on with
-    ``SettingsUpdated``: an older journal is replayed under the rules it was written under.
+    A rule that came later is off by default, and the next head turns it on with
+    ``HeadStarted``: an older journal is replayed under the rules it was written under.
     """
 
     slots: int

@@ -100,8 +100,8 @@ def verify(path: Path) -> Verification:
             damage = damage or [str(error)]
         (count,) = model.execute("SELECT count(*) FROM trials").fetchone()
         model.close()
-        whole = replayed.state is not None and not broken_at
-        sentence = mended(journal.raw, replayed.state) if whole else ""
+        state = None if broken_at else replayed.state
+        sentence = "" if state is None else mended(journal.raw, state)
     except UNREADABLE as error:
         raise store_error(error, str(path)) from error
     finally:

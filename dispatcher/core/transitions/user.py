@@ -103,7 +103,10 @@ def import_delivered(state: State, event: e.ImportDelivered, out: list[Action]) 
 
 
 def head_started(state: State, event: e.HeadStarted) -> None:
-    """A new head: peers of the old one are not known yet; all requests are asked again."""
+    """A new head: peers of the old one are not known yet; all requests are asked again.
+
+    Changed settings come with it, not in an event before it: no rule is to be applied to a state
+    that nobody leads, and the time until now is not the old head's."""
     if state.started_at is not None:
         state.active_s += max(0.0, state.last_event_at - state.started_at)
     state.started_at = state.now
@@ -121,6 +124,9 @@ def head_started(state: State, event: e.HeadStarted) -> None:
     state.failures.tripped = False
     state.low_disks.clear()  # it looks for itself
     host_gone(state)
+    if event.settings is not None:
+        state.settings = event.settings
+        state.unjudged = True
     for worker in state.workers.values():
         worker.alive = False
         worker.suspect_since = None
