@@ -158,6 +158,15 @@ AGENTS: tuple[Mutation, ...] = (
         ("tests/integration/agent/test_left_weights.py",),
     ),
     Mutation(
+        "a-signal-for-one-trial-ends-the-next",
+        9,
+        "a trial that nobody stopped ends by the signal for the one before it in its worker",
+        "trial_runtime/agent/warm.py",
+        "message.spent or worker.signalled or",
+        "message.spent or",
+        ("tests/integration/agent/test_warm.py",),
+    ),
+    Mutation(
         "a-stores-weights-are-announced-before-they-are-there",
         7,
         "the head commits weights that an agent which dies now never uploads",
