@@ -149,13 +149,30 @@ AGENTS: tuple[Mutation, ...] = (
         ("tests/integration/agent/test_endings.py",),
     ),
     Mutation(
+        "nobody-looks-at-what-replaced-the-announced-weights",
+        7,
+        "children are let in to a manifest that is not there, and no sweep removes anything",
+        "trial_runtime/agent/left_weights.py",
+        '    if announced is not None and announced.kind == "bequeath":',
+        '    if announced is not None and announced.kind == "nothing":',
+        ("tests/integration/agent/test_left_weights.py",),
+    ),
+    Mutation(
+        "a-signal-for-one-trial-ends-the-next",
+        9,
+        "a trial that nobody stopped ends by the signal for the one before it in its worker",
+        "trial_runtime/agent/warm.py",
+        "message.spent or worker.signalled or",
+        "message.spent or",
+        ("tests/integration/agent/test_warm.py",),
+    ),
+    Mutation(
         "a-stores-weights-are-announced-before-they-are-there",
         7,
         "the head commits weights that an agent which dies now never uploads",
         "trial_runtime/agent/trial_words.py",
-        "                    attempt.held = message\n",
-        "                    attempt.held = message\n"
-        "                    self.relay(attempt, message)\n",
+        "                if not self._holds_weights:\n",
+        "                if message is not None:\n",
         ("tests/integration/remote_weights/test_interrupted.py",),
     ),
     Mutation(

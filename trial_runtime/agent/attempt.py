@@ -54,8 +54,7 @@ class Attempt:
     pid: int = 0
     seq: int = 0
     metrics: int = 0
-    published: bool = False
-    held: wire.Published | None = None  # until the weights are on the remote root
+    published: wire.Published | None = None  # what it announced last
     heeding: bool = False
     attached: bool = False  # a process of it has opened a connection
     stop_reason: str | None = None

@@ -60,10 +60,8 @@ class TrialWords:
                     urgent=True,
                 )
             elif isinstance(message, wire.Published):
-                attempt.published = at_once = True
-                if self._holds_weights:
-                    attempt.held = message
-                else:
+                attempt.published, at_once = message, True
+                if not self._holds_weights:
                     self.relay(attempt, message)
             elif isinstance(message, wire.Offered):
                 at_once = True

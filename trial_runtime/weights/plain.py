@@ -86,6 +86,29 @@ def published_digest(
     return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
 
 
+def saved_again(path: str, announced: str, *, root: str | None = None) -> PublishedDigest | None:
+    """What lies at a ``save_path`` if it is another save than the one that was announced; None
+    if it is that one. A trial that is ended between the rename of a manifest and the word of it
+    has replaced what it announced. Blocks on the disk.
+
+    Args:
+        path: the canonical ``save_path``, absolute.
+        announced: the digest of the manifest that its writer announced.
+        root: the weights root that the manifest may not lead out of, see ``load``.
+
+    Raises:
+        WeightsNotFound: there is no manifest.
+        CorruptWeights: one that cannot be read, or whose files are missing or short.
+        PathError, StorageError: see :func:`published_digest`.
+    """
+    raw = manifest_bytes(path)
+    if raw is not None and hashing.digest(raw) == announced:
+        return None
+    opened = open_manifest(locate_to_read(path, root), None, Patience(0.0))
+    faults.persist(lambda: _sync_published(opened), path)
+    return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
+
+
 def await_published(
     path: str,
     kind: Literal["bequeath", "files"],

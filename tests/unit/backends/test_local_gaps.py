@@ -12,6 +12,7 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
+from dispatcher.experiment.sections import MOST_PARAMETERS_BYTES
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.head_link import HeadLink
@@ -272,6 +273,13 @@ def test_many_large_orders_go_as_several_frames(scene: Scene) -> None:
     assert events == []
     assert _trials(orders) == list(range(32))
     assert scene.beat() == ([], []), "none is missing"
+
+
+def test_the_largest_parameters_that_a_file_may_allow_are_sent(scene: Scene) -> None:
+    scene.head.perform(_start(7, '"' + "y" * (MOST_PARAMETERS_BYTES - 2) + '"'))
+    scene.head.flush()
+    assert scene.head.check() == []
+    assert _trials(scene.carry()[1]) == [7]
 
 
 def test_an_order_larger_than_any_frame_ends_its_attempt(scene: Scene) -> None:

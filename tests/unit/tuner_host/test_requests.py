@@ -11,9 +11,11 @@ import pytest
 from dispatcher.core.events import Proposed, RequestFailed
 from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.messages import FRAME_BYTES, encode
 from dispatcher.tuner_host.proposals import ProposalRules
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.requests import Requests
+from tuners.errors import WaitCancelled
 
 
 def _propose(trial: int) -> dict[str, int]:
@@ -50,3 +52,33 @@ def test_a_state_never_overtakes_the_answer_that_it_knows_of(
     assert isinstance(event, kind)
     assert not at_rest, "a state could have been taken before this was said"
     assert floor.try_pause(), "and can be from now on"
+
+
+class NoMoreTrialError(Exception):
+    """As an author defines it."""
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        NoMoreTrialError("x" * 9_000_000),
+        WaitCancelled("x" * 9_000_000),
+        ValueError("x" * 9_000_000),
+    ],
+)
+def test_an_answer_always_fits_a_message(tmp_path: Path, raised: Exception) -> None:
+    """A larger one would close the connection, and the request would stay open for ever."""
+    floor = Floor()
+    said: list[Any] = []
+
+    def generate(trial: int) -> Any:
+        raise raised
+
+    calls: Any = SimpleNamespace(generate=generate, remember=lambda where, text: None)
+    requests = Requests(
+        calls, Gate(floor), floor, ProposalRules(str(tmp_path)), lambda request: None
+    )
+    requests.run(Request(7, said.append))
+    (frame,) = encode(said)
+    assert len(frame) < FRAME_BYTES
+    assert len(said[0].text) < 20_000
