@@ -205,6 +205,7 @@ def test_secrets_are_not_sent_with_the_code(tmp_path: Path) -> None:
     code.mkdir()
     for name in ("a.py", "key.txt", "pass.txt", "machine.txt", "nni.yml", ".env", "taken-back.txt"):
         (code / name).write_text("x")
+    (code / "nni.yml").write_text("machineList: [{passwd: hunter2}]\n")
     (code / ".bequeathignore").write_text("!/taken-back.txt\n")
     machine = {
         "host": "h",
