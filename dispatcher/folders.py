@@ -16,9 +16,13 @@ from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError
 from dispatcher.ownership import ID_LETTERS
+from dispatcher.queries.reader import SHARED_NAME
 from dispatcher.queries.small_file import read_small
 from trial_runtime.failpoints import failpoint
 from trial_runtime.run_folder import NotOurs, run_folder_below
+
+#: Whom an experiment is shared with → who else may read.
+_READERS = {"nobody": 0, "group": stat.S_IRGRP, "all": stat.S_IRGRP | stat.S_IROTH}
 
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # no letters that are taken for one another
 
@@ -39,14 +43,24 @@ class ExperimentFolder:
         """The resolved experiment file."""
         return self.path / "experiment.json"
 
+    @property
+    def shared_config(self) -> Path:
+        """The same with secrets masked, if the experiment is shared."""
+        return self.path / SHARED_NAME
+
     def read_config(self) -> str:
-        """The resolved experiment file.
+        """The resolved experiment file; of somebody else's, the one with secrets masked.
 
         Raises:
             PermanentBackendError: there is none: whoever made the folder died meanwhile.
         """
         try:
-            return read_small(self.config).decode()
+            try:
+                return read_small(self.config).decode()
+            except PermissionError:
+                if not self.shared_config.exists():
+                    raise
+                return read_small(self.shared_config).decode()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is no text"
             raise PermanentBackendError(
@@ -55,14 +69,18 @@ class ExperimentFolder:
                 where=str(self.config),
             ) from error
 
-    def write_config(self, text: str) -> None:
+    def write_config(self, text: str, shared: str = "") -> None:
         """Replace the resolved experiment file, durably and all at once: whoever dies
-        meanwhile leaves the old one or the new one."""
-        draft = self.config.with_suffix(".new")
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        meanwhile leaves the old one or the new one.
+
+        Args:
+            text: the file; nobody else may read it, since secrets may be written out in it.
+            shared: the same as others may see it; whoever may read the folder may read this.
+        """
+        if shared:
+            readers = self.path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
+            _draft(self.shared_config, shared, readers).replace(self.shared_config)
+        draft = _draft(self.config, text, 0)
         failpoint("config.drafted")
         draft.replace(self.config)
         descriptor = os.open(self.path, os.O_RDONLY)
@@ -111,16 +129,37 @@ class ExperimentFolder:
         """What trials have reported so far, for a tuner host that asks."""
         return self.path / "tuner_restore.msgpack.shown"
 
+    def share(self, share_with: str) -> None:
+        """Let others look: into the folder, and into the store if it is there already.
+
+        Args:
+            share_with: ``nobody``, ``group`` or ``all``.
+        """
+        readers = _READERS[share_with]
+        kept = stat.S_IMODE(self.path.stat().st_mode) & stat.S_ISGID
+        self.path.chmod(kept | stat.S_IRWXU | readers | readers >> 2)
+        if self.journal.exists():
+            for name in ("", "-wal", "-shm"):
+                path = self.journal.with_name(f"{self.journal.name}{name}")
+                if path.exists():
+                    path.chmod(stat.S_IRUSR | stat.S_IWUSR | readers)
+
     @classmethod
-    def make(cls, base: Path, ident: str) -> ExperimentFolder:
+    def make(cls, base: Path, ident: str, share_with: str = "nobody") -> ExperimentFolder:
         """A new folder below ``base``.
+
+        Args:
+            base: made if it is missing.
+            ident: its name.
+            share_with: who else may look into it: ``nobody``, ``group`` or ``all``.
 
         Raises:
             PermanentBackendError: it cannot be made.
         """
         folder = cls(base / ident)
         try:
-            folder.path.mkdir(parents=True, mode=0o755)
+            folder.path.mkdir(parents=True, mode=0o700)
+            folder.share(share_with)
             folder.logs.mkdir()
             folder.keys.mkdir(mode=0o700)
         except OSError as error:
@@ -130,6 +169,18 @@ class ExperimentFolder:
                 where=str(folder.path),
             ) from error
         return folder
+
+
+def _draft(path: Path, text: str, readers: int) -> Path:
+    """A file beside ``path`` that is on disk and may take its place."""
+    draft = path.with_suffix(".new")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o600 | readers)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    return draft
 
 
 def new_id(name: str) -> str:

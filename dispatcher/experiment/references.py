@@ -115,3 +115,17 @@ def secret_values(
             except ValueError:
                 continue
     return found
+
+
+def files_referred_to(settings: object) -> list[Path]:
+    """The files that references name, anywhere in settings: they hold secrets, and so are not sent
+    with the code."""
+    if isinstance(settings, Mapping):
+        return [path for each in settings.values() for path in files_referred_to(each)]
+    if isinstance(settings, list | tuple):
+        return [path for each in settings for path in files_referred_to(each)]
+    if not isinstance(settings, str) or not settings.startswith(FILE):
+        return []
+    text = settings.removeprefix(FILE)
+    whole, mark, _ = text.rpartition("#")
+    return [Path(os.path.expanduser(name)) for name in ([text, whole] if mark else [text])]

@@ -26,6 +26,13 @@ def to_json(config: ExperimentConfig) -> str:
     return json.dumps(body, indent=2, default=os.fspath, allow_nan=False) + "\n"
 
 
+def to_shared(config: ExperimentConfig) -> str:
+    """The same as others may see it, with secrets masked; empty if nobody may."""
+    if config.share_with == "nobody":
+        return ""
+    return json.dumps(shown(json.loads(to_json(config))), indent=2, allow_nan=False) + "\n"
+
+
 def to_shown(config: ExperimentConfig) -> Any:
     """The configuration as it may be shown, with secrets masked."""
     return shown(json.loads(to_json(config))["experiment"])

@@ -17,6 +17,7 @@ from dispatcher.queries.small_file import read_object
 
 STORE_NAME: Final = "journal.sqlite"
 CONFIG_NAME: Final = "experiment.json"
+SHARED_NAME: Final = "experiment.shared.json"  # the same with secrets masked, for others
 
 #: The schemas that the queries of this version understand; ``dispatcher.store`` writes the
 #: newest of them.
@@ -63,7 +64,7 @@ class ExperimentReader:
         self._connection = connection
         self._patience = _Patience()
         connection.set_progress_handler(self._patience.is_over, _STEPS)
-        self.config = _read_config(folder / CONFIG_NAME)
+        self.config = _read_config(folder)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -216,10 +217,12 @@ def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
             )
 
 
-def _read_config(path: Path) -> dict[str, Any]:
-    """The experiment file as it was resolved; empty if it is gone, so that the store can still
-    be read."""
-    inner = read_object(path).get("experiment")
+def _read_config(folder: Path) -> dict[str, Any]:
+    """The experiment file as it was resolved, or as it is shared; empty if it is gone, so that the
+    store can still be read."""
+    inner = (read_object(folder / CONFIG_NAME) or read_object(folder / SHARED_NAME)).get(
+        "experiment"
+    )
     return inner if isinstance(inner, dict) else {}
 
 

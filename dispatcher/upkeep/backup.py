@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.snapshot import from_json, to_json
+from dispatcher.experiment.snapshot import from_json, to_json, to_shared
 from dispatcher.folders import ExperimentFolder
 from dispatcher.store.copying import Committed, committed_weights, copy_store, note_removed
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
@@ -57,11 +57,14 @@ def back_up(source: Path, destination: Path, *, weights: bool = False) -> Backed
         raise UserError("there is something already", hint="name another folder", where=str(place))
     draft = ExperimentFolder(place.with_name(f".{old.id}.{os.getpid()}.partial"))
     try:
-        draft.logs.mkdir(parents=True)
+        draft.path.mkdir(mode=0o700, parents=True)
+        draft.logs.mkdir()
         draft.keys.mkdir(mode=0o700)
         copy_store(old.journal, draft.journal)
         config = from_json(old.config.read_text(encoding="utf-8"), str(old.config))
-        draft.write_config(to_json(_moved(config, old.path, place, own_weights=weights)))
+        moved = _moved(config, old.path, place, own_weights=weights)
+        draft.share(moved.share_with)
+        draft.write_config(to_json(moved), to_shared(moved))
         if old.code.is_dir():
             shutil.copytree(old.code, draft.code, symlinks=True)
         draft.weights.mkdir()

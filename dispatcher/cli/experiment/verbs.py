@@ -185,17 +185,16 @@ def update(
 
 def _update_record(folder: Path, key: str, value: Any) -> None:
     """Change the record; no head may begin meanwhile, so the lead is held."""
-    from dispatcher.experiment.snapshot import from_json, to_json
+    from dispatcher.experiment.snapshot import from_json, to_json, to_shared
     from dispatcher.experiment.updates import apply_update
     from dispatcher.folders import ExperimentFolder
     from dispatcher.store.leadership import Leadership
 
-    path = ExperimentFolder(folder).config
+    record = ExperimentFolder(folder)
     with Leadership.keep_heads_out(folder):
-        config = apply_update(from_json(path.read_text(encoding="utf-8"), str(path)), key, value)
-        new = path.with_suffix(".new")
-        new.write_text(to_json(config), encoding="utf-8")
-        new.replace(path)
+        config = from_json(record.read_config(), str(record.config))
+        config = apply_update(config, key, value)
+        record.write_config(to_json(config), to_shared(config))
 
 
 def delete(
