@@ -27,6 +27,7 @@ def settings_of(config: ExperimentConfig) -> Settings:
         retries=config.retries.by_reason(),
         losses_at_once=True,
         through_when_stopped=True,
+        end_dropped=True,
         max_failed_in_a_row=config.effective_max_failed_in_a_row,
         quarantine_after=config.quarantine_after,
         quarantine_pause_s=config.quarantine_pause,
