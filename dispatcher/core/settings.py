@@ -68,6 +68,7 @@ class Settings:
     keep_versions_of: dict[str, int] = field(default_factory=dict)  # by store; 0: all
     through_when_stopped: bool = False  # exit 0 with a result while all is stopped is success
     bounded_drain: bool = False  # a drain waits for the tuner, and not for ever
+    end_dropped: bool = False  # the tuner hears the end of parameters that nobody will run
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.

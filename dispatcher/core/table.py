@@ -7,7 +7,7 @@ attempt are late in every state (promise 3).
 """
 
 from dispatcher.core import events as e
-from dispatcher.core.model import Trial
+from dispatcher.core.model import Outcome, Trial
 from dispatcher.core.model import TrialState as S
 
 ANY = frozenset(S)
@@ -101,6 +101,14 @@ ATTEMPT_EVENTS = (
     e.VersionOffered,
     e.AttemptEnded,
 )
+
+
+def comes_of_a_kill(trial: Trial, event: object) -> bool:
+    """Whether this is what a request has returned after it was killed."""
+    if trial.state is not S.ENDED or trial.outcome is not Outcome.NO_TRIAL:
+        return False
+    nonsense = isinstance(event, e.RequestFailed) and event.kind is e.RequestEnd.NONSENSE
+    return trial.kill_reason is not None and (nonsense or isinstance(event, e.Proposed))
 
 
 def objection(trial: Trial, event: object) -> str:

@@ -97,6 +97,8 @@ def _call_before(state: State, event: e.Event) -> list[Any] | None:
     match event:
         case e.Proposed(trial=trial, parameters=parameters):
             return ["generate", trial, parameters]
+        case e.RequestFailed(trial=trial, kind=e.RequestEnd.NONSENSE) if state.settings.end_dropped:
+            return ["generate", trial, None]  # an end of it may follow
         case e.ResultDelivered(trial=number):
             trial_record = state.trials[number]
             return ["result", number, trial_record.parameters, trial_record.told]

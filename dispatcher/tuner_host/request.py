@@ -18,6 +18,7 @@ class Request:
     thread: int = 0  # ident of the thread that runs it, 0 before and after
     native_thread: int = 0  # the kernel's number of that thread
     cancelled: bool = False
+    unwanted: bool = False  # its answer is known; what it returns now is dropped in silence
     tickets: int = 0  # waits so far
     turn: object = None  # the wait it was last let go from, for the baton
     since: float = 0.0  # when it last began to run author's code, monotonic

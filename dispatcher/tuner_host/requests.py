@@ -58,7 +58,7 @@ class Requests:
         if event is None:
             self._put_off(request)
             return
-        if request.cancelled and not isinstance(event, RequestFailed):
+        if request.unwanted and not isinstance(event, RequestFailed):
             self.generated.pop(request.trial, None)
             event = _cancelled(request)
         failpoint("host.request.returned")

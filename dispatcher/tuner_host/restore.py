@@ -231,6 +231,7 @@ class Restore:
         if repeated.over.is_set():
             self._compare(trial, repeated)
         else:
+            repeated.request.unwanted = True
             self._gate.cancel(repeated.request, "its answer is known from before the restart")
 
     def _compare(self, trial: int, repeated: _Repeated) -> None:

@@ -216,6 +216,7 @@ class _Stage:
             on_tuner_error=TunerErrorPolicy.CONTINUE,
             trial_retries=0,
             stall_timeout_s=plan.stall_timeout_s,
+            end_dropped=True,
             assess=tuner.assessor is not None or (tuner.nni and not tuner.builtin),
         )
         self.rehearsed: Rehearsed

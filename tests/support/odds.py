@@ -124,6 +124,7 @@ def case_of(seed: int) -> Case:
         retries=dice.choice(({}, {}, {"failed": 2, "lost": 1})),
         losses_at_once=dice.random() < 0.5,
         through_when_stopped=dice.random() < 0.5,
+        end_dropped=random.Random(f"dropped {seed}").random() < 0.5,
         max_failed_in_a_row=dice.choice((0, 0, 4)),
         quarantine_after=dice.choice((0, 2)),
     )

@@ -5,6 +5,7 @@ from dispatcher.core import stores, waits
 from dispatcher.core.actions import Action, AnswerWait, ReportTunerError
 from dispatcher.core.claims import claim, owner_of
 from dispatcher.core.gates import (
+    end_dropped,
     end_without_trial,
     fail_unstarted,
     open_gate,
@@ -104,6 +105,9 @@ def foreign_wait_over(state: State, event: e.ForeignWaitOver) -> bool:
 def proposed(state: State, event: e.Proposed, out: list[Action]) -> None:
     """Parameters are there: claim the save path, find the parent, queue or hold the trial."""
     trial = state.trials[event.trial]
+    if trial.state is TrialState.ENDED:  # its request was killed
+        end_dropped(state, trial, out)
+        return
     waits.erase(state, trial.id)
     refusal = admit(state, trial, event, out)
     if refusal is None:
@@ -113,7 +117,7 @@ def proposed(state: State, event: e.Proposed, out: list[Action]) -> None:
         stores.ask_for_review(state, out)
         return
     out.append(ReportTunerError(trial.id, "generate_parameters", refusal))
-    _request_error(state, trial, refusal, out)
+    _request_error(state, trial, refusal, out, returned=True)
 
 
 def admit(
@@ -176,6 +180,9 @@ def _enqueue(state: State, trial: Trial, out: list[Action]) -> None:
 def request_failed(state: State, event: e.RequestFailed, out: list[Action]) -> None:
     """The request ended without parameters; what kind of end it was decides on the rest."""
     trial = state.trials[event.trial]
+    if trial.state is TrialState.ENDED:  # it was killed, and has returned nonsense since
+        end_dropped(state, trial, out)
+        return
     waits.erase(state, trial.id)
     match event.kind:
         case e.RequestEnd.NOT_NOW:
@@ -185,10 +192,13 @@ def request_failed(state: State, event: e.RequestFailed, out: list[Action]) -> N
             end_without_trial(state, trial, out, event.parent)
         case e.RequestEnd.ERROR | e.RequestEnd.NONSENSE:
             out.append(ReportTunerError(trial.id, "generate_parameters", event.text))
-            _request_error(state, trial, event.text, out)
+            returned = event.kind is e.RequestEnd.NONSENSE
+            _request_error(state, trial, event.text, out, returned=returned)
 
 
-def _request_error(state: State, trial: Trial, text: str, out: list[Action]) -> None:
+def _request_error(
+    state: State, trial: Trial, text: str, out: list[Action], *, returned: bool
+) -> None:
     state.tuner_errors_in_a_row += 1
     trial.tuner_errors += 1
     if (
@@ -199,7 +209,10 @@ def _request_error(state: State, trial: Trial, text: str, out: list[Action]) -> 
         trial.asked_after = -1  # to be asked again at once
         move(state, trial, TrialState.PARKED)
         return
-    end_without_trial(state, trial, out)
+    if returned:
+        end_dropped(state, trial, out)
+    else:
+        end_without_trial(state, trial, out)
     tuner_error(state, "generate_parameters", text)
 
 

@@ -46,6 +46,8 @@ def trial_stop_requested(state: State, event: e.TrialStopRequested, out: list[Ac
             stop_attempt(state, trial, event.reason, state.settings.trial_stop_grace_s, out)
     elif trial.state in (TrialState.OPEN, TrialState.BLOCKED, TrialState.PARKED):
         out.append(CancelRequest(trial.id))
+        if state.settings.end_dropped and trial.state is not TrialState.PARKED:
+            trial.kill_reason = event.reason  # its thread may return parameters all the same
         end_without_trial(state, trial, out)
     else:  # held, queued or waiting for its next attempt
         waits.erase(state, trial.id)
