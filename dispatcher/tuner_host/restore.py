@@ -75,8 +75,8 @@ class _Repeated:
         if type(event).__name__ in ("Proposed", "RequestFailed"):
             self.answer = event
             self.over.set()
-        if not isinstance(event, VersionsHeld):  # which it says in passing
-            self.told.set()
+        if not isinstance(event, VersionsHeld) and not getattr(event, "answered", False):
+            self.told.set()  # the others are said in passing
 
 
 class Onlooker(Protocol):
