@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from dispatcher.core import State, apply, new_state
 from dispatcher.core import events as e
+from dispatcher.core.actions import Action, OpenGate
 from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import Base, Journal, JournalRow
 from dispatcher.state_codec import decode_state
@@ -63,14 +65,24 @@ def read_past(
             apply(state, row.event, row.at)
         else:
             call = _call_before(state, row.event)
-            if apply(state, row.event, row.at).counted and call is not None:
+            step = apply(state, row.event, row.at)
+            if step.counted and call is not None:
                 calls.append(call)
+            calls.extend(_gates_of(step.actions))
         number = row.number
     if state is None:
         raise StoreError("the journal is empty", hint="create the experiment again")
     put_back(journal, state)
     state.dirty.clear()
     return Past(state, number, calls)
+
+
+def _gates_of(actions: list[Action]) -> Iterator[list[Any]]:
+    """``["gate", id, reason, chain]`` of each request that ended without a trial, whatever ended
+    it: others may have waited for it."""
+    for action in actions:
+        if isinstance(action, OpenGate):
+            yield ["gate", action.trial, action.verdict.reason, list(action.verdict.chain)]
 
 
 def _state_of(base: Base) -> State:

@@ -230,9 +230,10 @@ class Gate:
             if request.cancelled or self._closing:
                 raise WaitCancelled(self._closing or "this request was cancelled")
             known = self._resolve(parents, mode)
-            if isinstance(known, BaseException):
-                raise known
             if known is not None:
+                self._say_answered(request, parents, mode)
+                if isinstance(known, BaseException):
+                    raise known
                 return known
             if timeout == 0 and self._all_pending(parents):
                 raise WaitTimeout(parents, 0.0)
@@ -262,7 +263,19 @@ class Gate:
             self._say_started(wait)
             return wait
 
+    def _say_answered(self, request: Request, parents: tuple[int, ...], mode: str) -> None:
+        """Nobody waits, and the head is told all the same: the parents' weights must stay until
+        this request has proposed its trial. Once for each parent, however often they are asked."""
+        if request.awaited.issuperset(parents):
+            return
+        request.awaited.update(parents)
+        request.tickets += 1
+        request.foreign = False
+        of = tuple(TrialId(parent) for parent in parents)
+        request.say(WaitStarted(TrialId(request.trial), request.tickets, of, mode, answered=True))
+
     def _say_started(self, wait: Wait) -> None:
+        wait.request.awaited.update(wait.parents)
         parents = tuple(TrialId(parent) for parent in wait.parents)
         trial = TrialId(wait.request.trial)
         wait.request.say(

@@ -133,7 +133,7 @@ class TunerModel:
                 calls.append(("result", call[1], call[3]))
             elif call[0] == "generate":
                 calls.append(("generate", call[1], None))
-            else:
+            elif call[0] == "end":
                 calls.append(("end", call[1], call[2]))
         self._lives += 1
         self._lost = False

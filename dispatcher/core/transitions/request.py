@@ -24,6 +24,8 @@ def wait_started(state: State, event: e.WaitStarted, out: list[Action]) -> None:
     if trial.state is TrialState.BLOCKED:  # a foreign wait whose end we were not told of
         waits.erase(state, trial.id)
         move(state, trial, TrialState.OPEN)
+    if event.answered:
+        return
     answer = _immediate_answer(state, event)
     if answer is not None:
         out.append(answer)

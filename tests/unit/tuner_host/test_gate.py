@@ -124,7 +124,18 @@ def test_what_has_ended_here_is_known_without_asking(bench: Bench) -> None:
     assert isinstance(failed, ParentFailed)
     assert (failed.parent, failed.reason) == (4, "killed")
     assert bench.wait(7, 4, 3, mode="any").result() == [3]
-    assert bench.said.empty()
+    # Nobody is asked; whose weights may be wanted is said, for retention.
+    said = [bench.said.get(timeout=PATIENCE_S) for _ in range(bench.said.qsize())]
+    assert all(isinstance(each, WaitStarted) and each.answered for each in said)
+    assert [(each.trial, each.parents) for each in said] == [(5, (3,)), (6, (3, 4)), (7, (4, 3))]
+
+
+def test_whom_a_request_has_waited_for_is_said_once(bench: Bench) -> None:
+    bench.gate.open(3, OK)
+    waiter = bench.run(5, lambda gate: [gate.wait((3,), "all", None) for _ in range(100)])
+    assert waiter.result() == [[3]] * 100
+    assert bench.said.qsize() == 1
+    assert bench.said.get() == WaitStarted(TrialId(5), 1, (TrialId(3),), answered=True)
 
 
 def test_all_fails_with_the_first_failure(bench: Bench) -> None:
