@@ -221,11 +221,12 @@ def delete(
     if is_led(path):
         raise UserError(f"{path.name} is running", hint=f"end it first: bequeath stop {path.name}")
     confirmed(f"Delete {path} with everything in it?", yes)
+    sockets = run_folder(path)  # which may be noted in there
     try:
         shutil.rmtree(path)
     except OSError as error:
         raise UserError(f"cannot be deleted: {error.strerror}", where=str(path)) from error
-    shutil.rmtree(run_folder(path), ignore_errors=True)
+    shutil.rmtree(sockets, ignore_errors=True)
     if as_json:
         print_json({"experiment": path.name, "deleted": str(path)})
     else:
