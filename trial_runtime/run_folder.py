@@ -49,7 +49,7 @@ def run_folder_below(base: Path, experiment: Path) -> Path:
     draft.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(draft, flags, 0o600), "wb") as file:
-        file.write(os.fsencode(made))
+        file.write(os.fsencode(f"{made}\0{experiment.resolve()}"))
     draft.replace(experiment / RECORD)
     found = _noted(experiment)  # another process of ours may just have noted its own
     if found is None or found == Path(made):
@@ -85,10 +85,14 @@ def _usual(base: Path, experiment: Path) -> Path:
 
 
 def _noted(experiment: Path) -> Path | None:
-    """The folder that was noted, if it is there still, and ours."""
+    """The folder that was noted, if it is there still, and ours; none in a copy of the experiment's
+    folder, which must not share the sockets of the original."""
     try:
         with open(experiment / RECORD, "rb") as file:
-            folder = Path(os.fsdecode(file.read(4096)))
+            name, _, noted_by = os.fsdecode(file.read(1 << 14)).partition("\0")
     except OSError:
         return None
-    return folder if folder.is_absolute() and is_private(folder) else None
+    folder = Path(name)
+    if noted_by != str(experiment.resolve()) or not folder.is_absolute():
+        return None
+    return folder if is_private(folder) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,14 @@ def test_what_is_in_the_way_stops_nobody(in_the_way: Path, base: Path, experimen
     assert run_folder_below(base, experiment) == found  # agents that run know of no other
 
 
+def test_a_copy_has_its_own(in_the_way: Path, base: Path, experiment: Path) -> None:
+    found = run_folder_below(base, experiment)
+    copy = experiment.with_name("copy")
+    shutil.copytree(experiment, copy)
+    assert run_folder_below(base, copy) != found
+    assert run_folder_below(base, experiment) == found
+
+
 def test_without_a_folder_to_note_it_in(in_the_way: Path, base: Path, tmp_path: Path) -> None:
     with pytest.raises(NotOurs):
         run_folder_below(base, tmp_path / "not there")
@@ -82,7 +91,7 @@ def test_a_noted_folder_that_cannot_be_trusted(base: Path, experiment: Path, wha
         noted.chmod(0o755)
     elif what == "a link":
         noted.symlink_to(experiment)
-    (experiment / RECORD).write_text(str(noted))
+    (experiment / RECORD).write_text(f"{noted}\0{experiment}")
     assert run_folder_below(base, experiment).parent == base / f"bequeath-{os.getuid()}"
 
 
