@@ -19,7 +19,7 @@ from dispatcher.ownership import ID_LETTERS
 from dispatcher.queries.reader import SHARED_NAME
 from dispatcher.queries.small_file import read_small
 from trial_runtime.failpoints import failpoint
-from trial_runtime.run_folder import NotOurs, run_folder_below
+from trial_runtime.run_folder import NotOurs, is_private, run_folder_below
 
 #: Whom an experiment is shared with → who else may read.
 _READERS = {"nobody": 0, "group": stat.S_IRGRP, "all": stat.S_IRGRP | stat.S_IROTH}
@@ -202,7 +202,7 @@ def run_folder(experiment: Path, *, before: str | None = None) -> Path:
     Raises:
         PermanentBackendError: somebody else owns the folder we would use.
     """
-    if before and _is_private(Path(before)):
+    if before and is_private(Path(before)):
         return Path(before)
     base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     try:
@@ -212,11 +212,3 @@ def run_folder(experiment: Path, *, before: str | None = None) -> Path:
             f"{error.filename} {error.strerror}",
             hint="remove it, or set XDG_RUNTIME_DIR to a folder of your own",
         ) from None
-
-
-def _is_private(folder: Path) -> bool:
-    try:
-        info = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid() and not info.st_mode & 0o077

@@ -113,7 +113,11 @@ def check_sockets() -> Iterator[Finding]:
     """The folder for sockets: private, ours, and short enough."""
     try:
         folder = run_folder(Path(tempfile.gettempdir()) / "bequeath-doctor")
-    except (BackendError, OSError) as error:
+    except BackendError as error:  # somebody else's is in the way
+        hint = "experiments note one of their own; or set XDG_RUNTIME_DIR to a folder of yours"
+        yield Finding("sockets", Level.NOTE, str(error).partition("\n")[0], hint)
+        return
+    except OSError as error:
         hint = "set XDG_RUNTIME_DIR to a folder of your own"
         yield Finding("sockets", Level.PROBLEM, str(error).partition("\n")[0], hint)
         return

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import msgspec
 import typer
 
-from dispatcher.cli.safe_text import safe_json, safe_text
+from dispatcher.cli.safe_text import SafeText, made_safe, safe_json, safe_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,12 +40,11 @@ def is_terminal(stream: TextIO | None = None) -> bool:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console that takes text as it is: no markup, no guesses what to highlight."""
-    from rich.console import Console
-
+    """A rich console that takes text as it is, no markup, no guesses what to highlight, and makes
+    it harmless."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if is_terminal(stream) else _DEFAULT_WIDTH
-    return Console(
+    return _safe_console()(
         file=stream,
         force_terminal=is_terminal(stream),
         markup=False,
@@ -54,25 +54,63 @@ def console(*, stderr: bool = False) -> Console:
     )
 
 
+@cache
+def _safe_console() -> type[Console]:
+    """The class; made late, since rich takes its time to load."""
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class SafeConsole(Console):
+        """Makes all text harmless on its way out; moves of the cursor are rich's own."""
+
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterator[Segment]:
+            for one in super().render(renderable, options):
+                yield one if one.control else one._replace(text=made_safe(one.text))
+
+    return SafeConsole
+
+
+def emit(*parts: str, err: bool = False) -> None:
+    """Print a line, or several, to stdout or stderr: what all else here prints by.
+
+    Args:
+        parts: put beside one another; each is made harmless unless it is :class:`SafeText`.
+        err: on stderr.
+    """
+    typer.echo("".join(made_safe(part) for part in parts), err=err)
+
+
+def pass_on(text: str) -> None:
+    """Print data: as it is into a pipe or a file, where it is data, and harmless on a terminal."""
+    typer.echo(made_safe(text) if is_terminal() else text, nl=False)
+
+
+def styled(text: str, **looks: Any) -> SafeText:
+    """The text, made harmless, in colours and weights; those are dropped where no terminal is."""
+    return SafeText(typer.style(made_safe(text), **looks))
+
+
 def note(text: str) -> None:
     """A line on stderr that is no part of the answer."""
-    typer.echo(typer.style(text, dim=True) if is_terminal(sys.stderr) else text, err=True)
+    emit(styled(text, dim=True) if is_terminal(sys.stderr) else text, err=True)
 
 
-def say(text: str = "") -> None:
+def say(*parts: str) -> None:
     """A line of the answer."""
-    typer.echo(text)
+    emit(*parts)
 
 
-def heading(text: str) -> str:
+def heading(text: str) -> SafeText:
     """Emphasised on a terminal."""
-    return typer.style(text, bold=True) if is_terminal() else text
+    return styled(text, bold=True) if is_terminal() else made_safe(text)
 
 
 def print_json(document: Any) -> None:
     """One JSON document on stdout, UTF-8, two blanks of indent; structs become objects."""
     plain = msgspec.to_builtins(document, str_keys=True)
-    typer.echo(safe_json(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)))
+    emit(SafeText(safe_json(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False))))
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
@@ -118,4 +156,4 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     width = max((len(name) for name, _ in pairs), default=0)
     for name, text in pairs:
         label = name.ljust(width)
-        say(f"{typer.style(label, dim=True) if is_terminal() else label}  {text}")
+        say(styled(label, dim=True) if is_terminal() else label, "  ", text)

@@ -20,10 +20,10 @@ from dispatcher.cli.arguments import (
     Yes,
     confirmed,
 )
-from dispatcher.cli.console import Column, is_terminal, note, print_json, print_table, say
+from dispatcher.cli.console import Column, note, pass_on, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import Entry, Table
-from dispatcher.cli.safe_text import keep_lines, safe_json
+from dispatcher.cli.safe_text import safe_json
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
@@ -128,8 +128,7 @@ def export(
             rows = queries.export_rows(reader)
             text = safe_json(json.dumps(rows, indent=2, ensure_ascii=False)) + "\n"
     if out is None:
-        # Into a pipe CSV goes as it is: it is data there, and has no escapes of its own.
-        typer.echo(keep_lines(text) + "\n" if is_terminal() else text, nl=False)
+        pass_on(text)  # CSV is data in a pipe, and has no escapes of its own
         return
     try:
         out.write_text(text, encoding="utf-8")
@@ -222,11 +221,12 @@ def delete(
     if is_led(path):
         raise UserError(f"{path.name} is running", hint=f"end it first: bequeath stop {path.name}")
     confirmed(f"Delete {path} with everything in it?", yes)
+    sockets = run_folder(path)  # which may be noted in there
     try:
         shutil.rmtree(path)
     except OSError as error:
         raise UserError(f"cannot be deleted: {error.strerror}", where=str(path)) from error
-    shutil.rmtree(run_folder(path), ignore_errors=True)
+    shutil.rmtree(sockets, ignore_errors=True)
     if as_json:
         print_json({"experiment": path.name, "deleted": str(path)})
     else:
