@@ -146,7 +146,7 @@ def _copy_stores(source: Path, target: Path) -> tuple[bool, list[str]]:
     """Copy versions of shared stores, and what lies beside them: whether hard links did it, and
     what was not copied since links are there. A version that went meanwhile was needed by nobody
     any more."""
-    linked, links = True, []
+    linked, links = True, list[str]()
     for version in _versions(source, links):
         try:
             linked = copy_tree(version, target / version.relative_to(source)) and linked
