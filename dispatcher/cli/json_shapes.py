@@ -69,7 +69,7 @@ SHAPES: dict[str, str] = {
     "experiment delete": "`{experiment, deleted}`.",
     "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences, "
     "mended}`; `mended` says what an older bequeath could not have read.",
-    "experiment backup": "`{experiment, folder, weights, linked, gone, unseen}`.",
+    "experiment backup": "`{experiment, folder, weights, linked, gone, unseen, links}`.",
     "experiment compact": "`{experiment, compacted, bytes_before, bytes}`.",
     "weights export": "`{experiment, trial, file, tensors, bytes}`.",
     "weights du": "`{experiment, root, trials, total_bytes, removed_bytes, stores, unseen}`; each "

@@ -31,6 +31,7 @@ from trial_runtime.agent.scripts import Script, run_script, script_of
 from trial_runtime.agent.settling import settle
 from trial_runtime.agent.sweep import die_with_parent, has_ended
 from trial_runtime.agent.workplace import make_workplace
+from trial_runtime.checkpoints import make_folder
 from trial_runtime.session_file import CHECKPOINTS_VARIABLE, SESSION_VARIABLE, read_session
 
 ZYGOTE_VARIABLE = "BEQUEATH_ZYGOTE"
@@ -197,7 +198,7 @@ class _Zygote:
             return run_function(session)
         script = self._script
         if session.file.checkpoints is not None:
-            os.makedirs(session.file.checkpoints, exist_ok=True)
+            make_folder(session.file.checkpoints)
             os.environ[CHECKPOINTS_VARIABLE] = session.file.checkpoints
         return _as_exit(attempt_call(lambda: run_script(script, session.file.code_directory)))
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from typing import Any, Final
 
 from trial_runtime.errors import CorruptWeights, MissingExtra, WeightsError
+from trial_runtime.torch_version import why_unsafe
 from trial_runtime.weights.held import Held
-
-#: With ``weights_only=True`` a file still ran code up to 2.5 (CVE-2025-32434), and could damage
-#: the memory of the process up to 2.9 (CVE-2026-24747).
-SAFE_TORCH: Final = (2, 10)
 
 #: Records of a file: one for each tensor, and a few. Each costs torch some memory.
 _MAX_RECORDS: Final = 200_000
@@ -21,19 +17,6 @@ _LOCATOR: Final = struct.Struct("<4sLQL")  # 4.3.15
 _END_64: Final = struct.Struct("<4sQ2H2L4Q")  # 4.3.14
 _RECORD: Final = struct.Struct("<4s6H3L5H2L")  # 4.3.12
 _LARGE: Final = 0xFFFFFFFF
-
-
-def why_unsafe(version: str) -> str:
-    """Why a torch of this version must not read files that others made; empty if it may."""
-    found = re.match(r"(\d+)\.(\d+)(?:\.\d+)?(a|b|rc|\.dev)?", version)
-    if found is not None:
-        release = (int(found[1]), int(found[2]))
-        if release > SAFE_TORCH or (release == SAFE_TORCH and not found[3]):
-            return ""
-    return (
-        f"torch {version} runs what a hostile file of torch.save says "
-        "(CVE-2025-32434, CVE-2026-24747), also with weights_only=True"
-    )
 
 
 def load(held: Held) -> Any:

@@ -55,6 +55,7 @@ def backup(
                 "linked": done.linked,
                 "gone": done.gone,
                 "unseen": done.unseen,
+                "links": list(done.links),
             }
         )
         return
@@ -64,6 +65,8 @@ def backup(
         say(f"with weights of {words.count(done.weights, 'trial')}, as {how}")
     if done.unseen:
         note(f"{done.unseen}: they stay there")
+    for link in done.links:
+        note(f"{link} is a symbolic link: it is not followed, and what it leads to not copied")
     if done.gone:
         note(f"weights of {words.count(done.gone, 'trial')} went meanwhile; the copy knows")
 
