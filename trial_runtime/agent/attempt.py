@@ -53,7 +53,9 @@ class Attempt:
     phase: Phase = Phase.WAITING
     pid: int = 0
     seq: int = 0
-    metrics: int = 0
+    metrics: int = 0  # and whatever else counts with them
+    has_final: bool = False
+    unsaid: wire.Published | None = None  # its newest weights, if the head was not told of them
     published: bool = False
     held: wire.Published | None = None  # until the weights are on the remote root
     heeding: bool = False

@@ -81,12 +81,12 @@ class Attempts:
             from trial_runtime.agent.remote_offers import RemoteOffers
 
             words = self.words
-            words.offers = RemoteOffers(remote, helper, words.relay_offer, words.tell)
+            words.offers = RemoteOffers(remote, helper, words.reports.offered, words.tell)
         self._nni_words: NniWords | None = None
         if config.trial.nni:
             from trial_runtime.agent.nni_words import NniWords
 
-            self._nni_words = NniWords(config.trial, outbox, timers)
+            self._nni_words = NniWords(config.trial, self.words.reports, timers)
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
@@ -316,7 +316,7 @@ class Attempts:
             _log.info("no weights of %r: %s", attempt, error)
             ending = Ending(ending.reason, f"{ending.text}\nno weights to commit: {error}".lstrip())
         elif attempt.held is not None:
-            self.words.relay(attempt, attempt.held)
+            attempt.unsaid = attempt.held
             found = None  # it has been said
         self._end(attempt, ending, found)
 
@@ -336,6 +336,7 @@ class Attempts:
             self.words.offers.forget(attempt)
         if (remote := self._remote) is not None:
             self._helper.submit(lambda: remote.discard(attempt.key), lambda _gone, _error: None)
+        self.words.reports.last(attempt)
         self._ended[attempt.key] = None
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
