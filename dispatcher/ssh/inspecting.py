@@ -98,7 +98,14 @@ def inspect(target: SshTarget, needs: Needs, *, dial: Dial | None = None) -> lis
             took = time.monotonic() - started
             text = f"as {connection.user} in {took:.1f} s"
             found = [HostFinding("login", Verdict.OK, text)]
-            found += _look(connection, needs)
+            try:
+                found += _look(connection, needs)
+            except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+                text = f"answers what it should not: {type(error).__name__}: {error}"
+                hint = (
+                    "what runs there is not the Python that is named; can that machine be trusted?"
+                )
+                found.append(HostFinding("python", Verdict.PROBLEM, text[:300], hint))
             return found
     except (BackendError, UserError) as error:
         return [HostFinding("login", Verdict.PROBLEM, str(error.message), error.hint)]

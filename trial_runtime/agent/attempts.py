@@ -82,12 +82,12 @@ class Attempts:
             from trial_runtime.agent.remote_offers import RemoteOffers
 
             words = self.words
-            words.offers = RemoteOffers(remote, helper, words.relay_offer, words.tell)
+            words.offers = RemoteOffers(remote, helper, words.reports.offered, words.tell)
         self._nni_words: NniWords | None = None
         if config.trial.nni:
             from trial_runtime.agent.nni_words import NniWords
 
-            self._nni_words = NniWords(config.trial, outbox, timers)
+            self._nni_words = NniWords(config.trial, self.words.reports, timers)
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
@@ -289,6 +289,7 @@ class Attempts:
         announced = attempt.published is not None and attempt.stop_reason != wire.LOST
         left = ending.reason == wire.FINISHED or announced
         if not left or attempt.session.save_path is None:
+            attempt.unsaid = None
             self._end(attempt, ending)
             return
         self._helper.submit(
@@ -306,11 +307,12 @@ class Attempts:
         failpoint("agent.files.digested")
         if error is not None:
             # Nothing there is no error of this attempt: the table of endings knows the case.
+            attempt.unsaid = None
             _log.info("no weights of %r: %s", attempt, error)
             ending = Ending(ending.reason, f"{ending.text}\nno weights to commit: {error}".lstrip())
         elif attempt.published is not None and found is not None:
-            self.words.relay(attempt, wire.Published(found.digest, found.kind, found.nbytes))
-            found = None  # it has been said
+            attempt.unsaid = wire.Published(found.digest, found.kind, found.nbytes)
+            found = None  # told before the end
         self._end(attempt, ending, found)
 
     def _end(
@@ -329,6 +331,7 @@ class Attempts:
             self.words.offers.forget(attempt)
         if (remote := self._remote) is not None:
             self._helper.submit(lambda: remote.discard(attempt.key), lambda _gone, _error: None)
+        self.words.reports.last(attempt)
         self._ended[attempt.key] = None
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)

@@ -10,6 +10,7 @@ import msgspec
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.errors import PassingBackendError
 from dispatcher.ssh import SshConnection, program_text
+from trial_runtime.trial_wire import UNREADABLE
 
 _PARTS = [Path(__file__).with_name(f"{name}_program.py") for name in ("said", "past")]
 _LIMIT_S = 1800.0
@@ -66,5 +67,5 @@ def _asked(connection: SshConnection, machine: Machine, kind: type[T], *names: s
         raise PassingBackendError(f"cannot be tidied: {ran.said()[-300:]}", where=machine.name)
     try:
         return msgspec.json.decode(lines[-1], type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise PassingBackendError("answers what it should not", where=machine.name) from error

@@ -12,6 +12,7 @@ from dispatcher.backends.ssh.machine import Machine
 from dispatcher.errors import PermanentBackendError
 from dispatcher.ssh import SshConnection, program_text
 from dispatcher.wheelhouse import MODULES, HostPython
+from trial_runtime.trial_wire import UNREADABLE, brief
 
 #: Importing numpy from a cold network file system takes long.
 PROBE_S = 120.0
@@ -101,9 +102,9 @@ def probe(
         )
     try:
         found = msgspec.json.decode(lines[-1], type=Probed)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise HostUnfit(
-            f"{machine.python!r} does not answer as a Python: {error}", where=machine.name
+            f"{machine.python!r} does not answer as a Python: {brief(error)}", where=machine.name
         ) from error
     if found.python.prolog:
         said = ran.err.strip().decode(errors="replace")[-_MOST_SAID:]
