@@ -66,6 +66,7 @@ class Settings:
     worker_rules: dict[str, WorkerRules] = field(default_factory=dict)  # by worker
     keep_versions: int = 0  # the newest of each shared store; 0: all
     keep_versions_of: dict[str, int] = field(default_factory=dict)  # by store; 0: all
+    slots_follow: tuple[str, ...] = ()  # workers with as many slots as the experiment, always
     through_when_stopped: bool = False  # exit 0 with a result while all is stopped is success
     bounded_drain: bool = False  # a drain waits for the tuner, and not for ever
     end_dropped: bool = False  # the tuner hears the end of parameters that nobody will run

@@ -25,6 +25,7 @@ from dispatcher.core.model import (
 )
 from dispatcher.core.moves import move, new_trial
 from dispatcher.core.transitions.request import admit
+from dispatcher.core.transitions.worker import follow_slots
 
 
 def trial_submitted(state: State, event: e.TrialSubmitted, out: list[Action]) -> None:
@@ -149,6 +150,7 @@ def settings_updated(state: State, event: e.SettingsUpdated) -> None:
     state.settings = event.settings
     state.unjudged = True
     for worker in state.workers.values():
+        follow_slots(state, worker)
         recount(state, worker)
 
 
