@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Optional
 import msgspec
 
 from trial_runtime.failpoints import failpoint
+from trial_runtime.opening import create_private
 
 if TYPE_CHECKING:
     from trial_runtime.api_errors import BrokenSession
@@ -86,7 +87,7 @@ _decoder = msgspec.json.Decoder(SessionFile)
 
 def write_session(path: str, session: SessionFile) -> None:
     """Write a session file that only its owner can read."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = create_private(path)
     try:
         left = memoryview(_encoder.encode(session))
         while left:

@@ -206,9 +206,9 @@ AGENTS: tuple[Mutation, ...] = (
         "a-trial-stops-its-agent-by-a-pipe",
         9,
         "all trials of a machine are lost since one made a pipe where NNI's metrics would be",
-        "trial_runtime/agent/nni_words.py",
-        "flags | os.O_NONBLOCK | os.O_NOCTTY",
-        "flags | os.O_NOCTTY",
+        "trial_runtime/opening.py",
+        "os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY",
+        "os.O_NOFOLLOW | os.O_NOCTTY",
         ("tests/integration/agent/test_strange_trials.py",),
     ),
     Mutation(

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import stat
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -25,6 +24,7 @@ from trial_runtime.agent.reports import Reports
 from trial_runtime.agent.timers import Timers
 from trial_runtime.any_metric import any_metric_text
 from trial_runtime.api_errors import InvalidMetric
+from trial_runtime.opening import open_regular
 from trial_runtime.refusals import Refusals
 
 #: Where NNI's library writes, below ``NNI_SYS_DIR``.
@@ -76,17 +76,14 @@ def records(content: bytes) -> Iterator[tuple[Any, int]]:
 def read_part(folder: str, offset: int) -> tuple[bytes, int]:
     """A part of an attempt's file, from ``offset`` on or from its beginning if it is shorter by
     now, and where that part begins. Never waits for somebody to write. Raises ``OSError``."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    above = os.open(os.path.join(folder, _FOLDER), flags | os.O_DIRECTORY)
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+    above = os.open(os.path.join(folder, _FOLDER), flags)
     try:
-        file = os.open(_NAME, flags | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=above)
+        file = open_regular(_NAME, os.O_RDONLY, dir_fd=above)
     finally:
         os.close(above)
     try:
-        status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{METRICS_FILE} is no regular file")
-        if status.st_size < offset:
+        if os.fstat(file).st_size < offset:
             offset = 0  # another process of the trial has begun the file anew
         return os.pread(file, _MOST_BYTES, offset), offset
     finally:

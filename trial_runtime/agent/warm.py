@@ -20,6 +20,7 @@ from trial_runtime.agent.runners import CannotStart
 from trial_runtime.agent.sweep import kill_group, signal_group
 from trial_runtime.agent.worker import WORKER_VARIABLE, WorkerFile
 from trial_runtime.failpoints import failpoint
+from trial_runtime.opening import create_private
 from trial_runtime.session_file import remove_session
 
 _SERVE = "from trial_runtime.agent.worker import main; main()"
@@ -171,8 +172,7 @@ class WarmRunner:
             self._means.spec.preload,
         )
         path = self._told_path(number)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
+        with open(create_private(path), "wb") as file:
             file.write(msgspec.json.encode(told))
         failpoint("agent.worker.told")
         environment = self._means.environment()

@@ -15,6 +15,7 @@ ODD = {
     "a device": "os.symlink('/dev/zero', '.nni/metrics')",
     "a deep record": "open('.nni/metrics', 'w').write('ME%06d' % 200000 + '[' * 200000)",
     "a deep value": "open('.nni/metrics', 'w').write(deep())",
+    "a pipe for what it prints": "os.mkfifo('stdout'); print('x', flush=True)",
     "rubbish": "open('.nni/metrics', 'w').write('ME12x' + 'M' * 5000000)",
 }
 
@@ -42,7 +43,7 @@ else:
 
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
-def test_an_agent_goes_on_whatever_lies_where_nni_writes_metrics(head_with, odd: str) -> None:
+def test_an_agent_goes_on_whatever_lies_where_it_reads_and_writes(head_with, odd: str) -> None:
     """Mutation: it waits for ever at a pipe, or ends by a deep record; all trials are lost."""
     head = head_with(command=f"{sys.executable} train.py", nni=True)
     head.script(SCRIPT)
