@@ -219,6 +219,7 @@ class Wait:
     since: float
     store: str = ""  # the shared store that a version is awaited of
     version: int = 0  # its number; 0: any that a parent publishes
+    place: str = ""  # the author's line, of a wait that is not ours
 
 
 @dataclass(slots=True)

@@ -77,7 +77,7 @@ _COLUMNS = (
     Column("id"),
     Column("name", shrink=True),
     Column("status"),
-    Column("began (UTC)"),
+    Column("began (UTC)", shrink=True),
     Column("trials", right=True),
     Column("best", right=True, style="bold"),
     Column("folder", shrink=True, style="dim"),

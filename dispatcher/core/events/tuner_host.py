@@ -49,9 +49,11 @@ class WaitGivenUp:
 @dataclass(frozen=True, slots=True)
 class ForeignWaitSeen:
     """The request's thread stands still in something that is not ours: an author's own Event,
-    a queue, a sleep. It counts as blocked until :class:`ForeignWaitOver` or its answer."""
+    a queue, a sleep. It counts as blocked until :class:`ForeignWaitOver` or its answer. ``place``:
+    the author's line, as a person reads it; empty if it is not known."""
 
     trial: TrialId
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

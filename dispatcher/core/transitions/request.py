@@ -91,6 +91,7 @@ def wait_given_up(state: State, event: e.WaitGivenUp) -> bool:
 def foreign_wait_seen(state: State, event: e.ForeignWaitSeen) -> None:
     """A thread that stands still holds no slot, whatever it stands in."""
     waits.draw(state, event.trial, 0, (), "foreign")
+    state.waits[event.trial].place = event.place
     move(state, state.trials[event.trial], TrialState.BLOCKED)
 
 
