@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, assert_never
 
-from dispatcher.core import draining, table
+from dispatcher.core import draining, stalls, table
 from dispatcher.core import events as e
 from dispatcher.core.actions import (
     Action,
@@ -252,10 +252,9 @@ def next_deadline(state: State) -> float | None:
         return end
     if state.phase is Phase.RUNNING:
         due.extend(state.backoff.values())  # no attempt follows in any other phase
-        if state.fail_at is not None:
-            due.append(state.fail_at)
-        elif state.quiet_since is not None:
-            due.append(state.quiet_since + state.settings.stall_timeout_s)
+        stall = stalls.due(state)
+        if stall is not None:
+            due.append(stall)
         if state.settings.max_duration_s is not None and state.started_at is not None:
             left = state.settings.max_duration_s - state.active_s
             due.append(state.started_at + left)

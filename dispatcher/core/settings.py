@@ -70,6 +70,7 @@ class Settings:
     through_when_stopped: bool = False  # exit 0 with a result while all is stopped is success
     bounded_drain: bool = False  # a drain waits for the tuner, and not for ever
     end_dropped: bool = False  # the tuner hears the end of parameters that nobody will run
+    asks_at_most: int = 0  # requests between asked and delivered, as NNI; 0: no such bound
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.
@@ -99,6 +100,10 @@ STALL_REPORT_S = 2.0
 #: A drain ends when the tuner has taken no result for so many times ``stallTimeout``, even if it
 #: computes: an hour, if the file says nothing.
 DRAIN_PATIENCE = 12
+
+#: Seconds for which all requests that NNI would ask for stand still, in waits that may not be
+#: waits for results, before one more is asked for.
+ASK_MORE_S = 10.0
 
 #: Undelivered results beyond ``4 × slots`` and this many stop new requests: a tuner whose
 #: ``receive_trial_result`` is slower than its trials must slow the experiment down.

@@ -6,7 +6,7 @@ and named at once. A *suspected stall* contains waits that are not ours, and is 
 long it takes; ``why`` says so.
 """
 
-from dispatcher.core import draining
+from dispatcher.core import asking, draining
 from dispatcher.core.actions import Action, AskStacks, ReportStall
 from dispatcher.core.draining import stuck_delivery
 from dispatcher.core.ids import TrialId
@@ -19,7 +19,7 @@ STACKS = f"Stacks: {STACKS_FILE}"
 
 
 def watch(state: State, out: list[Action]) -> bool:
-    """Start, stop or act on the clock of a stall. True if the lookahead was raised."""
+    """Start, stop or act on the clock of a stall. True if more requests may be opened."""
     if draining.waits_for_tuner(state):
         draining.watch(state, out)
         return False
@@ -37,11 +37,25 @@ def watch(state: State, out: list[Action]) -> bool:
     if state.quiet_since is None:
         state.quiet_since = state.now
     certain = not (state.delivering or foreign(state))
+    more_at = asking.asks_more_at(state, certain=certain)
+    if more_at is not None and state.now >= more_at:
+        asking.ask_more(state, who_waits(state), out)
+        return True
     due = state.now >= state.quiet_since + state.settings.stall_timeout_s
     if due or (certain and not state.deadlock_named):
         state.deadlock_named = certain
         return _name(state, certain, out)
     return False
+
+
+def due(state: State) -> float | None:
+    """When :func:`watch` has to look again; None while no clock runs."""
+    if state.fail_at is not None or state.quiet_since is None:
+        return state.fail_at
+    more_at = asking.asks_more_at(state, certain=not foreign(state))
+    if more_at is not None:
+        return more_at
+    return state.quiet_since + state.settings.stall_timeout_s
 
 
 def _quiet(state: State) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dispatcher.core import draining
+from dispatcher.core.asking import at_nnis_bound
 from dispatcher.core.model import OVER, Phase, State
 from dispatcher.core.placement import takes
 from dispatcher.core.settings import ABANDONED_IN_A_ROW
@@ -139,6 +140,9 @@ def _idle(state: State, now: float) -> Explanation:
     if waiting >= state.lookahead and waiting:
         text = f"{waiting} requests wait, as many as lookahead allows: {who_waits(state, now)}"
         return _because(Cause.LOOKAHEAD_FULL, text)
+    if waiting and at_nnis_bound(state):
+        text = f"{waiting} requests wait, and NNI asks for {state.asks_at_most} at a time"
+        return _because(Cause.LOOKAHEAD_FULL, f"{text}: {who_waits(state)}")
     if state.abandoned_in_a_row >= ABANDONED_IN_A_ROW:
         text = f"the last {state.abandoned_in_a_row} requests failed with their parents"
         return _because(Cause.ABANDONED, text + "; the tuner is asked again after the next result")

@@ -81,6 +81,8 @@ class EngineWatcher:
             case a.ReportStall(certain=certain, text=text):
                 word = "deadlock" if certain else "suspected stall"
                 pin(NoticeKind.STALL, f"{word}: {text}")
+            case a.ReportAsking(text=text):
+                pin(NoticeKind.TUNER_NOTE, text)
             case a.ReportWorker(text=text):
                 pin(NoticeKind.WORKER, text)
             case a.ReportTrial(trial=which, text=text):

@@ -127,6 +127,7 @@ def case_of(seed: int) -> Case:
         end_dropped=random.Random(f"dropped {seed}").random() < 0.5,
         max_failed_in_a_row=dice.choice((0, 0, 4)),
         quarantine_after=dice.choice((0, 2)),
+        asks_at_most=random.Random(f"asks {seed}").choice((0, 0, slots)),
     )
     workers = {"local": slots} if dice.random() < 0.5 else {"local": slots, "far": 2}
     return _lab(seed, Case(seed, settings, _odds(dice), workers))
