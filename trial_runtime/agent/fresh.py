@@ -45,8 +45,8 @@ class FreshRunner:
 
     If the agent itself is killed, its trials are ended by a parent-death signal, which
     ``setpriv`` (util-linux) asks for where it is there: code of ours in the child would need
-    a slow way to fork. What a trial had started in turn is ended by the head that watches
-    the agent, or by the next one: all processes that carry a session of this experiment.
+    a slow way to fork. What a trial had started in turn is ended by the agent's warden, and
+    by the head that watches the agent, or by the next one.
     """
 
     sweeps_at_once = True

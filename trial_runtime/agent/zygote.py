@@ -137,13 +137,14 @@ class _Zygote:
         if not content:
             return False
         request = _forks.decode(content)
+        server = os.getpid()
         try:
             pid = os.fork()
         except OSError as error:
             self._send(Broken(f"cannot fork: {error.strerror}", request.key))
         else:
             if pid == 0:
-                self._become_trial(request, descriptors)
+                self._become_trial(request, descriptors, server)
             self._children[pid] = request.key
             self._send(Forked(request.key, pid))
         for each in descriptors:
@@ -163,15 +164,15 @@ class _Zygote:
         except ConnectionError:
             os._exit(0)
 
-    def _become_trial(self, request: Fork, descriptors: list[int]) -> None:
-        """In the child: never returns."""
+    def _become_trial(self, request: Fork, descriptors: list[int], server: int) -> None:
+        """In the child: never returns. ``server`` is who forked it: asked for here, its parent
+        might be whoever takes in the orphans of a server that has just died."""
         code = 70
         try:
-            zygote = os.getppid()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
-            die_with_parent(zygote)
+            die_with_parent(server)
             os.dup2(descriptors[0], 1)
             os.dup2(descriptors[1], 2)
             for each in (*descriptors, self._woken, self._wake):
