@@ -36,6 +36,7 @@ NEWER_RULES: tuple[tuple[str, Any], ...] = (
     ("losses_at_once", True),
     ("through_when_stopped", True),
     ("quarantine_after", 3),
+    ("end_dropped", True),
 )
 
 

@@ -189,9 +189,9 @@ class TunerModel:
                 process.scripts[trial] = self._author(process, trial)
                 self._go_on(process, trial, "begin")
             case a.CancelRequest(trial=trial):
-                process.scripts.pop(trial, None)
-                process.waits.pop(trial, None)
                 process.awaited.pop(trial, None)
+                if process.waits.pop(trial, None) is not None:
+                    process.scripts.pop(trial, None)  # else its thread goes on, and may answer
             case a.AnswerWait(trial=trial, ticket=ticket):
                 wait = process.waits.get(trial)
                 if wait is not None and wait[0] == ticket:

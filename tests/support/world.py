@@ -375,10 +375,7 @@ class World:
         """As a head does it, with the settings of a file that was edited meanwhile."""
         wanted = self._edited(state.settings)
         changed = None if wanted == state.settings else wanted
-        news: list[e.Event] = [e.HeadStarted(self.epoch)]
-        if changed is not None:
-            news.insert(0, e.SettingsUpdated(changed))
-        return self._write(news, state)
+        return self._write([e.HeadStarted(self.epoch, changed)], state)
 
     def _edited(self, settings: Settings) -> Settings:
         if self.epoch == 1 or self.rng.random() >= self.odds.changes:
