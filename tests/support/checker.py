@@ -19,7 +19,16 @@ from tests.support import promises
 from tests.support.reading import Reading
 from tests.support.witnesses import Call, Harm, Order, Ordered, Witnesses
 
-__all__ = ["Call", "Harm", "Order", "Ordered", "Witnesses", "check_journal", "check_store", "read_store"]
+__all__ = [
+    "Call",
+    "Harm",
+    "Order",
+    "Ordered",
+    "Witnesses",
+    "check_journal",
+    "check_store",
+    "read_store",
+]
 
 
 def check_journal(

@@ -166,9 +166,7 @@ def _is_calm(case: Case) -> bool:
 def _judged(case: Case, dice: random.Random) -> Case:
     """An assessor, or an advisor, ends trials by what they report."""
     settings = replace(case.settings, assess=True, early_stop_keeps_result=dice.random() < 0.6)
-    odds = replace(
-        case.odds, early_stops=dice.choice((0.1, 0.4)), advisor=dice.random() < 0.4
-    )
+    odds = replace(case.odds, early_stops=dice.choice((0.1, 0.4)), advisor=dice.random() < 0.4)
     return replace(case, settings=settings, odds=odds)
 
 
@@ -245,7 +243,13 @@ def _aimed(case: Case, dice: random.Random) -> Case:
 def _bulky(case: Case, dice: random.Random) -> Case:
     """Many slots on one host and large parameters: what is ordered at once is many frames."""
     settings = replace(
-        case.settings, slots=16, lookahead=16, max_trials=20, needs=A_SLOT, worker_rules={}, workers=1
+        case.settings,
+        slots=16,
+        lookahead=16,
+        max_trials=20,
+        needs=A_SLOT,
+        worker_rules={},
+        workers=1,
     )
     odds = replace(case.odds, bulk_bytes=900_000)
     return replace(case, settings=settings, odds=odds, workers={"local": 16}, offers={})

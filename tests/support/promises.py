@@ -316,7 +316,7 @@ def good_trials_are_told_as_good(reading: Reading, seen: Witnesses, *, over: boo
         if what != "end" or trial is None or last is None or last.ended is None:
             continue
         row, reason = last.ended
-        if reading.maybe_lost(number, last, row):
+        if reading.maybe_lost(number, last, row) or reading.silent_since(last, number):
             continue
         if reason is EndReason.FINISHED and last.final is not None and not success:
             yield f"the tuner was told that {number} failed, and it did not (promise 9)"

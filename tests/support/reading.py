@@ -132,6 +132,10 @@ class Reading:
             and self._harmed(worker, n)
         ]
 
+    def silent_since(self, last: Attempt, trial: int) -> bool:
+        """Whether a later attempt was ordered than the last one that ever spoke."""
+        return any(t == trial and n > last.number for t, n in self.worker_of)
+
     def _harmed(self, worker: str, before: int) -> bool:
         """Whether anything had befallen the worker by then: a head that comes and goes, or a line
         that breaks, loses nothing."""

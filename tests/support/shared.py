@@ -76,6 +76,8 @@ def early_stops_keep_what_was_reported_last(
         last = trial.last
         assert last is not None
         early = bool(trial.stops) and trial.stops[0][1].value == "stopped early"
+        if reading.silent_since(last, trial.number):
+            continue
         if not early or last.final is not None or not trial.ends or last.ended is None:
             continue
         if last.ended[1].value not in ("stopped early", "lost", "stopped with the experiment"):

@@ -300,9 +300,7 @@ class TunerModel:
                 process.waits[trial] = (ticket, parents, mode)
                 self._say(process, e.WaitStarted(trial, ticket, parents, mode))  # type: ignore[arg-type]
 
-    def _wake_for_version(
-        self, process: _Process, store: str, number: int, by: int | None
-    ) -> None:
+    def _wake_for_version(self, process: _Process, store: str, number: int, by: int | None) -> None:
         for trial, (awaited, least) in list(process.awaited.items()):
             _, parents, _ = process.waits[trial]
             if awaited == store and (number >= least if least else by in parents):
@@ -373,6 +371,8 @@ class TunerModel:
     def _wait(self, process: _Process, trial: int, parents: tuple[int, ...], mode: str) -> None:
         known = resolve(parents, mode, process.verdicts.get)  # type: ignore[arg-type]
         if known.kind != "pending" and trial not in parents:
+            ticket = process.tickets[trial] = process.tickets.get(trial, 0) + 1
+            self._say(process, e.WaitStarted(trial, ticket, parents, mode, answered=True))  # type: ignore[arg-type]
             self._go_on(process, trial, known.kind)
             return
         self._enter(process, trial, parents, mode)

@@ -289,6 +289,7 @@ class World:
 
     def stacks(self, stacks: dict[int, str]) -> None:
         """Nobody reads them here."""
+        self.met.add(e.StacksReported.__name__)
 
     def peer_fault(self, owner: str, error: Exception) -> None:
         """No peer of this world says what it may not say, but for one that follows a later
