@@ -54,7 +54,11 @@ from dispatcher.store.leadership import Leadership
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.upkeep.disk_watch import DiskWatch
-from dispatcher.upkeep.retention import RetentionThread, sweep_at_the_end
+from dispatcher.upkeep.retention import (
+    RetentionThread,
+    gone_when_completed,
+    sweep_at_the_end,
+)
 from dispatcher.wiring.machines import secrets_of_machines
 from dispatcher.wiring.remote_roots import secrets_of_root
 from dispatcher.wiring.settings import settings_of
@@ -141,11 +145,14 @@ class Head:
             if sentence:
                 self._board.pin(NoticeKind.JOURNAL, sentence)
             fold_at_start(journal, compaction, past)
+            went = gone_when_completed(journal, self._config, state.epoch)
             row = self._begin_epoch(journal, state, lead.epoch)
             failpoint("head.epoch.journalled")
             if state.phase in OVER:
                 self._board.pin(NoticeKind.FINISHED, state.phase_reason)
             else:
+                if went:
+                    self._board.pin(NoticeKind.RETENTION, went)
                 self._lead(stack, journal, compaction, past._replace(row=row), lead.epoch)
             journal.record_end(lead.epoch, state.phase, state.phase_reason)
             failpoint("head.end.recorded")

@@ -181,26 +181,37 @@ def update(
         with HeadClient(found.folder) as client:
             client.ask("update", key=key, value=new)
     else:
-        _update_record(found.folder, key, new)
+        warning = _update_record(found.folder, key, new)
+        if warning:
+            note(warning)
     if as_json:
         print_json({"experiment": found.id, "key": key, "running": running})
     else:
         say(f"{found.id}: {key} is {value}{'' if running else ' from the next resume on'}")
 
 
-def _update_record(folder: Path, key: str, value: Any) -> None:
-    """Change the record; no head may begin meanwhile, so the lead is held."""
+def _update_record(folder: Path, key: str, value: Any) -> str:
+    """Change the record, and return what the user should know. No head may begin meanwhile, so
+    the lead is held."""
     from dispatcher.experiment.snapshot import from_json, to_json
     from dispatcher.experiment.updates import apply_update
     from dispatcher.folders import ExperimentFolder
+    from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.leadership import Leadership
+    from dispatcher.upkeep.retention import gone_when_completed
 
     path = ExperimentFolder(folder).config
     with Leadership.acquire(folder):
         config = apply_update(from_json(path.read_text(encoding="utf-8"), str(path)), key, value)
+        journal = SqliteJournal.at_this_moment(ExperimentFolder(folder).journal)
+        try:
+            warning = gone_when_completed(journal, config, int(journal.get_meta("epoch") or 0))
+        finally:
+            journal.close()
         new = path.with_suffix(".new")
         new.write_text(to_json(config), encoding="utf-8")
         new.replace(path)
+    return warning
 
 
 def delete(
