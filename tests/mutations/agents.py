@@ -194,6 +194,15 @@ AGENTS: tuple[Mutation, ...] = (
         ("tests/integration/agent/test_left_weights.py",),
     ),
     Mutation(
+        "a-full-socket-is-an-error-of-the-trial",
+        9,
+        "of four hundred starts while the fork server imports a hundred fail",
+        "trial_runtime/agent/forked.py",
+        "            if error.errno in _FULL and any(",
+        "            if error.errno < 0 and any(",
+        ("tests/integration/agent/test_warm.py",),
+    ),
+    Mutation(
         "a-signal-for-one-trial-ends-the-next",
         9,
         "a trial that nobody stopped ends by the signal for the one before it in its worker",
