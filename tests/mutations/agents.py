@@ -203,6 +203,15 @@ AGENTS: tuple[Mutation, ...] = (
         ("tests/integration/agent/test_warm.py",),
     ),
     Mutation(
+        "last-words-beyond-one-read-are-lost",
+        4,
+        "the last metrics of a talkative trial are missing, its result among them",
+        "trial_runtime/agent/attempts.py",
+        "            for connection, messages in self._door.last_words(attempt):",
+        "            for connection, messages in list(self._door.last_words(attempt))[:1]:",
+        ("tests/integration/agent/test_endings.py",),
+    ),
+    Mutation(
         "a-signal-for-one-trial-ends-the-next",
         9,
         "a trial that nobody stopped ends by the signal for the one before it in its worker",
