@@ -348,6 +348,15 @@ DECIDING: tuple[Mutation, ...] = (
         ("tests/unit/core/test_disks.py",),
     ),
     Mutation(
+        "a-number-that-was-given-back-is-killed",
+        9,
+        "hours after its tuner's end a head kills a stranger's processes",
+        "dispatcher/tuner_host/driver.py",
+        "        if not _has_ended(process):\n            self._kill_group(process)",
+        "        if True:\n            self._kill_group(process)",
+        ("tests/integration/tuner_host/test_misbehaviour.py",),
+    ),
+    Mutation(
         "a-state-overtakes-the-answer-that-it-knows-of",
         2,
         "a tuner restored from its state is told a proposal that the state holds already",
