@@ -27,6 +27,7 @@ from dispatcher.tuner_host.messages import (
     encode,
 )
 from dispatcher.tuner_host.output import LOG_BYTES, Output
+from trial_runtime import descriptors
 from trial_runtime.failpoints import failpoint
 
 #: As in ending.py, which only the child imports.
@@ -252,7 +253,7 @@ class TunerHostDriver:
 def _spawn(config: Path, log: int, pipe: int) -> subprocess.Popen[bytes]:
     """Start the process from our own folder, where ``dispatcher`` is found whether or not it
     is installed; it moves to the author's afterwards."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "dispatcher.tuner_host", str(config)],
         stdin=subprocess.DEVNULL,
         stdout=log,
@@ -261,6 +262,8 @@ def _spawn(config: Path, log: int, pipe: int) -> subprocess.Popen[bytes]:
         pass_fds=(pipe,),
         start_new_session=True,  # Ctrl-C is the head's to interpret
     )
+    descriptors.give_back(process.pid)
+    return process
 
 
 def _read(path: Path) -> str:
