@@ -118,13 +118,15 @@ class Experiment:
     def open(cls, experiment: str | Path) -> Experiment:
         """An experiment that exists already, running or not: by folder, id, beginning or name.
 
+        One of somebody else is opened by its folder, to be looked at.
+
         Raises:
             ExperimentNotFound: there is none.
             UserError: there are several.
         """
         from dispatcher.finding.find import find_one
 
-        folder = find_one(str(experiment), None).folder
+        folder = find_one(str(experiment), None, others=True).folder
         path = ExperimentFolder(folder).config
         opened = cls(from_json(path.read_text(encoding="utf-8"), str(path)))
         opened._folder = folder

@@ -12,12 +12,12 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from dispatcher.channel import Router, Said
 from dispatcher.control.desk import Desk, Handled
-from dispatcher.core import State, apply, check, next_deadline
+from dispatcher.core import State, apply, check, judged_by, next_deadline
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER
@@ -49,6 +49,7 @@ _TRANSIENT = (
     e.WaitGivenUp,
     e.ForeignWaitSeen,
     e.ForeignWaitOver,
+    e.DeliveryStandsStill,
     e.AttemptStarted,
     e.TunerHostReady,
     e.WorkerSuspect,
@@ -243,7 +244,7 @@ class Engine(threading.Thread):
         durable = False
         at = self._clock()
         self._catch_up(facts)
-        for owner, event in facts:
+        for owner, event in _with_what_judges(state, facts):
             worker = _worker_of(state, event) if isinstance(event, _OF_ATTEMPTS) else None
             if owner in self._backends and not self._is_its_own(event, owner):
                 text = f"it speaks of an attempt that is not its own: {_named(event)}"
@@ -350,6 +351,15 @@ class Engine(threading.Thread):
             self._router.send(peer, handled.reply(self.state))
             self._router.leave(peer)
         self._replies.clear()
+
+
+def _with_what_judges(state: State, facts: Iterable[_Fact]) -> Iterator[_Fact]:
+    """The facts, and before each that ends an attempt what it is judged by and no row tells. As
+    it goes: each is asked for when those before it are applied."""
+    for fact in facts:
+        for metric in judged_by(state, fact.event):
+            yield _Fact("", metric)
+        yield fact
 
 
 def _worker_of(state: State, event: e.AttemptStarted | e.AttemptEnded) -> str | None:

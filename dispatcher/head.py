@@ -33,21 +33,25 @@ from dispatcher.errors import (
 )
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import secret_values
+from dispatcher.experiment.shown import written_out
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
 from dispatcher.leading.clock import SteadyClock
 from dispatcher.leading.crew import Crew, open_doors
 from dispatcher.leading.lead import open_journal, take_the_lead
 from dispatcher.leading.logs import head_log
+from dispatcher.leading.nested import refuse_nested
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.leading.user_requests import UserRequests
 from dispatcher.notices import Notice, NoticeKind
+from dispatcher.ownership import demand_ours
 from dispatcher.past.compacted import fold_at_start, read_whole_past
 from dispatcher.past.history import Past
 from dispatcher.past.restoring import RestoringTuner
 from dispatcher.past.showing import ShownFile
 from dispatcher.ports import Entry, TunerPort
 from dispatcher.store.compaction import Compaction
+from dispatcher.store.early_stops import mended
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
@@ -119,13 +123,17 @@ class Head:
         Raises:
             ExperimentBusy: another head leads it.
             Superseded: another head has taken over; trials go on under that one.
+            NotOurs: the experiment is somebody else's, and its commands are not for us to run.
             BequeathError: what ended the engine early; the state on disk can be resumed.
         """
+        demand_ours(self._folder.path)
+        refuse_nested()
         with ExitStack() as stack:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             self._leadership = stack.enter_context(lead)
             self._config = from_json(self._folder.read_config(), str(self._folder.config))
             self._mask.learn(secret_values(self._config.trial_environment, os.environ))
+            self._mask.learn(written_out(self._config.model_dump(by_alias=True)))
             self._mask.learn(secrets_of_root(self._config))
             self._mask.learn(secrets_of_machines(self._config))
             self._board.log = stack.enter_context(
@@ -137,6 +145,9 @@ class Head:
             past = read_whole_past(journal, compaction)
             state = past.state
             check(state)
+            sentence = mended(journal.raw, state)
+            if sentence:
+                self._board.pin(NoticeKind.JOURNAL, sentence)
             fold_at_start(journal, compaction, past)
             row = self._begin_epoch(journal, state, lead.epoch)
             failpoint("head.epoch.journalled")
@@ -153,10 +164,8 @@ class Head:
         now = time.time()
         entries = []
         wanted = settings_of(self._config)
-        if wanted != state.settings:  # changed while nobody led
-            apply(state, e.SettingsUpdated(wanted), now)
-            entries.append(Entry(now, e.SettingsUpdated(wanted)))
-        news: list[e.Event] = [e.HeadStarted(epoch)]
+        changed = wanted if wanted != state.settings else None
+        news: list[e.Event] = [e.HeadStarted(epoch, changed)]
         gone = self._removed_by_hand() - state.removed_weights
         if gone:
             news.append(e.RemovalAnnounced(tuple(sorted(gone))))

@@ -25,6 +25,10 @@ CHECKPOINTS_VARIABLE = "BEQUEATH_CHECKPOINT_DIR"
 MARKER_VARIABLE = "BEQUEATH_ATTEMPT"
 
 
+#: Marks all that an agent runs, whatever it forks: its value names the agent.
+AGENT_VARIABLE = "BEQUEATH_AGENT"
+
+
 class PinnedVersion(msgspec.Struct, frozen=True, array_like=True):
     """A version of a shared store that the trial reads. ``path`` is relative to the folder of the
     experiment's stores."""

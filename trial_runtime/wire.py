@@ -129,6 +129,7 @@ __all__ = [
     "Word",
     "Words",
     "decode_word",
+    "encode_order",
     "encode_word",
     "frame",
     "from_agent",
@@ -283,11 +284,14 @@ FromHead = Union[Welcome, Ack, Start, Stop, Ping, Shutdown, VersionAnswered]
 class HeadFrame(msgspec.Struct, frozen=True, array_like=True):
     """From the head: its epoch in every frame, which is what fences an older head. ``orders``
     counts the orders up to the end of this frame: an agent that has heard fewer missed some
-    (a connection that broke takes what was under way). Zero where nobody counts."""
+    (a connection that broke takes what was under way). Zero where nobody counts. ``life`` is that
+    of the agent it is meant for, which has the same routing id as the one before it and the one
+    after it; empty if it is meant for whoever is there."""
 
     epoch: Count
     messages: list[FromHead]
     orders: Count = 0
+    life: Name = ""
 
 
 class AgentFrame(msgspec.Struct, frozen=True, array_like=True):
@@ -297,6 +301,7 @@ class AgentFrame(msgspec.Struct, frozen=True, array_like=True):
     messages: Annotated[list[FromAgent], Meta(max_length=MAX_AGENT_MESSAGES)]
 
 
+_encoder = msgspec.msgpack.Encoder()
 _from_trial: msgspec.msgpack.Decoder[list[FromTrial]] = msgspec.msgpack.Decoder(
     Annotated[list[FromTrial], Meta(min_length=1, max_length=MAX_TRIAL_MESSAGES)]
 )
@@ -319,3 +324,8 @@ def from_agent(payload: bytes) -> AgentFrame:
 def from_head(payload: bytes) -> HeadFrame:
     """A frame of a head; raises :class:`WireError`."""
     return body(payload, _from_head)
+
+
+def encode_order(message: FromHead) -> msgspec.Raw:
+    """A message of a head as it will lie in its frame, so that its size is known before."""
+    return msgspec.Raw(_encoder.encode(message))

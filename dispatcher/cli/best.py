@@ -23,7 +23,7 @@ def best(
     from dispatcher.cli.leaderboard import print_leaders
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(found.folder) as reader:
         leaders = queries.best(reader, many)
     if as_json:

@@ -67,8 +67,9 @@ SHAPES: dict[str, str] = {
     "experiment import": "`{experiment, rows}`; `rows` is how many results were told.",
     "experiment fetch": "`{experiment, workers}`; a worker holds attempts, error.",
     "experiment delete": "`{experiment, deleted}`.",
-    "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences}`.",
-    "experiment backup": "`{experiment, folder, weights, linked, gone, unseen}`.",
+    "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences, "
+    "mended}`; `mended` says what an older bequeath could not have read.",
+    "experiment backup": "`{experiment, folder, weights, linked, gone, unseen, links}`.",
     "experiment compact": "`{experiment, compacted, bytes_before, bytes}`.",
     "weights export": "`{experiment, trial, file, tensors, bytes}`.",
     "weights du": "`{experiment, root, trials, total_bytes, removed_bytes, stores, unseen}`; each "

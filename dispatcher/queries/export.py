@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from typing import Any, Final
 
 from dispatcher.queries.reader import ExperimentReader
@@ -22,6 +23,7 @@ _PREFIX: Final = "parameters."
 
 # A spreadsheet takes a cell that begins so for a formula; a trial's text must not become one.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_AFTER_A_SEPARATOR: Final = re.compile(r"([;\t])(?=\s*[=+\-@])")
 
 
 def export_rows(
@@ -42,7 +44,7 @@ def export_csv(
     parameters = {name: None for row in rows for name in row if name not in known}
     out = io.StringIO()
     writer = csv.DictWriter(out, [*COLUMNS, *sorted(parameters)], lineterminator="\n")
-    writer.writeheader()
+    writer.writerow({name: _cell(name) for name in writer.fieldnames})  # trials name parameters
     for row in rows:
         writer.writerow({name: _cell(value) for name, value in row.items()})
     return out.getvalue()
@@ -79,7 +81,9 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | dict):
-        return json.dumps(value)
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
+        value = json.dumps(value)
+    if isinstance(value, str):
+        # Some spreadsheets take ";" or a tab for the end of a cell, whatever the file says.
+        value = _AFTER_A_SEPARATOR.sub(r"\1'", value)
+        return f"'{value}" if value.startswith(_FORMULA) else value
     return value

@@ -348,6 +348,38 @@ DECIDING: tuple[Mutation, ...] = (
         ("tests/unit/core/test_disks.py",),
     ),
     Mutation(
+        "a-state-overtakes-the-answer-that-it-knows-of",
+        2,
+        "a tuner restored from its state is told a proposal that the state holds already",
+        "dispatcher/tuner_host/requests.py",
+        "        request.say(event)\n        self._gate.leave(request)\n"
+        "        request.thread = request.native_thread = 0\n        self._floor.leave(request)\n\n"
+        "    def let_answer_later",
+        "        self._gate.leave(request)\n"
+        "        request.thread = request.native_thread = 0\n        self._floor.leave(request)\n"
+        "        request.say(event)\n\n"
+        "    def let_answer_later",
+        ("tests/unit/tuner_host/test_requests.py",),
+    ),
+    Mutation(
+        "what-a-replay-answers-stands",
+        2,
+        "a tuner learns that something scored which no trial has run",
+        "dispatcher/tuner_host/restore.py",
+        "        self._requests.generated[trial] = wanted  # what the trial really ran with\n",
+        "",
+        ("tests/integration/tuner_host/test_restoring.py",),
+    ),
+    Mutation(
+        "a-request-takes-the-wait-of-its-next-asking-along",
+        5,
+        "a child that was asked again at once is never woken, and its slot is gone",
+        "dispatcher/tuner_host/gate.py",
+        "            if wait is not None and wait.request is request:\n                self._f",
+        "            if wait is not None:\n                self._f",
+        ("tests/unit/tuner_host/test_gate.py",),
+    ),
+    Mutation(
         "a-restored-tuner-forgets-what-it-proposed",
         2,
         "after a crash the same point is proposed again, and its result counts twice",

@@ -62,9 +62,9 @@ class Disk:
         """See the Protocol."""
         return self._journal.rows(after)
 
-    def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
+    def last_metric(self, trial: int, attempt: int) -> tuple[int, str] | None:
         """See the Protocol."""
-        return self._journal.last_sequences()
+        return self._journal.last_metric(trial, attempt)
 
     def save_snapshot(self, snapshot: Snapshot) -> None:
         """See the Protocol."""

@@ -115,6 +115,7 @@ def case_of(seed: int) -> Case:
         on_tuner_error=dice.choice((TunerErrorPolicy.CONTINUE, TunerErrorPolicy.RETRY)),
         on_stall=dice.choice(list(StallPolicy)),
         stall_timeout_s=30.0,
+        bounded_drain=True,
         trial_retries=dice.choice((0, 1, 2)),
         retry_backoff_max_s=20.0,
         substitute_result=dice.choice((None, None, "0")),
@@ -123,8 +124,10 @@ def case_of(seed: int) -> Case:
         retries=dice.choice(({}, {}, {"failed": 2, "lost": 1})),
         losses_at_once=dice.random() < 0.5,
         through_when_stopped=dice.random() < 0.5,
+        end_dropped=random.Random(f"dropped {seed}").random() < 0.5,
         max_failed_in_a_row=dice.choice((0, 0, 4)),
         quarantine_after=dice.choice((0, 2)),
+        asks_at_most=random.Random(f"asks {seed}").choice((0, 0, slots)),
     )
     workers = {"local": slots} if dice.random() < 0.5 else {"local": slots, "far": 2}
     return _lab(seed, Case(seed, settings, _odds(dice), workers))

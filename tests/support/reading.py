@@ -147,8 +147,10 @@ class Reading:
         match event:
             case e.ExperimentCreated(settings=settings) | e.SettingsUpdated(settings=settings):
                 self.settings.append((row, settings))
-            case e.HeadStarted(epoch=epoch):
+            case e.HeadStarted(epoch=epoch, settings=changed):
                 self.epochs.append((row, epoch))
+                if changed is not None:
+                    self.settings.append((row, changed))
             case e.WorkerLost():
                 self.losses.append(row)
             case e.WorkerJoined(holds=holds):

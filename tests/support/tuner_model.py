@@ -133,7 +133,7 @@ class TunerModel:
                 calls.append(("result", call[1], call[3]))
             elif call[0] == "generate":
                 calls.append(("generate", call[1], None))
-            else:
+            elif call[0] == "end":
                 calls.append(("end", call[1], call[2]))
         self._lives += 1
         self._lost = False
@@ -169,8 +169,8 @@ class TunerModel:
                 process.scripts[trial] = self._author(process, trial)
                 self._go_on(process, trial, "begin")
             case a.CancelRequest(trial=trial):
-                process.scripts.pop(trial, None)
-                process.waits.pop(trial, None)
+                if process.waits.pop(trial, None) is not None:
+                    process.scripts.pop(trial, None)  # else its thread goes on, and may answer
             case a.AnswerWait(trial=trial, ticket=ticket):
                 wait = process.waits.get(trial)
                 if wait is not None and wait[0] == ticket:

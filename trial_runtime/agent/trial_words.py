@@ -48,10 +48,8 @@ class TrialWords:
                 if not self.reports.final(attempt, message.value):
                     self._refuse(connection, attempt)
             elif isinstance(message, wire.Published):
-                attempt.published = at_once = True
-                if self._holds_weights:
-                    attempt.held = message
-                else:
+                attempt.published, at_once = message, True
+                if not self._holds_weights:
                     self.reports.published(attempt, message)
             elif isinstance(message, wire.Offered):
                 at_once = True

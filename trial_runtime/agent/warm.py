@@ -37,6 +37,7 @@ class _Worker:
         self.connection: Connection | None = None  # None until it has said where it is
         self.attempt: Attempt | None = None
         self.trials = 0
+        self.signalled = False  # it may be on its way out, however long the kernel takes for that
         self.variables: dict[str, str] = {}  # of its environment, beyond what all share
         self.pipes: list[int] = []  # read ends of its output
         self.files: list[LogFile | None] = []  # where they go now
@@ -93,7 +94,8 @@ class WarmRunner:
         self._release(worker, attempt)
         worker.trials += 1
         enough = self._means.spec.max_trials_per_worker
-        if message.spent or (enough is not None and worker.trials >= enough):
+        # What was sent to one trial must not end the next: a signal may still be on its way.
+        if message.spent or worker.signalled or (enough is not None and worker.trials >= enough):
             self._retire(worker)
         else:
             self._idle.append(worker)
@@ -121,11 +123,13 @@ class WarmRunner:
         worker = self._of_attempt.get(attempt.key)
         if worker is not None:
             # The worker is replaced; the signal still lets exit handlers of the trial run.
+            worker.signalled = True
             signal_group(worker.pid, signal.SIGTERM)
 
     def kill(self, attempt: Attempt) -> None:
         worker = self._of_attempt.get(attempt.key)
         if worker is not None:
+            worker.signalled = True
             kill_group(worker.pid)
 
     def forget(self, attempt: Attempt) -> None:

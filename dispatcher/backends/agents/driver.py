@@ -30,6 +30,7 @@ from dispatcher.core.actions import (
     WorkerAction,
 )
 from dispatcher.core.events import (
+    AttemptEnded,
     Event,
     WorkerHeard,
     WorkerJoined,
@@ -38,6 +39,7 @@ from dispatcher.core.events import (
     WorkerSuspect,
 )
 from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import EndReason
 from dispatcher.errors import ProtocolError, Superseded
 from dispatcher.ports import Link
 from trial_runtime import wire
@@ -104,7 +106,6 @@ class AgentDriver:
     ) -> None:
         routing_id = agent_routing_id(folder, config.worker)
         link.renew(routing_id)
-        self._link = link
         self._config = replace(config, head=replace(config.head, routing_id=routing_id))
         self._suspect_s = suspect_s
         self._lost_s = lost_s
@@ -127,7 +128,8 @@ class AgentDriver:
         self._check = WordCheck(config.trial, clock)
         self._garbled = 0  # frames since its launch that nobody can read
         self._unheard = ""  # why it is not listened to until it is launched again
-        self._speech = Speech(link, config.epoch, clock)
+        self._speech = Speech(link, routing_id, config.epoch, clock)
+        self._unsendable: list[Event] = []  # ends of attempts whose orders no frame can carry
         self._closing = False
         self._parted = False
 
@@ -136,15 +138,25 @@ class AgentDriver:
     def perform(self, action: WorkerAction) -> None:
         """Carry out an action at the next :meth:`flush`; never blocks."""
         if isinstance(action, StartAttempt):
-            self._speech.add(start_order(action))
-            self._holding.given(action)
-            self._check.given(action.trial, action.attempt)
+            self._start(action)
         elif isinstance(action, StopAttempt):
             self._speech.add(stop_order(action))
         elif isinstance(action, AnswerOffer):
             self._speech.add(answer_order(action))
         elif isinstance(action, LaunchWorker):
             self._launch()
+
+    def _start(self, action: StartAttempt) -> None:
+        if self._speech.add(start_order(action)):
+            self._holding.given(action)
+            self._check.given(action.trial, action.attempt)
+            return
+        text = (
+            f"its parameters are too large to be sent to an agent: {len(action.parameters):,} "
+            "characters of JSON; keep large things in files and pass their paths"
+        )
+        end = AttemptEnded(action.trial, action.attempt, EndReason.START_FAILED, text=text)
+        self._unsendable.append(end)
 
     def acknowledge(self) -> None:
         """All words received are on disk; told to the agent at the next :meth:`flush`."""
@@ -215,7 +227,7 @@ class AgentDriver:
 
     def check(self) -> list[Event]:
         """Look after the agent: a process that died or went silent becomes an event."""
-        events: list[Event] = []
+        events, self._unsendable = self._unsendable, []
         now = self._clock()
         silent_s = self._silence.look()
         if not self._closing and self._leads():
@@ -335,8 +347,7 @@ class AgentDriver:
         if not expected:
             # Given up, and back all the same. What it runs is not believed any more.
             _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)
-            farewell = wire.HeadFrame(self._config.epoch, [wire.Shutdown(0.0)])
-            self._link.send(wire.frame(farewell))
+            self._speech.dismiss(hello.life)
             return
         news = not hello.trouble or hello.trouble != self._trouble
         if news and not self._check.introduces_itself(len(hello.holds)):
@@ -353,7 +364,7 @@ class AgentDriver:
         self._trouble = ""
         self._joined = True
         self._received = self._acknowledged = hello.first - 1
-        self._speech.begin(hello.orders, self._received)
+        self._speech.begin(hello.life, hello.orders, self._received)
         held = set(hello.holds)
         self._holding.joined(held)
         self._check.joined(held)
@@ -382,7 +393,7 @@ class AgentDriver:
     def _keep_out(self, hello: wire.AgentHello, events: list[Event]) -> None:
         """It is there, and says at each heartbeat why it can take nothing yet."""
         self._life, self._joined = hello.life, False
-        self._speech.begin(hello.orders)
+        self._speech.begin(hello.life, hello.orders)
         if hello.trouble != self._trouble:
             self._trouble = hello.trouble
             _log.warning("agent %s takes no trials: %s", self._worker, hello.trouble)
@@ -429,4 +440,4 @@ class AgentDriver:
         self._life = ""
         self._trouble = ""
         self._report.gone()
-        self._speech.begin(0)  # the next one has heard none: it would miss those of this one
+        self._speech.forget()

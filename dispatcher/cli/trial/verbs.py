@@ -66,7 +66,7 @@ def ls(
         live=True if live else None,
     )
     by = queries.TrialSort.of(sort)
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(found.folder) as reader:
         downward = reader.mode.order == "DESC" if by is queries.TrialSort.VALUE else False
         order = not downward if reverse else downward
@@ -131,7 +131,7 @@ def show(
     from dispatcher import queries
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(found.folder) as reader:
         detail = queries.trial(reader, trial)
     if as_json:

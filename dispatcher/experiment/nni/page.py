@@ -42,6 +42,7 @@ by name with what to do instead, at its line in your own file; none is dropped w
 |---|---|---|
 | `multiThread: true` | a pool of as many threads as the machine has cores; the last blocked one stops results, trial ends and pings: a deadlock without a message | a thread for each request, results on a way of their own, and a report of who waits for whom where nothing can go on |
 | `multiThread` absent or `false` | two threads since v0.6: `trial_end` beside all else | one call at a time: result, then end, then the next request |
+| requests | one for each trial that has ended, `trialConcurrency` in all; if all of them wait, nothing happens ever again | the same: a request follows when the result and the end of a trial were delivered. If all of them wait, one more is asked for after ten seconds (at once if they wait by `wait_for`), up to `lookahead`, and a line says so; `lookahead` in the file asks ahead from the beginning, so that no slot idles while children wait |
 | `NoMoreTrialError` | the slot is lost for good | asked again after the next result, unless the tuner keeps its callback; the search is over when nothing runs; a callback that nothing is left to call is not waited for, and other requests take its place |
 | `st_callback` | any number of answers | an id whose callback is kept is not asked again; the first answer counts, others are said; after a restart it is asked where its answer came |
 | an exception in a tuner | ends the dispatcher | is kept with its traceback; `onTunerError` says what follows |

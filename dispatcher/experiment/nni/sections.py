@@ -34,10 +34,6 @@ def habits(draft: Draft) -> None:
         draft.broken.add("searchSpace")  # it would have been in the code
     draft.add(("compatibility",), "nni", "tuner, assessor and trials import NNI's modules")
     draft.add(("multiThread",), False, "NNI calls a tuner one call at a time unless told otherwise")
-    if values["multiThread"] is not True and "lookahead" not in values:
-        slots = values.get("trialConcurrency")
-        if isinstance(slots, int) and not isinstance(slots, bool) and slots > 0:
-            draft.add(("lookahead",), slots, "NNI asks for as many trials as may run, and no more")
     if "trialRetries" not in values:
         draft.add(("trialRetries",), 0, "NNI never tries a failed trial again")
     if "limits" not in values:

@@ -85,6 +85,30 @@ def test_a_worker_is_replaced_after_its_share(head_with):
     assert calls == [1, 2, 1, 2, 1]
 
 
+def test_a_worker_that_was_sent_a_signal_runs_nothing_more(head_with):
+    """It may be on its way out: the next trial would end by a signal that was not for it.
+    Mutation: a worker whose function returned all the same is used again."""
+    head = head_with(function="train:main", reuse="inProcess", slots=1)
+    head.script(
+        "import os, signal, time, trial_runtime as t\n"
+        "def main(p):\n"
+        "    seen = []\n"
+        "    signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))\n"
+        "    t.report_intermediate(os.getpid())\n"
+        "    while p.get('waits') and not seen: time.sleep(0.01)\n"
+        "    return 5\n"
+    )
+    head.until(lambda: head.life, "hello")
+    head.start(1, parameters={"waits": True})
+    head.until(lambda: head.metrics(1), "its first metric")
+    head.send(wire.Stop(1, 1, "stopped early", 60.0))
+    assert (head.end_of(1).reason, head.end_of(1).exit_code) == ("stopped early", 0)
+    assert head.run(2).reason == wire.FINISHED
+    assert head.metrics(2) != head.metrics(1)
+    assert head.run(3).reason == wire.FINISHED
+    assert head.metrics(3) == head.metrics(2)
+
+
 def test_a_worker_that_dies_is_replaced(head_with):
     head = head_with(function="train:main", reuse="inProcess")
     head.script("import os, signal\ndef main(p):\n    if p: os.kill(os.getpid(), 11)\n    return 1")

@@ -8,8 +8,14 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from rich.panel import Panel
+from rich.text import Text
 
+from dispatcher.cli import console
+from dispatcher.cli.failure import report, report_internal
+from dispatcher.cli.marked_lines import MarkedLine, show_marked
 from dispatcher.cli.safe_text import safe_lines, safe_text
+from dispatcher.errors import UserError
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -111,3 +117,51 @@ def test_doctor_names_what_it_looked_at(over: Shell) -> None:
     text = over("doctor").out
     for topic in ("python", "packages", "torch", "sockets", "experiments", "open files", "clock"):
         assert topic in text
+
+
+ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e"
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
+def test_whatever_prints_makes_it_harmless(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Mutation: callers that have to remember it."""
+    monkeypatch.setattr(console, "is_terminal", lambda stream=None: terminal)
+    marked = MarkedLine("!", "red", f"word{ESCAPES}", f"topic{ESCAPES}", f"text{ESCAPES}", ESCAPES)
+    column = console.Column("title")
+    for act in (
+        lambda: console.say(f"{ESCAPES} two\n{ESCAPES}"),
+        lambda: console.note(ESCAPES),
+        lambda: console.say(console.heading(ESCAPES) + ESCAPES),
+        lambda: console.emit(console.styled(ESCAPES, fg="red"), ESCAPES, err=True),
+        lambda: console.print_facts([("name", ESCAPES)]),
+        lambda: console.print_table([column], [(ESCAPES,)]),
+        lambda: console.print_json({ESCAPES: ESCAPES}),
+        lambda: console.console().print(Panel(Text(ESCAPES), title=ESCAPES), ESCAPES),
+        lambda: show_marked([marked]),
+        lambda: report(UserError(ESCAPES, hint=ESCAPES, where=ESCAPES)),
+        lambda: report_internal(ValueError(ESCAPES)),
+    ):
+        act()
+        said = "".join(capsys.readouterr())
+        assert said.strip()
+        assert not [mark for mark in ("\x1b]0;owned", "\x1b[2J", "\u202e", "\x07") if mark in said]
+
+
+def test_data_in_a_pipe_is_passed_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console.pass_on("a,\u202eb\r\n")
+    assert capsys.readouterr().out == "a,\u202eb\r\n"
+    monkeypatch.setattr(console, "is_terminal", lambda stream=None: True)
+    console.pass_on("a,\u202eb\r\n")
+    assert capsys.readouterr().out == "a,�b␍\n"
+
+
+def test_a_mistake_on_the_command_line_is_harmless(bequeath: Shell) -> None:
+    said = bequeath("convert", __file__, "--to", f"x{ESCAPES}")
+    assert said.code == 2
+    assert "\u202e" not in said.err
+    said = bequeath("experiment", "delete", f"./x{ESCAPES}")
+    assert "\x1b" not in said.err
