@@ -68,6 +68,7 @@ from dispatcher.wiring.remote_roots import secrets_of_root
 from dispatcher.wiring.settings import settings_of
 from dispatcher.wiring.tuner_host import tuner_host_config
 from dispatcher.wiring.weights import weights_root
+from trial_runtime.descriptors import raise_limit
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.failpoints import failpoint
 from trial_runtime.masking import Mask
@@ -210,6 +211,7 @@ class Head:
     ) -> None:
         """Join the rooms, let the engine run, wind up in order."""
         state, row = past.state, past.row
+        raise_limit()
         self._check_lead()  # what follows takes the place of another head's socket and files
         sockets = run_folder(self._folder.path, before=journal.get_meta("sockets"))
         if str(sockets) != journal.get_meta("sockets"):

@@ -28,6 +28,7 @@ from dispatcher.tuner_host.messages import (
     encode,
 )
 from dispatcher.tuner_host.output import LOG_BYTES, Output
+from trial_runtime import descriptors
 from trial_runtime.agent.sweep import has_ended
 from trial_runtime.failpoints import failpoint
 
@@ -267,7 +268,7 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
 def _spawn(config: Path, log: int, pipe: int) -> subprocess.Popen[bytes]:
     """Start the process from our own folder, where ``dispatcher`` is found whether or not it
     is installed; it moves to the author's afterwards."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "dispatcher.tuner_host", str(config)],
         stdin=subprocess.DEVNULL,
         stdout=log,
@@ -276,6 +277,8 @@ def _spawn(config: Path, log: int, pipe: int) -> subprocess.Popen[bytes]:
         pass_fds=(pipe,),
         start_new_session=True,  # Ctrl-C is the head's to interpret
     )
+    descriptors.give_back(process.pid)
+    return process
 
 
 def _read(path: Path) -> str:
