@@ -10,6 +10,7 @@ from dispatcher.core import events as e
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.nni.annotated import rewrite_annotated
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.finding.known_folders import housed
 from dispatcher.folders import ExperimentFolder, new_id
@@ -39,7 +40,7 @@ def create(config: ExperimentConfig, ident: str | None = None) -> Path:
     try_root(config)
     ident = ident or new_id(config.experiment_name)
     folder = ExperimentFolder.make(config.experiment_working_directory, ident)
-    if any(service.code_snapshot for service in config.services):
+    if config.use_annotation or any(service.code_snapshot for service in config.services):
         config = _with_code_snapshot(config, folder)
     failpoint("create.folder.made")
     folder.write_config(to_json(config))
@@ -62,6 +63,8 @@ def _with_code_snapshot(config: ExperimentConfig, folder: ExperimentFolder) -> E
     """Copy the code directory into the experiment, and let trials run from there."""
     try:
         copy_code(config.trial_code_directory, folder.code, (folder.path.parent,))
+        if config.use_annotation:
+            rewrite_annotated(folder.code)
     except OSError as error:
         raise PermanentBackendError(
             f"cannot copy the code directory: {error.strerror or error}", where=str(folder.code)
