@@ -6,6 +6,33 @@ from tests.mutations.mutation import SIM, Mutation
 
 DECIDING: tuple[Mutation, ...] = (
     Mutation(
+        "a-drain-waits-for-a-lock-as-long-as-for-a-computation",
+        10,
+        "an experiment whose tuner stands at a lock drains for an hour",
+        "dispatcher/core/draining.py",
+        "    if stuck_delivery(state) is not None:\n        end = min(",
+        "    if stuck_delivery(state) is not None and not state.delivering:\n        end = min(",
+        ("tests/unit/core/test_draining.py",),
+    ),
+    Mutation(
+        "what-a-drain-left-is-not-delivered-when-the-duration-has-passed",
+        2,
+        "an experiment that is resumed after its duration ends before its tuner is there",
+        "dispatcher/core/draining.py",
+        "    return state.settings.bounded_drain and state.host_restarts <=",
+        "    return not state.settings.bounded_drain and state.host_restarts <=",
+        ("tests/unit/core/test_draining.py",),
+    ),
+    Mutation(
+        "code-written-for-nni-is-asked-ahead",
+        9,
+        "a tuner that owns a folder for each trial finds none left",
+        "dispatcher/core/asking.py",
+        "    return _is_wanted(state) and not at_nnis_bound(state)",
+        "    return _is_wanted(state)",
+        ("tests/unit/core/test_opening.py",),
+    ),
+    Mutation(
         "child-starts-while-its-parent-is-being-delivered",
         1,
         "a held child is queued as soon as its parent's end is decided",
