@@ -196,18 +196,13 @@ def _update_record(folder: Path, key: str, value: Any) -> str:
     from dispatcher.experiment.snapshot import from_json, to_json
     from dispatcher.experiment.updates import apply_update
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.leadership import Leadership
-    from dispatcher.upkeep.retention import gone_when_completed
+    from dispatcher.upkeep.retention import gone_before_it_goes_on
 
     path = ExperimentFolder(folder).config
     with Leadership.acquire(folder):
         config = apply_update(from_json(path.read_text(encoding="utf-8"), str(path)), key, value)
-        journal = SqliteJournal.at_this_moment(ExperimentFolder(folder).journal)
-        try:
-            warning = gone_when_completed(journal, config, int(journal.get_meta("epoch") or 0))
-        finally:
-            journal.close()
+        warning = gone_before_it_goes_on(ExperimentFolder(folder), config)
         new = path.with_suffix(".new")
         new.write_text(to_json(config), encoding="utf-8")
         new.replace(path)
