@@ -190,19 +190,14 @@ def _update_record(folder: Path, key: str, value: Any) -> str:
     from dispatcher.experiment.snapshot import from_json, to_json, to_shared
     from dispatcher.experiment.updates import apply_update
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.leadership import Leadership
-    from dispatcher.upkeep.retention import gone_when_completed
+    from dispatcher.upkeep.retention import gone_before_it_goes_on
 
     record = ExperimentFolder(folder)
     with Leadership.keep_heads_out(folder):
         config = from_json(record.read_config(), str(record.config))
         config = apply_update(config, key, value)
-        journal = SqliteJournal.at_this_moment(record.journal)
-        try:
-            warning = gone_when_completed(journal, config, int(journal.get_meta("epoch") or 0))
-        finally:
-            journal.close()
+        warning = gone_before_it_goes_on(record, config)
         record.write_config(to_json(config), to_shared(config))
     return warning
 
