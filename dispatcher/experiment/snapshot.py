@@ -47,9 +47,10 @@ def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
     if isinstance(channel, dict):  # 0.1.0 asked for such a host once only
         channel.setdefault("beyondThisMachine", True)
     limits = values.get("limits") if isinstance(values, dict) else None
-    largest = limits.get("maxParametersSize") if isinstance(limits, dict) else None
-    if isinstance(largest, int):  # 0.1.0 took any size, and could not send what was larger
-        limits["maxParametersSize"] = min(largest, MOST_PARAMETERS_BYTES)
+    if isinstance(limits, dict) and isinstance(limits.get("maxParametersSize"), int):
+        # 0.1.0 took any size, and could not send what was larger.
+        most = min(limits["maxParametersSize"], MOST_PARAMETERS_BYTES)
+        limits["maxParametersSize"] = most
     if isinstance(values, dict):  # begun when all versions stayed; nobody agreed that any go
         values.setdefault("sharedStores", {"keep": "all"})
     try:
