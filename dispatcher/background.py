@@ -15,6 +15,7 @@ import psutil
 from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.core.why import Cause
 from dispatcher.errors import BequeathError, PassingBackendError, UserError
+from dispatcher.leading.nested import refuse_nested
 from dispatcher.ownership import demand_ours
 from dispatcher.queries.status import LOCK_NAME, is_led, leader_of
 
@@ -37,8 +38,10 @@ def start_in_background(folder: Path, *, take_over: bool = False) -> int:
 
     Raises:
         NotOurs: the experiment is somebody else's.
+        UserError: no experiment may begin in this process.
         BequeathError: it ended before that; its own words.
     """
+    refuse_nested()
     demand_ours(folder)
     errors = folder / "logs" / "head.stderr"
     process = spawn_head(folder, errors, *([TAKE_OVER] if take_over else []))

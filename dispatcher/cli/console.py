@@ -17,12 +17,17 @@ import msgspec
 import typer
 
 from dispatcher.cli.safe_text import SafeText, made_safe, safe_json, safe_text
+from dispatcher.cli.words import NOTHING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 #: Columns of a rich console that is no terminal; only tests see it.
 _DEFAULT_WIDTH = 100
+
+#: Blanks between columns of a table, and the fewest characters to which a column is cut.
+_GAP = 3
+_LEAST = 6
 
 
 class Column(NamedTuple):
@@ -31,7 +36,7 @@ class Column(NamedTuple):
     title: str
     right: bool = False
     style: str = ""
-    shrink: bool = False  # cut its cells where the terminal is too narrow
+    shrink: bool = False  # cut its cells where the terminal is too narrow, or leave it out
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
@@ -117,7 +122,8 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
     """A table: fitted to a terminal, whole lines in a pipe. Cells are made harmless."""
     cells = [[safe_text(cell) for cell in row] for row in rows]
     if is_terminal():
-        console().print(rich_table(columns, cells))
+        screen = console()
+        screen.print(rich_table(columns, cells, screen.width))
         return
     everything = [[column.title for column in columns], *cells]
     widths = [max(len(row[i]) for row in everything) for i in range(len(columns))]
@@ -129,25 +135,69 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
         say("  ".join(parts).rstrip())
 
 
-def rich_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Any:
-    """The same as something rich can show: no lines, dim titles, room between columns."""
+def rich_table(
+    columns: Sequence[Column], rows: Iterable[Sequence[Any]], width: int | None = None
+) -> Any:
+    """The same as something rich can show: no lines, dim titles, room between columns.
+
+    Args:
+        columns: its columns.
+        rows: texts, or rich's ``Text``.
+        width: columns of the terminal, to which it is fitted; None: as wide as it is.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for column in columns:
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    widths = fitted(columns, [[str(cell) for cell in row] for row in cells], width)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    shown = [at for at, wide in enumerate(widths) if wide]
+    for at in shown:
         table.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            style=column.style,
+            columns[at].title,
+            justify="right" if columns[at].right else "left",
+            style=columns[at].style,
             no_wrap=True,
             overflow="ellipsis",
-            min_width=None if column.shrink else len(column.title),
-            ratio=None,
+            width=widths[at],
         )
-    for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    for row in cells:
+        table.add_row(*(row[at] for at in shown))
     return table
+
+
+def fitted(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None
+) -> list[int]:
+    """How wide each column is shown; 0 for one that has to go.
+
+    What may shrink gives way from the right, down to its title, and then goes; before that go
+    columns in which nothing stands. The others, such as a trial's number, are never cut.
+    """
+    from rich.cells import cell_len
+
+    widths = [
+        max(cell_len(text) for text in (column.title, " ", *(row[at] for row in rows)))
+        for at, column in enumerate(columns)
+    ]
+
+    def excess() -> int:
+        shown = [wide for wide in widths if wide]
+        return sum(shown) + _GAP * (len(shown) - 1) - (width or 0)
+
+    if width is None:
+        return widths
+    give_way = [at for at in reversed(range(len(columns))) if columns[at].shrink]
+    for at in reversed(range(1, len(columns))):
+        if excess() > 0 and rows and all(row[at] in ("", NOTHING) for row in rows):
+            widths[at] = 0
+    for at in give_way:
+        least = max(cell_len(columns[at].title), _LEAST)
+        widths[at] = max(min(widths[at], least), widths[at] - max(0, excess()))
+    for at in give_way:
+        if excess() > 0:
+            widths[at] = 0
+    return widths
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

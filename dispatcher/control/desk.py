@@ -228,6 +228,7 @@ def _waiting(state: State, trial_id: TrialId, now: float) -> dict[str, Any]:
     return {
         "trial": trial_id,
         "mode": wait.mode,
+        "place": wait.place,
         "for": sorted(wait.missing)[:20],
         "for_s": now - wait.since,
     }

@@ -199,6 +199,13 @@ class ReportStall:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportAsking:
+    """More requests are asked for than NNI would: ``text`` says why."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReportWorker:
     """A worker fell silent, was put in quarantine, or came back from either."""
 
@@ -277,6 +284,7 @@ WorkerAction: TypeAlias = LaunchWorker | StartAttempt | StopAttempt | AnswerOffe
 HeadAction: TypeAlias = (
     ReportTunerError
     | ReportStall
+    | ReportAsking
     | ReportWorker
     | ReportTrial
     | ReportDisk

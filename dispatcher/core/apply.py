@@ -2,8 +2,8 @@
 
 from typing import NamedTuple, assert_never
 
+from dispatcher.core import draining, stalls, table
 from dispatcher.core import events as e
-from dispatcher.core import table
 from dispatcher.core.actions import (
     Action,
     Assess,
@@ -93,6 +93,8 @@ def _counts(state: State, event: e.Event) -> bool:
                 f"trial {trial.id} cannot take {type(event).__name__}: {objection}"
             )
         return True
+    if table.comes_of_a_kill(trial, event):
+        return True
     if trial.state in table.LATE[type(event)]:
         return False
     raise InvalidTransition(
@@ -103,6 +105,8 @@ def _counts(state: State, event: e.Event) -> bool:
 def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
     counted = True
     match event:
+        case e.LastMetricKept():
+            state.trials[event.trial].last_intermediate = event.value
         case e.FinalReported():
             counted = attempt.final_reported(state, event)
         case e.WeightsPublished():
@@ -132,7 +136,7 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
         case e.ResultDelivered():
             request.result_delivered(state, event, out)
         case e.DeliveryStandsStill():
-            state.trials[event.trial].delivery_still = True
+            request.delivery_stands_still(state, event)
         case e.EndDelivered():
             request.end_delivered(state, event, out)
         case e.TunerHostReady():
@@ -202,6 +206,7 @@ def _tuner_host_lost(state: State, event: e.TunerHostLost, out: list[Action]) ->
     if state.phase in OVER:
         return
     if event.fatal or state.host_restarts > HOST_RESTARTS_IN_A_ROW:
+        state.host_restarts = max(state.host_restarts, HOST_RESTARTS_IN_A_ROW + 1)  # no more
         if state.phase is Phase.RUNNING:
             state.phase = Phase.DRAINING
             state.phase_reason = event.reason
@@ -242,12 +247,14 @@ def _outstanding_tuner(state: State) -> list[Action]:
 def next_deadline(state: State) -> float | None:
     """When a :class:`~dispatcher.core.events.Tick` is due, in seconds since the epoch."""
     due: list[float] = []
+    if state.phase is Phase.DRAINING:
+        end = state.fail_at if state.fail_at is not None else draining.due(state)
+        return end
     if state.phase is Phase.RUNNING:
         due.extend(state.backoff.values())  # no attempt follows in any other phase
-        if state.fail_at is not None:
-            due.append(state.fail_at)
-        elif state.quiet_since is not None:
-            due.append(state.quiet_since + state.settings.stall_timeout_s)
+        stall = stalls.due(state)
+        if stall is not None:
+            due.append(stall)
         if state.settings.max_duration_s is not None and state.started_at is not None:
             left = state.settings.max_duration_s - state.active_s
             due.append(state.started_at + left)

@@ -6,6 +6,8 @@ finished tuner may open gates, which the loop in :func:`settle` catches.
 
 from dispatcher.core import impossible, stalls
 from dispatcher.core.actions import Action, Finish, OpenRequest
+from dispatcher.core.asking import may_open_another
+from dispatcher.core.draining import waits_for_tuner
 from dispatcher.core.failures import all_failed
 from dispatcher.core.fitting import never_fits
 from dispatcher.core.gates import end_without_trial
@@ -34,7 +36,7 @@ def settle(state: State, out: list[Action]) -> None:
             _start_attempts(state, out)
             _open_requests(state, out)
     if stalls.watch(state, out):
-        _open_requests(state, out)  # the lookahead was raised
+        _open_requests(state, out)  # more may be asked for
     _finish(state, out)  # last: a stall may have ended the experiment
 
 
@@ -81,7 +83,7 @@ def _open_requests(state: State, out: list[Action]) -> None:
                 return  # "not now" still stands: no new request either
             trial = state.trials[again]
             move(state, trial, TrialState.OPEN)
-        elif _may_open_another(state):
+        elif may_open_another(state):
             trial = new_trial(state, to=TrialState.OPEN)
         else:
             return
@@ -102,17 +104,6 @@ def _parked_to_ask(state: State) -> TrialId | None:
         if seen < state.results_seen:
             return trial_id
     return None
-
-
-def _may_open_another(state: State) -> bool:
-    if state.abandoned_in_a_row >= ABANDONED_IN_A_ROW:
-        return False  # the next result may change the tuner's mind
-    if len(state.blocked) + len(state.held) >= state.lookahead:
-        return False
-    limit = state.settings.max_trials
-    if limit is None:
-        return True
-    return state.submitted + len(state.open) + len(state.blocked) < limit
 
 
 def _tuner_is_done(state: State) -> bool:
@@ -147,7 +138,7 @@ def _finish(state: State, out: list[Action]) -> None:
     else:
         if state.running:
             return
-        if state.delivering and state.host_ready and state.phase is Phase.DRAINING:
+        if waits_for_tuner(state):
             return  # a stop does not wait for the tuner: what is untold is told after a resume
         state.phase = state.over_phase
     nothing_to_show = all_failed(state)
@@ -170,10 +161,12 @@ def _nothing_left(state: State) -> tuple[Phase, str] | None:
         return None
     limit = state.settings.max_trials
     if limit is not None and state.submitted >= limit:
-        return Phase.COMPLETED, f"all {state.submitted} trials are over"
+        which = "the only trial is" if state.submitted == 1 else f"all {state.submitted} trials are"
+        return Phase.COMPLETED, f"{which} over"
     if state.tuner_done:
         return Phase.COMPLETED, "the tuner has no more trials"
     if state.abandoned_in_a_row >= ABANDONED_IN_A_ROW:
         reason = f"the last {state.abandoned_in_a_row} requests failed with their parents"
-        return Phase.FAILED, f"{reason}, and nothing runs that could change that"
+        last = f"; the last one: {state.abandoned_text}" if state.abandoned_text else ""
+        return Phase.FAILED, f"{reason}, and nothing runs that could change that{last}"
     return None

@@ -219,6 +219,7 @@ class Wait:
     since: float
     store: str = ""  # the shared store that a version is awaited of
     version: int = 0  # its number; 0: any that a parent publishes
+    place: str = ""  # the author's line, of a wait that is not ours
 
 
 @dataclass(slots=True)
@@ -322,6 +323,7 @@ class State:
     host_restarts: int = 0
     tuner_errors_in_a_row: int = 0
     abandoned_in_a_row: int = 0  # requests that failed with their parents, nothing in between
+    abandoned_text: str = ""  # what the newest of them said
     tuner_done: bool = False
     failures: Failures = field(default_factory=Failures)
     low_disks: dict[str, LowDisk] = field(default_factory=dict)  # by place
@@ -331,6 +333,9 @@ class State:
     quiet_since: float | None = None  # nothing but open requests is left since then
     fail_at: float | None = None  # a stall was named; time for the stacks to come in
     deadlock_named: bool = False  # once is enough
+    asked_more: int = 0  # by how many ``asks_at_most`` was raised, since all that it allows waited
+    still_since: float = 0.0  # when the delivery that stands still was seen to
+    still_at: str = ""  # the line of the author's code where it stands
 
     next_id: TrialId = TrialId(0)  # noqa: RUF009 - a NewType is a plain int
     submitted: int = 0  # trials with parameters that came from the tuner
@@ -364,6 +369,12 @@ class State:
     imported: int = 0  # results of other experiments: how often a user brought some
 
     dirty: dict[TrialId, None] = field(default_factory=dict)  # touched since the last commit
+
+    @property
+    def asks_at_most(self) -> int:
+        """How many requests may lie between being asked for and delivered; 0: no such bound."""
+        bound = self.settings.asks_at_most
+        return bound + self.asked_more if bound else 0
 
     @property
     def lookahead(self) -> int:

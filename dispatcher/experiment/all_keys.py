@@ -125,6 +125,14 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
     trial_code_directory: Annotated[
         ResolvedPath, Field(description="Folder in which trials run and from which they import.")
     ] = Path(".")
+    use_annotation: Annotated[
+        Switch,
+        Field(
+            description="Read the search space from NNI's annotations in the trial's code "
+            "(`@nni.variable` and others), and run a copy of the code in which they have become "
+            "calls. Excludes `searchSpace` and `searchSpaceFile`."
+        ),
+    ] = False
     trial_environment: Annotated[
         dict[VariableName, VariableText],
         Field(
@@ -161,7 +169,9 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
         Annotated[CountOrZero, Field(le=MOST_LOOKAHEAD)] | None,
         Field(
             description="Requests that may be blocked waiting for a parent; the larger of 8 and "
-            "twice `trialConcurrency` if not given."
+            "twice `trialConcurrency` if not given. Where it is not given, code written for NNI "
+            "is asked as NNI asks: for another trial when one is over, `trialConcurrency` at "
+            "once, and for more only if all of these wait."
         ),
     ] = None
     max_trial_number: Annotated[
@@ -204,7 +214,12 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
     ] = "fail"
     stall_timeout: Annotated[
         Duration,
-        Field(description="Time without progress after which foreign waits are called a stall."),
+        Field(
+            description="Time without progress after which foreign waits are called a stall. A "
+            "drain ends, too, when the tuner has stood still for so long before it takes a "
+            "result, or has taken none for twelve times as long; what was not delivered is "
+            "delivered after a resume."
+        ),
     ] = 300.0
 
     training_service: Annotated[
@@ -265,7 +280,14 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
         """Requests that may be blocked, whether or not the file says so."""
         if self.lookahead is not None:
             return self.lookahead
+        if self.for_nni and not self.multi_thread:
+            return self.trial_concurrency  # a thread that waits serves no further request
         return max(LOOKAHEAD_LEAST, LOOKAHEAD_PER_SLOT * self.trial_concurrency)
+
+    @property
+    def asks_at_most(self) -> int:
+        """Requests between asked for and delivered, as in NNI; 0: no bound but the lookahead."""
+        return self.trial_concurrency if self.for_nni and self.lookahead is None else 0
 
     @property
     def effective_max_failed_in_a_row(self) -> int:

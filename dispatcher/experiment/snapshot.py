@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from dispatcher.errors import ExperimentFileError
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.sections import MOST_PARAMETERS_BYTES
 from dispatcher.experiment.shown import shown
 
 VERSION = 1
@@ -74,6 +75,10 @@ def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
     channel = values.get("channel") if isinstance(values, dict) else None
     if isinstance(channel, dict):  # 0.1.0 asked for such a host once only
         channel.setdefault("beyondThisMachine", True)
+    limits = values.get("limits") if isinstance(values, dict) else None
+    if isinstance(limits, dict) and isinstance(limits.get("maxParametersSize"), int):
+        # 0.1.0 took any size, and could not send what was larger.
+        limits["maxParametersSize"] = min(limits["maxParametersSize"], MOST_PARAMETERS_BYTES)
     if isinstance(values, dict):  # begun when all versions stayed; nobody agreed that any go
         values.setdefault("sharedStores", {"keep": "all"})
     try:

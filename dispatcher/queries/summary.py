@@ -90,7 +90,8 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         journal = reader.row("SELECT min(at), max(at), coalesce(max(n), 0) FROM journal")
         sums = reader.row(
             "SELECT sum(cpu_s), sum(wall_s), sum(weights_nbytes), "
-            "sum((proposed_at IS NOT NULL OR by_hand) AND outcome IS NOT 'no trial') FROM trials"
+            "sum((proposed_at IS NOT NULL OR by_hand) AND outcome IS NOT 'no trial'), "
+            "sum(state = 'delivering' AND outcome IS 'no trial') FROM trials"
         )
         top = best(reader, 1)
         rate = _rate(reader, now)
@@ -101,7 +102,8 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
     leader = leader_of(reader.folder)
     submitted = int(sums[3] or 0)
     limit = _number(reader.config.get("maxTrialNumber"))
-    ended = submitted - sum(states.get(state, 0) for state in _UNDER_WAY)
+    # The end of a request without a trial may be under way to the tuner as well.
+    ended = submitted + int(sums[4] or 0) - sum(states.get(state, 0) for state in _UNDER_WAY)
     running = status is ExperimentStatus.RUNNING
     return ExperimentSummary(
         id=reader.id,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -62,18 +63,37 @@ class Delivery:
         self._queue: SimpleQueue[Work] = SimpleQueue()
         self._put = 0
         self._done = 0
+        self._due: deque[int] = deque()  # trials whose deliveries are not over, in order
         self.current: int | None = None  # the trial being delivered, for stacks
+        self.request: int | None = None  # the request in this thread, if tuner calls are serial
         self.thread = 0
         self.native_thread = 0
 
     def put(self, work: Work) -> None:
         """Queue work. I/O thread only."""
         self._put += 1
+        if isinstance(work, Deliver):
+            self._due.append(work.trial)
         self._queue.put(work)
 
     def busy(self) -> bool:
         """Whether anything is queued or being delivered."""
         return self._put != self._done
+
+    def next_due(self) -> int | None:
+        """The trial that is being delivered, or is to be next; None if none waits. Any thread."""
+        try:
+            return self._due[0]
+        except IndexError:
+            return None
+
+    def place(self) -> str:
+        """In which call this thread is, for sentences. Any thread."""
+        if self.current is not None:
+            return f"in receive_trial_result or trial_end of trial {self.current}"
+        if self.request is not None:
+            return f"in generate_parameters of request {self.request}"
+        return "in another call"
 
     def serve(self) -> None:
         """Deliver for ever."""
@@ -95,6 +115,7 @@ class Delivery:
                 self.current = work.trial
                 self._deliver(work)
                 self.current = None
+                self._due.popleft()
             case TellSearchSpace():
                 self._tell_search_space(work)
             case TellImport():
@@ -102,7 +123,9 @@ class Delivery:
             case Assess():
                 self._intermediate(work)
             case Request():
+                self.request = work.trial
                 self._run(work)
+                self.request = None
 
     def _deliver(self, work: Deliver) -> None:
         trial = TrialId(work.trial)

@@ -17,6 +17,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.tuner_host.delivery import Delivery
 from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.request import Request, Say
+from dispatcher.tuner_host.stacks import where
 
 #: Between two looks at the same thread. A request that answers sooner is never looked at.
 LOOK_S = 0.05
@@ -28,9 +29,10 @@ LOOK_MAX_S = 1.0
 #: the interpreter, woken every half millisecond to ask for it, runs for more.
 STILL = 0.01
 
-#: The same for the thread that delivers results; once said, it is not said again for long.
+#: The same for the thread that delivers results, and what it grows to for one that stands still
+#: and moves by turns.
 DELIVERY_LOOK_S = 1.0
-SAID_S = 3600.0
+DELIVERY_LOOK_MAX_S = 16.0
 
 #: Threads looked at in one go, so that ten thousand blocked ones cost little.
 AT_ONCE = 128
@@ -84,45 +86,67 @@ class ForeignWaits:
         still = ran - before < STILL * elapsed_ns
         if still and not request.foreign:
             request.foreign = True
-            request.say(ForeignWaitSeen(TrialId(request.trial)))
+            place = where(sys._current_frames().get(request.thread))
+            request.say(ForeignWaitSeen(TrialId(request.trial), place))
         elif not still and request.foreign:
             request.foreign = False
             request.say(ForeignWaitOver(TrialId(request.trial)))
 
 
 class StillDelivery:
-    """Notices a delivery that does not return and does not compute. Called by the I/O thread.
+    """Notices a delivery that does not return and does not compute, or that waits behind such a
+    call in the same thread. Called by the I/O thread.
 
-    Said once for each trial: a delivery moves again only to return.
+    That it moves again is said, too; each change makes the next look wait longer, so that a
+    tuner that sleeps and computes by turns does not fill the journal.
     """
 
     def __init__(
-        self, delivery: Delivery, say: Say, clock: Callable[[], float] = time.monotonic
+        self,
+        delivery: Delivery,
+        say: Say,
+        place: Callable[[int], str],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._delivery = delivery
         self._say = say
+        self._place = place
         self._clock = clock
         self._trial: int | None = None
         self._ran = 0
         self._looked = 0.0
+        self._still = False
+        self._pause_s = DELIVERY_LOOK_S
 
     def look(self) -> float | None:
         """Seconds until the next look; None while nothing is delivered."""
-        trial = self._delivery.current
+        trial = self._delivery.next_due()
         if trial is None:
             self._trial = None
             return None
         now = self._clock()
-        if self._trial == trial and now - self._looked < DELIVERY_LOOK_S:
-            return DELIVERY_LOOK_S - (now - self._looked)
+        if self._trial != trial:
+            self._trial, self._still, self._pause_s = trial, False, DELIVERY_LOOK_S
+            self._ran, self._looked = _ran_ns(self._delivery) or 0, now
+            return self._pause_s
+        if now - self._looked < self._pause_s:
+            return self._pause_s - (now - self._looked)
         ran = _ran_ns(self._delivery)
-        still_ns = STILL * (now - self._looked) * 1e9
-        if self._trial == trial and ran is not None and ran - self._ran < still_ns:
-            self._say(DeliveryStandsStill(TrialId(trial)))
-            self._looked = now + SAID_S  # not again for a long time
-            return SAID_S
-        self._trial, self._ran, self._looked = trial, ran or 0, now
-        return DELIVERY_LOOK_S
+        if ran is None:
+            return self._pause_s
+        still = ran - self._ran < STILL * (now - self._looked) * 1e9
+        self._ran, self._looked = ran, now
+        if still != self._still:
+            self._still = still
+            if not still:
+                self._pause_s = min(2 * self._pause_s, DELIVERY_LOOK_MAX_S)
+            at = self._at() if still else ""
+            self._say(DeliveryStandsStill(TrialId(trial), at, over=not still))
+        return self._pause_s
+
+    def _at(self) -> str:
+        line = self._place(self._delivery.thread)
+        return f"{self._delivery.place()}, at {line}" if line else self._delivery.place()
 
 
 class _Thread(Protocol):

@@ -63,7 +63,7 @@ from dispatcher.tuner_host.requests import Requests
 from dispatcher.tuner_host.shown import ToldAgain, shown_in
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.snapshots import Snapshots
-from dispatcher.tuner_host.stacks import stacks
+from dispatcher.tuner_host.stacks import place_of, stacks
 from dispatcher.tuner_host.tracebacks import describe
 from trial_runtime.endpoint import connect
 from trial_runtime.failpoints import failpoint
@@ -179,7 +179,7 @@ class Host:
             self._requests.run,
             self._note,
         )
-        self._still_delivery = StillDelivery(self._delivery, self._outbox.say)
+        self._still_delivery = StillDelivery(self._delivery, self._outbox.say, place_of)
 
     def _restore(self, past: restore.RestoreFile) -> None:
         start = self._requests.run if self._serial else self._threads.open
@@ -360,7 +360,8 @@ class Host:
                 threads[int(trial)] = request.thread
             elif self._delivery.current == trial:
                 threads[int(trial)] = self._delivery.thread
-        self._outbox.say(StacksReported(stacks(threads, self._gate, self._calls)))
+        found = stacks(threads, self._gate, self._calls, self._delivery.current)
+        self._outbox.say(StacksReported(found))
 
 
 def _nothing() -> None:

@@ -40,8 +40,9 @@ class RestoreFile(msgspec.Struct, frozen=True):
     """``calls`` in journal order: ``["generate", id, parameters]``, ``["result", id,
     parameters, value]``, ``["end", id, success, ok]``. Parameters and values are JSON text,
     None for a request that was answered otherwise; ``ok``: its gate let children in. Also
-    ``["import", number, data]``, with a number of its own and data as JSON text, and
-    ``["version", id, store, number]``: what that trial published to a shared store."""
+    ``["import", number, data]``, with a number of its own and data as JSON text,
+    ``["version", id, store, number]``: what that trial published to a shared store, and ``["gate",
+    id, reason, chain]``: that request ended without a trial."""
 
     state: str | None
     calls: list[list[Any]]
@@ -74,8 +75,8 @@ class _Repeated:
         if type(event).__name__ in ("Proposed", "RequestFailed"):
             self.answer = event
             self.over.set()
-        if not isinstance(event, VersionsHeld):  # which it says in passing
-            self.told.set()
+        if not isinstance(event, VersionsHeld) and not getattr(event, "answered", False):
+            self.told.set()  # the others are said in passing
 
 
 class Onlooker(Protocol):
@@ -166,6 +167,8 @@ class Restore:
             elif name == "end":
                 self._tell_until_end_of(trial)
                 self._end(trial, success=bool(call[2]), ok=bool(call[3]))
+            elif name == "gate":
+                self._end_without_trial(trial, Verdict(FailReason(call[2]), tuple(call[3])))
             elif name == "version":
                 self._gate.tell_version(call[2], int(call[3]), trial)
             elif name == "import":
@@ -212,6 +215,11 @@ class Restore:
             self._told.ended(trial)
         self._gate.open(trial, Verdict(None if ok else FailReason.FAILED))
 
+    def _end_without_trial(self, trial: int, verdict: Verdict) -> None:
+        self._await(trial)
+        self._requests.generated.pop(trial, None)
+        self._gate.open(trial, verdict)
+
     def _import(self, data: str) -> None:
         try:
             self._calls.import_data(json.loads(data))
@@ -231,6 +239,7 @@ class Restore:
         if repeated.over.is_set():
             self._compare(trial, repeated)
         else:
+            repeated.request.unwanted = True
             self._gate.cancel(repeated.request, "its answer is known from before the restart")
 
     def _compare(self, trial: int, repeated: _Repeated) -> None:

@@ -100,7 +100,7 @@ WEIGHTS: tuple[Mutation, ...] = (
         9,
         "whoever sits on the line to an SFTP server reads and forges weights",
         "trial_runtime/weights/remote/sftp.py",
-        'cast("Any", _OnlyKnownHosts(files[0]))',
+        'cast("Any", _OnlyKnownHosts(files[0], revoked))',
         "paramiko.AutoAddPolicy()",
         ("tests/integration/remote_weights/test_refusals.py",),
     ),

@@ -77,7 +77,7 @@ _COLUMNS = (
     Column("id"),
     Column("name", shrink=True),
     Column("status"),
-    Column("began (UTC)"),
+    Column("began (UTC)", shrink=True),
     Column("trials", right=True),
     Column("best", right=True, style="bold"),
     Column("folder", shrink=True, style="dim"),
@@ -175,25 +175,36 @@ def update(
         with HeadClient(found.folder) as client:
             client.ask("update", key=key, value=new)
     else:
-        _update_record(found.folder, key, new)
+        warning = _update_record(found.folder, key, new)
+        if warning:
+            note(warning)
     if as_json:
         print_json({"experiment": found.id, "key": key, "running": running})
     else:
         say(f"{found.id}: {key} is {value}{'' if running else ' from the next resume on'}")
 
 
-def _update_record(folder: Path, key: str, value: Any) -> None:
-    """Change the record; no head may begin meanwhile, so the lead is held."""
+def _update_record(folder: Path, key: str, value: Any) -> str:
+    """Change the record, and return what the user should know. No head may begin meanwhile, so
+    the lead is held."""
     from dispatcher.experiment.snapshot import from_json, to_json, to_shared
     from dispatcher.experiment.updates import apply_update
     from dispatcher.folders import ExperimentFolder
+    from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.leadership import Leadership
+    from dispatcher.upkeep.retention import gone_when_completed
 
     record = ExperimentFolder(folder)
-    with Leadership.acquire(folder):
+    with Leadership.keep_heads_out(folder):
         config = from_json(record.read_config(), str(record.config))
         config = apply_update(config, key, value)
+        journal = SqliteJournal.at_this_moment(record.journal)
+        try:
+            warning = gone_when_completed(journal, config, int(journal.get_meta("epoch") or 0))
+        finally:
+            journal.close()
         record.write_config(to_json(config), to_shared(config))
+    return warning
 
 
 def delete(
@@ -255,7 +266,7 @@ def verify(
     # A store that is damaged cannot be asked for its experiment's name.
     path = find_folder(experiment, folder) if experiment else find_one(None, folder).folder
     store = ExperimentFolder(path).journal
-    with Leadership.acquire(path):
+    with Leadership.keep_heads_out(path):
         if rebuild:
             rebuild_tables(store)
         result = verify_store(store)
@@ -264,7 +275,7 @@ def verify(
     else:
         say(f"{words.count(result.events, 'event')}, {words.count(result.trials, 'trial')}: "
             f"{'all of it holds' if result.ok else 'not all of it holds'}")  # fmt: skip
-        for line in (*result.damage, *filter(None, [result.broken_at])):
+        for line in (*result.damage, *filter(None, [result.broken_at, result.mended])):
             say(line)
         for difference in result.differences:
             say(str(difference))
@@ -279,4 +290,5 @@ def _report(result: Any) -> dict[str, Any]:
         "damage": list(result.damage),
         "broken_at": result.broken_at,
         "differences": [str(difference) for difference in result.differences],
+        "mended": result.mended,
     }

@@ -26,7 +26,8 @@ class TunerHostLost:
 class WaitStarted:
     """``wait_for`` was called in request ``trial``; ``ticket`` (from 1) tells its waits apart.
     With mode ``version`` it is ``wait_for_version``: for ``version`` of ``store``, or (0) for one
-    that its only parent publishes."""
+    that its only parent publishes. ``answered``: the host knew the answer, so that nobody waits;
+    it is recorded all the same, since whom a request has waited for is a likely parent."""
 
     trial: TrialId
     ticket: int
@@ -34,6 +35,7 @@ class WaitStarted:
     mode: str = "all"
     store: str = ""
     version: int = 0
+    answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,11 @@ class WaitGivenUp:
 @dataclass(frozen=True, slots=True)
 class ForeignWaitSeen:
     """The request's thread stands still in something that is not ours: an author's own Event,
-    a queue, a sleep. It counts as blocked until :class:`ForeignWaitOver` or its answer."""
+    a queue, a sleep. It counts as blocked until :class:`ForeignWaitOver` or its answer. ``place``:
+    the author's line, as a person reads it; empty if it is not known."""
 
     trial: TrialId
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +116,14 @@ class ResultDelivered:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryStandsStill:
-    """``receive_trial_result`` or ``trial_end`` has stood still for a while: it may wait for a
-    lock that a waiting request holds. Nothing follows but that a stall can be named."""
+    """The delivery of ``trial`` has stood still for a while, in its own calls or behind another
+    call in the same thread: it may wait for a lock that a waiting request holds. ``at`` says in
+    which call and at which line. With ``over`` it moves again. Nothing follows but that a stall
+    can be named, and that a drain ends."""
 
     trial: TrialId
+    at: str = ""
+    over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, Phase, TrialState
-from dispatcher.core.settings import DELIVERY_BACKLOG
+from dispatcher.core.settings import ASK_MORE_S, DELIVERY_BACKLOG
+from dispatcher.core.why import why
 from tests.support.scene import HOST, Scene, of_kind
 
 
@@ -218,6 +221,31 @@ def test_the_time_of_a_head_that_is_gone_counts() -> None:
     assert scene.state.phase is Phase.DRAINING
 
 
+def test_settings_that_were_changed_while_nobody_led_count_from_the_new_head_on() -> None:
+    """The pause is not the old head's time, and nothing is decided in it by the new rules."""
+    scene = Scene(slots=1, max_duration_s=100.0)
+    scene.propose(0)
+    scene.say(e.Tick(), after=60.0)
+    wanted = replace(scene.settings, slots=3, max_duration_s=110.0)
+    scene.say(e.HeadStarted(2, wanted), after=5000.0)
+    assert scene.state.settings == wanted
+    assert scene.state.phase is Phase.RUNNING
+    assert 60 <= scene.state.active_s < 70
+    scene.wait_until(scene.now + 110.0 - scene.state.active_s - 1.0)
+    assert scene.state.phase is Phase.RUNNING
+    scene.assert_replays()
+
+
+def test_an_older_journal_in_which_they_came_first_is_replayed_as_it_was() -> None:
+    scene = Scene(slots=1, max_duration_s=100.0)
+    scene.propose(0)
+    scene.say(e.Tick(), after=60.0)
+    scene.say(e.SettingsUpdated(replace(scene.settings, slots=3)), after=5000.0)
+    scene.say(e.HeadStarted(2))
+    assert scene.state.active_s > 5000
+    assert scene.state.phase is Phase.DRAINING
+
+
 def test_requests_that_keep_failing_with_their_parents_are_not_asked_for_without_end() -> None:
     """They begin again after the next result; with nothing left to end, the experiment fails."""
     scene = Scene(slots=2)
@@ -230,6 +258,77 @@ def test_requests_that_keep_failing_with_their_parents_are_not_asked_for_without
     scene.deliver(0)
     assert scene.state.open, "a result may have changed the tuner's mind"
     while scene.state.open:
-        scene.refuse(next(iter(scene.state.open)), e.RequestEnd.ABANDONED)
+        text = "there is no trial with parameter_id 50"
+        scene.refuse(next(iter(scene.state.open)), e.RequestEnd.ABANDONED, text=text)
     assert scene.state.phase is Phase.FAILED
     assert "requests failed with their parents" in scene.state.phase_reason
+    assert scene.state.phase_reason.endswith(f"; the last one: {text}")
+
+
+def as_nni(**settings: object) -> Scene:
+    return Scene(**{"slots": 2, "lookahead": 4, "asks_at_most": 2, **settings})
+
+
+def test_as_nni_asks_for_a_trial_when_one_is_over_and_delivered() -> None:
+    scene = as_nni()
+    scene.propose(0)
+    scene.propose(1)
+    assert opened(scene.run(0)) == []  # its result comes first: the tuner may need what it frees
+    assert opened(scene.deliver(0)) == [2]
+
+
+def test_as_nni_a_request_that_waits_holds_its_place() -> None:
+    scene = as_nni()
+    scene.propose(0)
+    assert opened(scene.wait(1, 0)) == []
+    text = why(scene.state, scene.now).text
+    assert "NNI asks for 2 at a time: request 1 waits for 0 (running)" in text
+    assert opened(scene.run(0)) == []
+    assert opened(scene.deliver(0)) == [2]  # 1 goes on
+    scene.assert_replays()
+
+
+def test_as_nni_a_delivery_that_stands_still_holds_no_place() -> None:
+    """It may wait for what the next request brings."""
+    scene = as_nni()
+    scene.propose(0)
+    scene.propose(1)
+    scene.run(0)
+    assert opened(scene.say(e.DeliveryStandsStill(TrialId(0)))) == [2]
+
+
+def test_where_nni_would_stand_still_for_ever_one_more_is_asked_for_and_another() -> None:
+    scene = as_nni(stall_timeout_s=60.0)
+    scene.say(e.ForeignWaitSeen(TrialId(0)))
+    assert opened(scene.say(e.ForeignWaitSeen(TrialId(1)))) == []
+    since = scene.now
+    for number in (2, 3):
+        actions = scene.tick()
+        assert scene.now == since + ASK_MORE_S
+        assert opened(actions) == [number]
+        (told,) = of_kind(actions, a.ReportAsking)
+        assert f"all {number} requests that NNI would ask for wait" in told.text
+        assert not of_kind(actions, a.ReportStall)
+        scene.say(e.ForeignWaitSeen(TrialId(number)))
+        since = scene.now
+    assert of_kind(scene.tick(), a.ReportStall)  # as many wait as lookahead allows
+    assert scene.now == since + 60.0
+    scene.assert_replays()
+
+
+def test_nobody_waits_for_more_where_all_waits_are_ours() -> None:
+    scene = as_nni(slots=1, asks_at_most=1)
+    scene.say(e.TrialSubmitted("{}", "hand"))
+    hand = max(scene.state.trials)
+    scene.wait(0, hand)
+    scene.run(hand)
+    assert opened(scene.deliver(hand)) == []
+    assert scene.trial(0).state is TrialState.OPEN
+
+
+def test_no_more_than_max_trials_are_asked_for_where_all_wait() -> None:
+    scene = as_nni(max_trials=2, stall_timeout_s=60.0)
+    scene.say(e.ForeignWaitSeen(TrialId(0)), e.ForeignWaitSeen(TrialId(1)))
+    actions = scene.tick()
+    assert opened(actions) == []
+    assert of_kind(actions, a.ReportStall)

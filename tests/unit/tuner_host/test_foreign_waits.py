@@ -8,11 +8,21 @@ from typing import Any
 
 import pytest
 
-from dispatcher.core.events import ForeignWaitOver, ForeignWaitSeen
+from dispatcher.core.actions import Deliver
+from dispatcher.core.events import DeliveryStandsStill, ForeignWaitOver, ForeignWaitSeen
 from dispatcher.core.ids import TrialId
+from dispatcher.core.model import Verdict
 from dispatcher.tuner_host import foreign_waits
+from dispatcher.tuner_host.delivery import Delivery
 from dispatcher.tuner_host.floor import Floor
-from dispatcher.tuner_host.foreign_waits import LOOK_MAX_S, LOOK_S, ForeignWaits
+from dispatcher.tuner_host.foreign_waits import (
+    DELIVERY_LOOK_MAX_S,
+    DELIVERY_LOOK_S,
+    LOOK_MAX_S,
+    LOOK_S,
+    ForeignWaits,
+    StillDelivery,
+)
 from dispatcher.tuner_host.request import Request
 
 SEEN, OVER = ForeignWaitSeen(TrialId(3)), ForeignWaitOver(TrialId(3))
@@ -75,6 +85,54 @@ def test_no_hurry_where_nothing_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.waits.look() == pytest.approx(LOOK_MAX_S)
     bench.floor.may_enter(Request(4, bench.said.put, thread=2, native_thread=2))
     assert bench.waits.look() == pytest.approx(LOOK_S)
+
+
+class DeliveryBench:
+    """The thread that delivers, in a call of request 9, with a result behind it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.ran_ms = 0.0
+        self.said: list[Any] = []
+        none: Any = None
+        self.delivery = Delivery(none, none, none, none, {}, print, print)
+        self.delivery.request = 9
+        self.still = StillDelivery(
+            self.delivery, self.said.append, lambda ident: "tuner.py:4 (wait())", lambda: self.now
+        )
+        monkeypatch.setattr(foreign_waits, "_ran_ns", lambda thread: int(self.ran_ms * 1e6))
+
+    def after(self, elapsed_s: float, ran_ms: float) -> list[Any]:
+        """What is said at a look that follows, the thread having run for so long."""
+        self.said.clear()
+        self.now += elapsed_s
+        self.ran_ms += ran_ms
+        self.still.look()
+        return list(self.said)
+
+
+def test_a_result_behind_a_call_that_stands_still_is_named_with_the_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = DeliveryBench(monkeypatch)
+    assert bench.still.look() is None
+    bench.delivery.put(Deliver(TrialId(5), "{}", "1", True, Verdict(), False, False))
+    assert bench.after(0, 0) == []
+    line = "in generate_parameters of request 9, at tuner.py:4 (wait())"
+    assert bench.after(DELIVERY_LOOK_S, 1) == [DeliveryStandsStill(TrialId(5), line)]
+    assert bench.after(DELIVERY_LOOK_S, 1) == []
+    assert bench.after(DELIVERY_LOOK_S, 900) == [DeliveryStandsStill(TrialId(5), over=True)]
+
+
+def test_a_delivery_that_moves_by_turns_is_named_less_and_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = DeliveryBench(monkeypatch)
+    bench.delivery.put(Deliver(TrialId(5), "{}", "1", True, Verdict(), False, False))
+    said = 0
+    for second in range(600):
+        said += len(bench.after(1.0, 0.0 if second % 2 else 900.0))
+    assert said < 600 / DELIVERY_LOOK_MAX_S + 20
 
 
 def test_the_kernels_figures() -> None:

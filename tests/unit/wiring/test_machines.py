@@ -78,6 +78,20 @@ def test_slots_and_the_number_of_workers() -> None:
     assert (here.slots, worker_count(here), settings_of(here).workers) == (4, 1, 1)
 
 
+def test_which_workers_follow_the_slots_of_the_experiment() -> None:
+    """Those of which neither service nor machine says how many they have."""
+    assert settings_of(config({"platform": "local"})).slots_follow == ("local",)
+    assert settings_of(config({"platform": "local", "slots": 2})).slots_follow == ()
+    some = config(
+        [
+            {"platform": "local", "slots": 4},
+            ssh({"host": "a"}, {"host": "b", "slots": 2}),
+            ssh({"host": "c"}, {"host": "d", "slots": 2}, slots=3),
+        ]
+    )
+    assert settings_of(some).slots_follow == ("a",)
+
+
 def test_secrets_are_looked_up_at_login_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_PASSWORD", "geheim")
     made = config(

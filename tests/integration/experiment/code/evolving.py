@@ -91,6 +91,33 @@ class OwnEvents(Tuner):
         self.events[parameter_id].set()
 
 
+class LeavesItsLockLocked(Tuner):
+    """Nobody gives back the lock that each result, and each request but the first two, needs,
+    until the file ``repaired`` is there; then it notes what it is told."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.own = threading.Lock()
+        self.own.acquire()  # as an earlier exception would have left it
+
+    def update_search_space(self, search_space):
+        pass
+
+    def _enter(self):
+        if not os.path.exists(os.path.join(self.folder, "repaired")):
+            self.own.acquire()
+
+    def generate_parameters(self, parameter_id):
+        if parameter_id >= 2:
+            self._enter()
+        return {"trouble": "none"}
+
+    def receive_trial_result(self, parameter_id, parameters, value):
+        self._enter()
+        with open(os.path.join(self.folder, "results.txt"), "a") as file:
+            file.write(f"{parameter_id}\n")
+
+
 class Exhausted(Tuner):
     """Not now while two run; five trials in all."""
 

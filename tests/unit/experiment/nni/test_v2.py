@@ -15,7 +15,7 @@ def test_code_that_imports_nni_makes_a_file_one_of_nnis(files: Files) -> None:
     config = files.load(V2)
     assert config.for_nni
     assert config.multi_thread is False
-    assert config.lookahead == 2
+    assert config.effective_lookahead == config.asks_at_most == 2
     (files.folder / "code" / "waves.py").write_text("class Waves: pass\n")
     (files.folder / "code" / "train.py").write_text("print('import nni')\n")
     ours = files.load(V2)
