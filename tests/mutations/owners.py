@@ -32,8 +32,8 @@ OWNERS: tuple[Mutation, ...] = (
         9,
         "whoever gets past the finders runs a stranger's command",
         "dispatcher/head.py",
-        "        demand_ours(self._folder.path)\n        with ExitStack",
-        "        with ExitStack",
+        "        demand_ours(self._folder.path)\n",
+        "",
         _OWNERSHIP,
     ),
     Mutation(
