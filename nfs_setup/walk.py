@@ -104,8 +104,8 @@ def remove_folder(path: str, *, root: str = "/", trusted: Collection[int] = _ROO
 def widen(folder: str, name: str, mode: int) -> None:
     """Add to the mode of a folder that this process has just made in one that may be anybody's.
 
-    It is left as it is where it is no folder by now, or, for root, not root's. Links on the way to ``folder``
-    are followed once, before: who verifies a share may name it by one.
+    It is left as it is where it is no folder by now, or, for root, not root's. Links on the way
+    to ``folder`` are followed once, before: who verifies a share may name it by one.
     """
     real = os.path.join(os.path.realpath(folder), name)
     at = os.open("/", _PASS)
