@@ -285,11 +285,18 @@ class Experiment:
         with queries.ExperimentReader.open(self.folder) as reader:
             return queries.best(reader, many)
 
+    def front(self) -> list[TrialSummary]:
+        """Of several objectives the trials that no other one beats in all of them (the Pareto
+        front), by the first objective; empty with one."""
+        with queries.ExperimentReader.open(self.folder) as reader:
+            return queries.front(reader)
+
     def rows(self) -> list[dict[str, Any]]:
         """One flat dict a trial, as ``pandas.DataFrame`` takes them.
 
         Keys such as ``trial``, ``outcome``, ``value`` and ``parent``; parameters under
-        ``parameters.<name>``.
+        ``parameters.<name>``, what a final result holds beside ``default`` under
+        ``metrics.<name>``.
         """
         with queries.ExperimentReader.open(self.folder) as reader:
             return queries.export_rows(reader)

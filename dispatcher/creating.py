@@ -10,6 +10,7 @@ from dispatcher.core import events as e
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.nni.annotated import rewrite_annotated
 from dispatcher.experiment.references import files_referred_to
 from dispatcher.experiment.snapshot import to_json, to_shared
 from dispatcher.finding.known_folders import housed
@@ -43,7 +44,7 @@ def create(config: ExperimentConfig, ident: str | None = None) -> Path:
     try_root(config)
     ident = ident or new_id(config.experiment_name)
     folder = ExperimentFolder.make(config.experiment_working_directory, ident, config.share_with)
-    if any(service.code_snapshot for service in config.services):
+    if config.use_annotation or any(service.code_snapshot for service in config.services):
         config = _with_code_snapshot(config, folder)
     failpoint("create.folder.made")
     folder.write_config(to_json(config), to_shared(config))
@@ -69,6 +70,8 @@ def _with_code_snapshot(config: ExperimentConfig, folder: ExperimentFolder) -> E
         # What references name is looked up where it lies; a copy would be sent with the code.
         left_out = (folder.path.parent, *files_referred_to(config.model_dump()))
         copy_code(config.trial_code_directory, folder.code, left_out)
+        if config.use_annotation:
+            rewrite_annotated(folder.code)
     except OSError as error:
         raise PermanentBackendError(
             f"cannot copy the code directory: {error.strerror or error}", where=str(folder.code)

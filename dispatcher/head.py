@@ -54,10 +54,15 @@ from dispatcher.store.compaction import Compaction
 from dispatcher.store.early_stops import mended
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership
+from dispatcher.store.trial_rows import lagging
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.upkeep.disk_watch import DiskWatch
-from dispatcher.upkeep.retention import RetentionThread, sweep_at_the_end
+from dispatcher.upkeep.retention import (
+    RetentionThread,
+    gone_when_completed,
+    sweep_at_the_end,
+)
 from dispatcher.wiring.machines import secrets_of_machines
 from dispatcher.wiring.remote_roots import secrets_of_root
 from dispatcher.wiring.settings import settings_of
@@ -72,6 +77,14 @@ from trial_runtime.masking import Mask
 #: beyond their own grace.
 TUNER_EXIT_S = 5.0
 AGENT_EXIT_S = 10.0
+
+#: Seconds after which, and again after each, it is said that the engine has not ended yet.
+ENGINE_EXIT_S = 30.0
+
+_STILL_WRITES = (
+    "the disk of the journal does not answer: this head ends when what it writes is written; "
+    "killed, it loses nothing that was acknowledged"
+)
 
 #: Seconds at the end of an experiment for files of trials elsewhere, from machines that answer.
 FILES_EXIT_S = 60.0
@@ -149,11 +162,14 @@ class Head:
             if sentence:
                 self._board.pin(NoticeKind.JOURNAL, sentence)
             fold_at_start(journal, compaction, past)
+            went = gone_when_completed(journal, self._config, state.epoch)
             row = self._begin_epoch(journal, state, lead.epoch)
             failpoint("head.epoch.journalled")
             if state.phase in OVER:
                 self._board.pin(NoticeKind.FINISHED, state.phase_reason)
             else:
+                if went:
+                    self._board.pin(NoticeKind.RETENTION, went)
                 self._lead(stack, journal, compaction, past._replace(row=row), lead.epoch)
             journal.record_end(lead.epoch, state.phase, state.phase_reason)
             failpoint("head.end.recorded")
@@ -163,6 +179,7 @@ class Head:
     def _begin_epoch(self, journal: SqliteJournal, state: State, epoch: int) -> int:
         now = time.time()
         entries = []
+        state.dirty.update(dict.fromkeys(lagging(journal.raw, state.trials)))
         wanted = settings_of(self._config)
         changed = wanted if wanted != state.settings else None
         news: list[e.Event] = [e.HeadStarted(epoch, changed)]
@@ -304,7 +321,13 @@ class Head:
         their trials have left is fetched; the journal and the channel are closed by the caller's
         stack, the channel last, so that acknowledgements still leave."""
         engine.abandon()
-        engine.join(timeout=30.0)
+        # However long: its sockets and its journal are its own while it lives, and ZeroMQ ends a
+        # process in which two threads use a socket.
+        while engine.is_alive():
+            engine.join(ENGINE_EXIT_S)
+            if engine.is_alive():
+                self._board.pin(NoticeKind.DISK, _STILL_WRITES)
+                self._board.read_out_the_rest()
         failpoint("head.engine.over")
         leads = self._leadership.holds
         # A tuner whose successor runs already must do nothing more, not even say goodbye.

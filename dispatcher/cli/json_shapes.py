@@ -47,7 +47,8 @@ SHAPES: dict[str, str] = {
     "memory_bytes, used_bytes, utilization, watts, celsius, trouble, old_s, trials; one of running "
     "has cpu, rss_bytes, devices, gpu_bytes once it was measured.",
     "why": "`{experiment, cause, text}`; `cause` is a word of an enumeration.",
-    "best": f"`{{experiment, mode, trials}}`; a trial holds {TRIAL_KEYS}.",
+    "best": f"`{{experiment, mode, objectives, trials}}`; `objectives` is empty unless there are "
+    f"several; a trial holds {TRIAL_KEYS}.",
     "lineage": "`{experiment, mode, nodes, roots, best, best_path}`; a node holds id, parent, "
     "children, generation, state, outcome, value, gain, inherited, pretrained, has_weights, "
     "by_hand, changed, changes (in words).",

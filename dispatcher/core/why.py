@@ -145,6 +145,8 @@ def _idle(state: State, now: float) -> Explanation:
         return _because(Cause.LOOKAHEAD_FULL, f"{text}: {who_waits(state)}")
     if state.abandoned_in_a_row >= ABANDONED_IN_A_ROW:
         text = f"the last {state.abandoned_in_a_row} requests failed with their parents"
+        if state.abandoned_text:
+            text += f" (the last one: {state.abandoned_text})"
         return _because(Cause.ABANDONED, text + "; the tuner is asked again after the next result")
     if state.parked:
         text = f"the tuner said 'not now' to request {next(iter(state.parked))}; it is asked again"

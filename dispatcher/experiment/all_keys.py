@@ -125,6 +125,14 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
     trial_code_directory: Annotated[
         ResolvedPath, Field(description="Folder in which trials run and from which they import.")
     ] = Path(".")
+    use_annotation: Annotated[
+        Switch,
+        Field(
+            description="Read the search space from NNI's annotations in the trial's code "
+            "(`@nni.variable` and others), and run a copy of the code in which they have become "
+            "calls. Excludes `searchSpace` and `searchSpaceFile`."
+        ),
+    ] = False
     trial_environment: Annotated[
         dict[VariableName, VariableText],
         Field(

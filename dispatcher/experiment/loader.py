@@ -14,12 +14,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dispatcher.errors import ExperimentFileError
+from dispatcher.errors import BequeathError, ExperimentFileError
 from dispatcher.experiment.checks import check_on_disk
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.fields import BASE_FOLDER, fold_word
 from dispatcher.experiment.keys import KeySettler
 from dispatcher.experiment.nni import Dialect, Draft, dialect_of, translate
+from dispatcher.experiment.nni.annotated import annotated_space
 from dispatcher.experiment.nni.render import native_text
 from dispatcher.experiment.nni.spaces import as_now
 from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
@@ -146,6 +147,7 @@ class _Loading:
         self._set_aside_platform(values)
         settled = self.settler.settle(values)
         self._take_search_space(settled)
+        self._take_annotations(settled)
         settled.setdefault("experimentName", self.default_name)
         config, wrong = self._validate(settled)
         if config is not None:
@@ -259,6 +261,43 @@ class _Loading:
         self.source.grafts[("searchSpace",)] = space
         if self.draft is not None:
             settled["searchSpace"] = as_now(settled["searchSpace"])
+
+    def _take_annotations(self, settled: dict[str, Any]) -> None:
+        """Read the search space from annotated code, where the file says that it is there."""
+        if settled.get("useAnnotation") not in (True, "true", "yes", "on"):
+            return
+        if "searchSpace" in settled:
+            text = "'useAnnotation' takes the search space from the code, and the file has one"
+            self._refuse(("useAnnotation",), text, "keep one of the two")
+            return
+        settled["searchSpace"] = _STAND_INS["searchSpace"]
+        folder = self._folder_of(settled, "trialCodeDirectory", ".")
+        if folder is None or not folder.is_dir():
+            return  # named by another check
+        kept = self._folder_of(settled, "experimentWorkingDirectory", "")
+        tuner = settled.get("tuner")
+        ours = isinstance(tuner, Mapping) and tuner.get("name") is not None
+        at = self._written(("useAnnotation",))
+        try:
+            space = annotated_space(folder, () if kept is None else (kept,), flat=ours)
+        except BequeathError as error:
+            self._record(at, error.where or str(folder), error.message, error.hint)
+            return
+        except OSError as error:
+            text = f"cannot be read: {error.strerror or error}"
+            self._record(at, str(error.filename or folder), text, "")
+            return
+        if not space:
+            text = f"'useAnnotation' is on, and no annotation of a parameter is in {folder}"
+            self._refuse(("useAnnotation",), text, "write '@nni.variable(…)' into the code")
+            return
+        settled["searchSpace"] = as_now(space)
+
+    def _folder_of(self, settled: dict[str, Any], key: str, usual: str) -> Path | None:
+        name = settled.get(key, usual)
+        if not isinstance(name, str | os.PathLike) or not str(name):
+            return None
+        return self.base_folder / os.path.expanduser(name)
 
     def _validate(self, values: dict[str, Any]) -> tuple[ExperimentConfig | None, set[str]]:
         """Validate; where a value is wrong, go on with a stand-in to see what else is."""

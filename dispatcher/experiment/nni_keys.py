@@ -33,7 +33,6 @@ _TOP = {old: f"write '{new}'" for old, new in _RENAMED.items()} | {
     "maxTrialNumPerGpu": _OF_MACHINES,
     "useActiveGpu": _OF_MACHINES,
     "nniManagerIp": "remove it, or set 'channel: {transport: tcp, host: …}'",
-    "useAnnotation": "remove it: annotated code is not read, write 'searchSpace'",
     "advisor": "an advisor is a tuner here: write 'tuner'",
     "sharedStorage": "write 'weightsRoot', a folder that is mounted already",
     "experimentType": _NOT_NEEDED,

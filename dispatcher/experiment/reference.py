@@ -28,6 +28,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "trial_command",
         "trial_function",
         "trial_code_directory",
+        "use_annotation",
         "trial_environment",
         "max_trial_duration",
         "trial_stop_grace",

@@ -13,7 +13,9 @@ UNITS_BYTES: dict[str, int] = {
 }
 # NNI writes 'mb' and means 2**20; 'k' and 'MiB' are what other people write for the same.
 _ALIASES = {"k": "kb", "m": "mb", "g": "gb", "t": "tb"} | {
-    f"{letter}ib": f"{letter}b" for letter in "kmgt"
+    f"{letter}{end}": f"{letter}b"
+    for letter in "kmgt"
+    for end in ("ib", "i")  # 'Gi' is Kubernetes'
 }
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 _EXAMPLES = "write it as '64mb', '1.5gb' or a number of bytes"

@@ -1,4 +1,5 @@
-"""All trials as a table, for a spreadsheet or a data frame: parameters in columns of their own."""
+"""All trials as a table, for a spreadsheet or a data frame: metrics and parameters in columns of
+their own."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 _PREFIX: Final = "parameters."
+_METRICS: Final = "metrics."
 
 # A spreadsheet takes a cell that begins so for a formula; a trial's text must not become one.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -30,7 +32,8 @@ def export_rows(
     reader: ExperimentReader,
     wanted: TrialFilter = TrialFilter(),  # noqa: B008 - frozen
 ) -> list[dict[str, Any]]:
-    """One flat dict a trial. Nested parameters become ``parameters.block.kernel``; lists stay."""
+    """One flat dict a trial. Nested parameters become ``parameters.block.kernel``; lists stay. Of a
+    final result that is a mapping, ``default`` is ``value`` and the rest ``metrics.<name>``."""
     return [_row(summary) for summary in list_trials(reader, wanted)]
 
 
@@ -72,7 +75,15 @@ def _row(summary: TrialSummary) -> dict[str, Any]:
         **{name: getattr(summary, name) for name in COLUMNS if name not in ("trial", "attempts")},
     }
     ordered = {name: values[name] for name in COLUMNS}
-    return ordered | flatten(summary.named_parameters)
+    return ordered | _metrics(summary) | flatten(summary.named_parameters)
+
+
+def _metrics(summary: TrialSummary) -> dict[str, Any]:
+    """What came with the number in the final result; that one is ``value``."""
+    if not isinstance(summary.result, dict):
+        return {}
+    beside = {name: value for name, value in summary.result.items() if name != "default"}
+    return flatten(beside, _METRICS)
 
 
 def _cell(value: Any) -> Any:

@@ -57,9 +57,9 @@ NNI_WORDS = (
         "a-space-in-annotated-code-is-missed-as-well",
         9,
         "one refused key of NNI's is said as two errors",
-        "dispatcher/experiment/nni/sections.py",
-        '        draft.broken.add("searchSpace")  # it would have been in the code',
-        "        pass",
+        "dispatcher/experiment/loader.py",
+        '        settled["searchSpace"] = _STAND_INS["searchSpace"]\n        folder = ',
+        "        folder = ",
         _FILES,
     ),
     Mutation(

@@ -22,7 +22,7 @@ class MemoryJournal:
         self._rows: list[tuple[int, float, str, bytes]] = []
         self._metrics: dict[tuple[int, int], tuple[int, str]] = {}
         self._snapshots: list[Snapshot] = []
-        self.metrics: set[tuple[int, int, int]] = set()  # (trial, attempt, seq), counted or not
+        self.metrics: dict[tuple[int, int, int], str] = {}  # by trial, attempt, seq; all of them
         self.appends = 0
 
     def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
@@ -30,7 +30,7 @@ class MemoryJournal:
         self.appends += 1
         for at, event, counted, _ in entries:
             if isinstance(event, MetricReported):
-                self.metrics.add((event.trial, event.attempt, event.seq))
+                self.metrics[event.trial, event.attempt, event.seq] = event.value
             if isinstance(event, MetricReported) and counted:
                 self._metrics[event.trial, event.attempt] = (event.seq, event.value)
             if not isinstance(event, NOT_JOURNALLED):
@@ -58,6 +58,10 @@ class MemoryJournal:
 
     def close(self) -> None:
         """Nothing to close."""
+
+    def counted(self) -> dict[tuple[int, int], str]:
+        """The newest metric of each attempt, of those that were taken."""
+        return {attempt: value for attempt, (_, value) in self._metrics.items()}
 
     @property
     def last(self) -> int:

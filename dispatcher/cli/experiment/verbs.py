@@ -175,25 +175,36 @@ def update(
         with HeadClient(found.folder) as client:
             client.ask("update", key=key, value=new)
     else:
-        _update_record(found.folder, key, new)
+        warning = _update_record(found.folder, key, new)
+        if warning:
+            note(warning)
     if as_json:
         print_json({"experiment": found.id, "key": key, "running": running})
     else:
         say(f"{found.id}: {key} is {value}{'' if running else ' from the next resume on'}")
 
 
-def _update_record(folder: Path, key: str, value: Any) -> None:
-    """Change the record; no head may begin meanwhile, so the lead is held."""
+def _update_record(folder: Path, key: str, value: Any) -> str:
+    """Change the record, and return what the user should know. No head may begin meanwhile, so
+    the lead is held."""
     from dispatcher.experiment.snapshot import from_json, to_json, to_shared
     from dispatcher.experiment.updates import apply_update
     from dispatcher.folders import ExperimentFolder
+    from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.leadership import Leadership
+    from dispatcher.upkeep.retention import gone_when_completed
 
     record = ExperimentFolder(folder)
     with Leadership.keep_heads_out(folder):
         config = from_json(record.read_config(), str(record.config))
         config = apply_update(config, key, value)
+        journal = SqliteJournal.at_this_moment(record.journal)
+        try:
+            warning = gone_when_completed(journal, config, int(journal.get_meta("epoch") or 0))
+        finally:
+            journal.close()
         record.write_config(to_json(config), to_shared(config))
+    return warning
 
 
 def delete(

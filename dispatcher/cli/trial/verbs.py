@@ -180,6 +180,8 @@ def _facts(detail: TrialDetail) -> list[tuple[str, str]]:
 
 
 def _show_attempts(detail: TrialDetail) -> None:
+    from dispatcher.core.failures import telling_line
+
     if not detail.attempts:
         return
     say()
@@ -198,7 +200,7 @@ def _show_attempts(detail: TrialDetail) -> None:
             str(one.pid or words.NOTHING),
             words.duration(one.wall_s),
             _end(one.end_reason, one.exit_code, one.signal),
-            (one.text or "").strip().rpartition("\n")[2],
+            telling_line(one.text or ""),
         )
         for one in detail.attempts
     ]

@@ -4,6 +4,7 @@ from dispatcher.core import events as e
 from dispatcher.core import stores, waits
 from dispatcher.core.actions import Action, AnswerWait, ReportTunerError
 from dispatcher.core.claims import claim, owner_of
+from dispatcher.core.failures import telling_line
 from dispatcher.core.gates import (
     end_dropped,
     end_without_trial,
@@ -191,7 +192,9 @@ def request_failed(state: State, event: e.RequestFailed, out: list[Action]) -> N
         case e.RequestEnd.NOT_NOW:
             move(state, trial, TrialState.PARKED)
         case e.RequestEnd.ABANDONED | e.RequestEnd.CANCELLED:
-            state.abandoned_in_a_row += event.kind is e.RequestEnd.ABANDONED
+            if event.kind is e.RequestEnd.ABANDONED:
+                state.abandoned_in_a_row += 1
+                state.abandoned_text = telling_line(event.text)
             end_without_trial(state, trial, out, event.parent)
         case e.RequestEnd.ERROR | e.RequestEnd.NONSENSE:
             out.append(ReportTunerError(trial.id, "generate_parameters", event.text))

@@ -122,8 +122,13 @@ class Draft:
                 self.put((*base, row.native), value, source, row.note)
             case Does.DROP:
                 self.drop(source, row.note)
-            case Does.FALSE_ONLY if value in (False, "false", "no", "off"):
+            case Does.FALSE_ONLY | Does.WHEN_ON if value in (False, "false", "no", "off"):
                 self.drop(source, "it is off")
+            case Does.WHEN_ON:
+                self.put((*base, row.native), value, source, row.note)
+            case Does.NOTHING:
+                self.drop(source, row.note)
+                self.remark(f"'{written_path(source)}' has no effect here: {row.note}")
             case Does.REFUSE | Does.FALSE_ONLY:
                 self.refuse(source, "cannot be honoured", row.note)
             case Does.SPECIAL:

@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping
 
 from dispatcher.experiment.nni import algorithms
 from dispatcher.experiment.nni.algorithms import Algorithm
-from dispatcher.experiment.nni.tables import PLATFORMS, SECTIONS, Does, Row
+from dispatcher.experiment.nni.tables import ANNOTATIONS, PLATFORMS, SECTIONS, Does, Row
 
 _WORDS = {
     Does.KEEP: "same",
     Does.SPECIAL: "same",
     Does.DROP: "not needed",
+    Does.WHEN_ON: "same",
     Does.FALSE_ONLY: "not when on",
+    Does.NOTHING: "no effect, and a line says so",
     Does.REFUSE: "not",
 }
 
@@ -56,6 +58,38 @@ by name with what to do instead, at its line in your own file; none is dropped w
 | processes of a trial | the first one is killed | all of them |
 """
 
+_ANNOTATED = """\
+## Annotated code
+
+With `useAnnotation: true` the search space is read from the strings in the trial's code, by NNI's keys
+(`<module>/<name>/<type>`), and trials run a copy in the experiment's folder in which the strings have
+become calls. Your own files stay as they are; lines keep their numbers, so that a traceback points into
+your file. An annotation that cannot be honoured is named with its file and line, also by `bequeath
+validate`. [`examples/nni_classic/annotated`](../examples/nni_classic/annotated/train.py) is such a
+trial.
+"""
+
+_PHASES = """\
+## Multi-phase
+
+`multiPhase: true` let a running job ask for parameters again. A trial has its parameters once here, and
+each phase becomes a trial of its own:
+
+| in NNI's code | write |
+|---|---|
+| a loop around `nni.get_next_parameter()` in the trial | its body; what one phase leaves for the next goes into a file, in a folder that the parameters name |
+| `generate_parameters(parameter_id, trial_job_id)` | a list of chains that are ready for their next phase; with none ready, `raise NoMoreTrialError`: you are asked again after the next result |
+| `receive_trial_result(…, trial_job_id)` | note the result, and put the chain back with its next phase |
+| `MultiPhaseTuner` | `Tuner` |
+| `multiPhase: true` | nothing |
+
+[`phases_tuner.py`](../examples/nni_classic/phases_tuner.py) and
+[`phases_trial.py`](../examples/nni_classic/phases_trial.py) are such a pair;
+`bequeath run examples/nni_classic/config_phases.yml` runs them. Where the phases of one chain hand on
+weights, `weightsRoot` and `tuners.Tuner.wait_for` keep and check them as well ([for authors of
+tuners](tuner-authors.md)).
+"""
+
 _TRIAL = """\
 ## Trials
 
@@ -70,7 +104,7 @@ by which it speaks; otherwise it is ours. A line in the trial's log says so.
 | `nni.get_experiment_id`, `get_trial_id`, `get_sequence_id` | same; a trial's id is its number, as text |
 | `nni.utils.merge_parameter` | same |
 | `nni.trace`, `nni.dump`, `nni.load`, `nni.common.serializer` | `trace` hands back what it is given; JSON, nothing is pickled |
-| `nni.choice` and others of annotated code | not: refused with what to do |
+| `nni.choice` and others of annotated code, `nni.smartparam` | same, where `useAnnotation` is on; by hand they draw at random |
 | `nni.common.hpo_utils` (v2.5 and later) | same, for tuners modelled on NNI's own |
 | `nni.retiarii`, `nni.nas`, `nni.compression`, and whatever else is not here | not: an `ImportError` that says what to do |
 | `nni.algorithms.hpo.*`, `nni.<name>_tuner`, `nni.tools` | can be imported, as some trials do without need; using them raises an error that says what to do, but for `RandomTuner`, `GridSearchTuner`, `BatchTuner`, `MedianstopAssessor` and `CurvefittingAssessor`, which are ours |
@@ -133,8 +167,13 @@ An advisor of one's own, a subclass of `nni.msg_dispatcher_base.MsgDispatcherBas
 
 def page(commands: str) -> str:
     """The text of ``docs/from-nni.md``. ``commands``: its section about the command line."""
-    parts = [_HEAD, _keys(), _algorithms(), _TUNER, commands, _TRIAL]
+    parts = [_HEAD, _keys(), _algorithms(), _TUNER, commands, _TRIAL, _annotations(), _PHASES]
     return "\n".join(parts)
+
+
+def _annotations() -> str:
+    rows = (f"| `@nni.{name}` | {here} |" for name, here in ANNOTATIONS.items())
+    return "\n".join([_ANNOTATED, "| annotation | here |", "|---|---|", *rows, ""])
 
 
 def _keys() -> str:

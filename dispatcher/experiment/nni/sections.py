@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dispatcher.experiment.builtin_names import canonical_builtin
-from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.nni import algorithms
 from dispatcher.experiment.nni.draft import Draft, given
 from dispatcher.experiment.nni.tables import Does, Row
@@ -29,9 +28,6 @@ def habits(draft: Draft) -> None:
     values = draft.values
     if not values.get("trialGpuNumber"):
         draft.withdraw("gpuIndices", "no trial asks for GPUs")
-    refused = {fold_word(str(each.source[-1])) for each in draft.refusals if each.source}
-    if "useannotation" in refused and not {"searchSpace", "searchSpaceFile"} & values.keys():
-        draft.broken.add("searchSpace")  # it would have been in the code
     draft.add(("compatibility",), "nni", "tuner, assessor and trials import NNI's modules")
     draft.add(("multiThread",), False, "NNI calls a tuner one call at a time unless told otherwise")
     if "trialRetries" not in values:

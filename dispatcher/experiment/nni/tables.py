@@ -15,7 +15,9 @@ class Does(Enum):
 
     KEEP = "same"  # goes to a native key as it is
     DROP = "not needed"  # has no effect, and needs none
+    WHEN_ON = "same, when on"  # goes to a native key when it is on, dropped while it is off
     FALSE_ONLY = "off only"  # dropped while it is off, refused when it is on
+    NOTHING = "no effect"  # dropped, and the user reads so
     REFUSE = "refused"
     SPECIAL = "same, see note"  # translated by code of its own
 
@@ -45,15 +47,18 @@ def _special(native: str, note: str = "") -> Row:
     return Row(Does.SPECIAL, native, note)
 
 
-ANNOTATION = "annotated code is not read: write the search space into a file of its own"
-PHASES = "have each phase proposed as a trial of its own"
+ANNOTATION = (
+    "the search space is read from the annotations, and trials run a copy in which they are code"
+)
+PHASES = "have each phase proposed as a trial of its own: 'Multi-phase' in docs/from-nni.md"
 NO_ADDRESS = "agents find the head by themselves, those elsewhere through SSH"
 STARTED_ONCE = "no new trials after that; running ones go on, and the experiment ends with them"
 
-_NEVER_ON = Row(Does.FALSE_ONLY, "", ANNOTATION)
+_ANNOTATED = Row(Does.WHEN_ON, "useAnnotation", ANNOTATION)
 _PHASES = Row(Does.FALSE_ONLY, "", PHASES)
-_NO_IMAGE = _refuse("trials run in processes of the machine itself: remove it")
+_NO_IMAGE = Row(Does.NOTHING, "", "trials run in processes of the machine itself")
 _CLUSTER = "it belongs to a training service that is not in this version"
+_OF_CLUSTERS = Row(Does.NOTHING, "", _CLUSTER)
 
 V1_TOP: dict[str, Row] = {
     "authorName": _drop("nobody asks for it"),
@@ -65,7 +70,7 @@ V1_TOP: dict[str, Row] = {
     "maxTrialNum": _keep("maxTrialNumber"),
     "trainingServicePlatform": _special("trainingService.platform", "`remote` is `ssh` here"),
     "searchSpacePath": _keep("searchSpaceFile"),
-    "useAnnotation": _NEVER_ON,
+    "useAnnotation": _ANNOTATED,
     "multiPhase": _PHASES,
     "multiThread": _keep("multiThread", "a thread for each request: no pool that can fill up"),
     "nniManagerIp": _drop(NO_ADDRESS),
@@ -100,28 +105,29 @@ V1_TRIAL: dict[str, Row] = {
     "gpuNum": _keep("trialGpuNumber"),
     "cpuNum": _keep("trialCpuNumber"),
     "memoryMB": _special("trialMemorySize", "in MB"),
-    "nasMode": _refuse("classic NAS by annotation is not read: propose architectures by a tuner"),
+    "nasMode": _special("", "`classic_mode`; others are refused: ENAS and SPOS are tuners here"),
     "image": _NO_IMAGE,
-    "virtualCluster": _refuse(_CLUSTER),
-    "nniManagerNFSMountPath": _refuse(_CLUSTER),
-    "containerNFSMountPath": _refuse(_CLUSTER),
-    "paiStorageConfigName": _refuse(_CLUSTER),
+    "virtualCluster": _OF_CLUSTERS,
+    "nniManagerNFSMountPath": _OF_CLUSTERS,
+    "containerNFSMountPath": _OF_CLUSTERS,
+    "paiStorageConfigName": _OF_CLUSTERS,
+    "paiStoragePlugin": _OF_CLUSTERS,
     "paiConfigPath": _refuse(_CLUSTER),
-    "authFile": _refuse(_CLUSTER),
-    "shmMB": _refuse(_CLUSTER),
-    "dataDir": _refuse(_CLUSTER),
-    "outputDir": _refuse(_CLUSTER),
-    "portList": _refuse(_CLUSTER),
+    "authFile": _OF_CLUSTERS,
+    "shmMB": _OF_CLUSTERS,
+    "dataDir": _OF_CLUSTERS,
+    "outputDir": _OF_CLUSTERS,
+    "portList": _OF_CLUSTERS,
     "ps": _refuse(_CLUSTER),
     "master": _refuse(_CLUSTER),
     "worker": _refuse(_CLUSTER),
     "taskRoles": _refuse(_CLUSTER),
     "memorySize": _keep("trialMemorySize"),
-    "namespace": _refuse(_CLUSTER),
-    "adaptive": _refuse(_CLUSTER),
-    "imagePullSecrets": _refuse(_CLUSTER),
-    "nfs": _refuse(_CLUSTER),
-    "checkpoint": _refuse(_CLUSTER),
+    "namespace": _OF_CLUSTERS,
+    "adaptive": _OF_CLUSTERS,
+    "imagePullSecrets": _OF_CLUSTERS,
+    "nfs": _OF_CLUSTERS,
+    "checkpoint": _OF_CLUSTERS,
 }
 
 V1_ALGORITHM: dict[str, Row] = {
@@ -176,7 +182,7 @@ V2_TOP: dict[str, Row] = {
     "maxTrialDuration": _keep("maxTrialDuration"),
     "maxTrialNumber": _keep("maxTrialNumber"),
     "nniManagerIp": _drop(NO_ADDRESS),
-    "useAnnotation": _NEVER_ON,
+    "useAnnotation": _ANNOTATED,
     "debug": _keep("debug"),
     "logLevel": _keep("logLevel", "`trace` is read as `debug`, `fatal` as `error`"),
     "experimentWorkingDirectory": _keep("experimentWorkingDirectory"),
@@ -190,6 +196,10 @@ V2_TOP: dict[str, Row] = {
     "multiPhase": _PHASES,
     "deprecated": _special("", "its `multiThread` and `multiPhase` are read"),
     "extraConfig": _drop("nothing reads it"),
+    "authorName": V1_TOP["authorName"],
+    "description": V1_TOP["description"],
+    "versionCheck": V1_TOP["versionCheck"],
+    "logCollection": V1_TOP["logCollection"],
 }
 
 V2_ALGORITHM: dict[str, Row] = {
@@ -231,6 +241,20 @@ V2_MACHINE: dict[str, Row] = {
     "gpuIndices": _keep("gpuIndices"),
     "pythonPath": _special("python", "the interpreter in that folder"),
 }
+
+ANNOTATIONS: dict[str, str] = {
+    "variable": "same: the assignment that follows gets the drawn value; `choice` of any "
+    "expressions, and NNI's other nine types",
+    "function_choice": "better: also where the call stands within another; a choice that no call "
+    "of the next statement is among is refused",
+    "mutable_layers": "same with `classic_mode`; tuners of your own get the type `mutable_layer`, "
+    "built-in ones a plain choice for each layer and its inputs",
+    "get_next_parameter": "same",
+    "report_intermediate_result": "same",
+    "report_final_result": "same",
+    "training_update": "same: it does nothing in `classic_mode`",
+}
+"""Every ``@nni.…`` annotation, and what becomes of it here."""
 
 PLATFORMS = (
     "openpai",

@@ -119,10 +119,24 @@ def _trial(draft: Draft, section: Any, source: JsonPath) -> None:
             near = difflib.get_close_matches(key, V1_TRIAL, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"keys here are {', '.join(V1_TRIAL)}"
             draft.refuse(at, "is no key of 'trial'", hint)
+        elif key == "nasMode":
+            _nas_mode(draft, value, at)
         elif row.does is Does.SPECIAL:
             draft.put(("trialMemorySize",), f"{value}mb", at, row.note)
         else:
             draft.carry(row, value, at)
+
+
+def _nas_mode(draft: Draft, value: Any, at: JsonPath) -> None:
+    if value == "classic_mode":
+        draft.drop(at, "what annotated layers are here: each trial has one architecture")
+        return
+    draft.refuse(
+        at,
+        f"is {value!r}, which trains one network for all architectures in one trial",
+        "there is 'classic_mode'; ENAS and SPOS are tuners here ('bequeath tuner list')",
+        is_key=False,
+    )
 
 
 def _tuner(draft: Draft, key: str, section: Any) -> None:

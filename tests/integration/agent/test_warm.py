@@ -149,6 +149,52 @@ def test_a_preload_that_fails_is_named(head_with):
     assert "no_such_module" in end.text
 
 
+#: More than a socket to the fork server holds, while that takes nothing.
+MANY = 400
+
+SLOWLY = """
+import os, time
+while not os.path.exists("go"): time.sleep(0.02)
+"""
+
+
+def _start_many(head) -> None:
+    head.until(lambda: head.life, "hello")
+    for trial in range(MANY):
+        head.start(trial, parameters={"x": trial})
+
+    def taken():
+        ended = sum(isinstance(word, wire.Ended) for word in head.words)
+        return head.heartbeats and head.heartbeats[-1].running + ended >= MANY
+
+    head.until(taken, "an agent that has all orders")
+
+
+def test_starts_that_come_while_the_server_imports_wait_for_it(head_with):
+    """Mutation: what the socket does not hold counts as an error of the trial."""
+    head = head_with(function="train:main", reuse="forked", preload=("slow",), slots=MANY)
+    head.script(SLOWLY, "slow.py")
+    head.script("def main(p): return p['x']\n")
+    _start_many(head)
+    stopped = MANY - 1
+    head.send(wire.Stop(stopped, 1, "killed by the user", 60.0))
+    assert head.end_of(stopped).reason == "killed by the user"
+    head.script("", "go")
+    ends = {trial: head.end_of(trial) for trial in range(stopped)}
+    assert {end.reason for end in ends.values()} == {wire.FINISHED}, ends
+    assert [head.finals(trial) for trial in range(stopped)] == [[n] for n in range(stopped)]
+    assert head.finals(stopped) == []
+
+
+def test_starts_that_wait_for_a_server_that_fails_fail_with_it(head_with):
+    head = head_with(function="train:main", reuse="forked", preload=("slow",), slots=MANY)
+    head.script(f"{SLOWLY}raise RuntimeError('no such data')\n", "slow.py")
+    _start_many(head)
+    head.script("", "go")
+    for trial in range(MANY):
+        assert "no such data" in head.end_of(trial).text
+
+
 @pytest.mark.parametrize("reuse", ["none", "forked", "inProcess"])
 def test_the_users_own_names_do_not_collide(head_with, reuse):
     head = head_with(function="train:main", reuse=reuse)

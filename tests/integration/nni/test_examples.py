@@ -92,6 +92,16 @@ def test_children_wait_for_their_parents_in_threads(run: Run, example: Path) -> 
         assert ended < order.index((e.EndDelivered, child))
 
 
+def test_phases_are_trials_of_their_own(run: Run, example: Path) -> None:
+    """What the docs say about 'multiPhase'; each chain adds 1, then half of what it has."""
+    _, events = run(example / "config_phases.yml", 6)
+    told = [json.loads(ev.parameters) for ev in events if isinstance(ev, e.Proposed)]
+    chains = [f"chains/{chain}" for chain in (0, 1)]
+    for chain in chains:
+        assert [one["phase"] for one in told if one["folder"] == chain] == [0, 1, 2]
+    assert sorted(finals(events).values()) == [1.0, 1.0, 1.5, 1.5, 2.25, 2.25]
+
+
 def test_by_hand_it_is_nnis_standalone_mode(example: Path) -> None:
     import subprocess
     import sys

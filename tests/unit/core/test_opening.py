@@ -258,9 +258,11 @@ def test_requests_that_keep_failing_with_their_parents_are_not_asked_for_without
     scene.deliver(0)
     assert scene.state.open, "a result may have changed the tuner's mind"
     while scene.state.open:
-        scene.refuse(next(iter(scene.state.open)), e.RequestEnd.ABANDONED)
+        text = "there is no trial with parameter_id 50"
+        scene.refuse(next(iter(scene.state.open)), e.RequestEnd.ABANDONED, text=text)
     assert scene.state.phase is Phase.FAILED
     assert "requests failed with their parents" in scene.state.phase_reason
+    assert scene.state.phase_reason.endswith(f"; the last one: {text}")
 
 
 def as_nni(**settings: object) -> Scene:

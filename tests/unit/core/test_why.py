@@ -243,7 +243,7 @@ def _parents_lost() -> Cluster:
 
 SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.ALL_SLOTS_BUSY: (_busy, "all 1 slots are busy"),
-    Cause.OVER: (_over, "the experiment is completed: all 1 trials are over"),
+    Cause.OVER: (_over, "the experiment is completed: the only trial is over"),
     Cause.TRIALS_FAIL: (
         _failing,
         r"draining \(1 trials failed in a row with: failed \(exit code 1\): KeyError: 'x'",

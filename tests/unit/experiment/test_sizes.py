@@ -15,6 +15,7 @@ from dispatcher.experiment.sizes import format_size, parse_size
         ("1.5gb", 3 << 29),
         ("2k", 2048),
         ("3GiB", 3 << 30),
+        ("1Gi", 1 << 30),
         ("1tb", 1 << 40),
         ("7b", 7),
     ],

@@ -54,7 +54,6 @@ MISSING = {
     "package_utils": "algorithms are not registered: name the class in the experiment file",
     "platform": "call nni's own functions: get_next_parameter(), report_final_result()",
     "retiarii": _INSTALL,
-    "smartparam": "annotated code is not read: ask for parameters with get_next_parameter()",
     "tools": "use the command line 'bequeath'",
 }
 
@@ -75,11 +74,21 @@ _PROVIDER = "BEQUEATH_NNI_EXPERIMENT"
 
 _ALGORITHMS = ("_tuner", "_advisor", "_assessor")
 
-_PARTS = ("assessor", "common", "parameter_expressions", "runtime", "tuner", "typehint", "utils")
+_PARTS = (
+    "assessor",
+    "common",
+    "parameter_expressions",
+    "runtime",
+    "smartparam",
+    "tuner",
+    "typehint",
+    "utils",
+)
 
 _DRAWN = ("choice", "randint", "uniform", "quniform", "loguniform", "qloguniform", "normal")
-_MORE = ("qnormal", "lognormal", "qlognormal", "function_choice", "mutable_layer", "variable")
-_SMART = frozenset({*_DRAWN, *_MORE, "mutable_layers", "training_update"})
+_MORE = ("qnormal", "lognormal", "qlognormal", "function_choice", "mutable_layer")
+#: What annotated code has become calls of.
+_SMART = frozenset({*_DRAWN, *_MORE, "training_update"})
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -151,8 +160,6 @@ def _instead(name: str) -> str:
 
 def _missing(name: str) -> str:
     """The entry of what is not here to which a name belongs, if any."""
-    if name in _SMART:
-        return "smartparam"
     if name.partition(".")[0].endswith(_ALGORITHMS):  # nni.<name>_tuner.<name>_tuner of v1
         return "algorithms.hpo"
     return next((missing for missing in MISSING if f"{name}.".startswith(f"{missing}.")), "")
@@ -164,6 +171,8 @@ def part(package: str, name: str) -> Any:
     Raises:
         AttributeError: there is none; what to do instead.
     """
+    if name in _SMART:
+        return getattr(importlib.import_module(f"{package}.smartparam"), name)
     if name in _PARTS or name in HOLLOW:
         return importlib.import_module(f"{package}.{name}")
     raise AttributeError(why_not(package, name))

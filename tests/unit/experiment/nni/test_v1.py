@@ -94,12 +94,12 @@ def test_remote_machines_and_passwords_in_clear_text(files: Files) -> None:
 # What is changed in the good file, and what is said about it.
 WRONG = {
     ("useAnnotation: false", "useAnnotation: true"): (
-        "e.yml:8:1: 'useAnnotation' cannot be honoured\n"
-        "  annotated code is not read: write the search space into a file of its own"
+        "e.yml:8:16: 'useAnnotation' takes the search space from the code, and the file has one\n"
+        "  keep one of the two"
     ),
     ("authorName: somebody", "multiPhase: true"): (
         "e.yml:1:1: 'multiPhase' cannot be honoured\n"
-        "  have each phase proposed as a trial of its own"
+        "  have each phase proposed as a trial of its own: 'Multi-phase' in docs/from-nni.md"
     ),
     ("Platform: local", "Platform: pai"): (
         "e.yml:6:26: 'trainingServicePlatform' names 'pai', a training service that is not in "
@@ -116,9 +116,10 @@ WRONG = {
         "are ms, s, m, h, d, w"
     ),
     ("  command: python3 train.py", "  command: python3 trian.py"): None,
-    ("  gpuNum: 0", "  image: msranni/nni"): (
-        "e.yml:14:3: 'image' cannot be honoured\n"
-        "  trials run in processes of the machine itself: remove it"
+    ("  gpuNum: 0", "  nasMode: enas_mode"): (
+        "e.yml:14:12: 'nasMode' is 'enas_mode', which trains one network for all architectures in "
+        "one trial\n"
+        "  there is 'classic_mode'; ENAS and SPOS are tuners here ('bequeath tuner list')"
     ),
     ("  gpuNum: 0", "  gpunum: 0"): (
         "e.yml:14:3: 'gpunum' is no key of 'trial'\n  did you mean 'gpuNum'?"
@@ -205,7 +206,7 @@ def test_what_follows_from_a_refusal_is_not_said_as_well(files: Files) -> None:
     """Mutations: a space that is in annotated code is missed, and the command of roles."""
     annotated = V1.replace("searchSpacePath: space.json\n", "")
     (only,) = files.errors(annotated.replace("useAnnotation: false", "useAnnotation: true"))
-    assert "'useAnnotation' cannot be honoured" in only
+    assert "'useAnnotation' is on, and no annotation" in only
     roles = V1.replace("Platform: local", "Platform: kubeflow").replace(
         "  command: python3 train.py\n", "  worker: {replicas: 2, command: python3 train.py}\n"
     )
@@ -213,3 +214,24 @@ def test_what_follows_from_a_refusal_is_not_said_as_well(files: Files) -> None:
     assert len(said) == 2
     assert "'kubeflow'" in said[0]
     assert "'worker'" in said[1]
+
+
+def test_keys_that_nni_took_and_that_mean_nothing_here_are_said_and_no_more(files: Files) -> None:
+    remarks: list[str] = []
+    of_clusters = (
+        "  image: msranni/nni\n  virtualCluster: default\n  paiStoragePlugin: x\n  shmMB: 2\n"
+        "  nniManagerNFSMountPath: /mnt\n  nasMode: classic_mode\n  memorySize: 1Gi\n"
+    )
+    config = files.load(f"{V1}{of_clusters}logCollection: none\n", remarks)
+    assert config.trial_memory_size == 1 << 30
+    assert "'trial.image' has no effect here: trials run in processes of the machine itself" in (
+        remarks
+    )
+    named = [text.split("'")[1] for text in remarks if "has no effect here" in text]
+    assert named == [
+        "trial.image",
+        "trial.virtualCluster",
+        "trial.paiStoragePlugin",
+        "trial.shmMB",
+        "trial.nniManagerNFSMountPath",
+    ]
