@@ -111,3 +111,15 @@ def test_doctor_names_what_it_looked_at(over: Shell) -> None:
     text = over("doctor").out
     for topic in ("python", "packages", "torch", "sockets", "experiments", "open files", "clock"):
         assert topic in text
+
+
+@pytest.mark.parametrize("word", ["failed", "succeeded", "open", "Failed", "stopped-early"])
+def test_trials_are_listed_by_what_the_column_shows(over: Shell, word: str) -> None:
+    trials = over("trial", "ls", "--state", word, "--json").json()["trials"]
+    shown = {one["outcome"] or one["state"] for one in trials}
+    assert shown == (set() if word == "stopped-early" else {word.lower()})
+
+
+def test_short_help(over: Shell) -> None:
+    for words in ((), ("trial",), ("trial", "ls")):
+        assert over(*words, "-h").out == over(*words, "--help").out
