@@ -182,6 +182,18 @@ def update(
         print_json({"experiment": found.id, "key": key, "running": running})
     else:
         say(f"{found.id}: {key} is {value}{'' if running else ' from the next resume on'}")
+        if key in ("maxTrialNumber", "max_trial_number"):
+            _note_what_is_past(found.folder, new)
+
+
+def _note_what_is_past(folder: Path, limit: Any) -> None:
+    """A limit below what was proposed already ends nothing, and lets nothing new begin."""
+    from dispatcher import queries
+
+    with queries.ExperimentReader.open(folder) as reader:
+        submitted = queries.experiment_summary(reader).submitted
+    if str(limit).isdecimal() and int(limit) < submitted:
+        note(f"{words.count(submitted, 'trial')} were proposed already: no more will be")
 
 
 def _update_record(folder: Path, key: str, value: Any) -> str:

@@ -198,3 +198,15 @@ def test_the_end_in_the_foreground_is_told_harmlessly(
     said = capsys.readouterr().out
     assert said.count("␛]0;owned") == 2
     assert not [mark for mark in ("\x1b", "\u202e", "\x07") if mark in said]
+
+
+@pytest.mark.parametrize("word", ["failed", "succeeded", "open", "Failed", "stopped-early"])
+def test_trials_are_listed_by_what_the_column_shows(over: Shell, word: str) -> None:
+    trials = over("trial", "ls", "--state", word, "--json").json()["trials"]
+    shown = {one["outcome"] or one["state"] for one in trials}
+    assert shown == (set() if word == "stopped-early" else {word.lower()})
+
+
+def test_short_help(over: Shell) -> None:
+    for words in ((), ("trial",), ("trial", "ls")):
+        assert over(*words, "-h").out == over(*words, "--help").out
