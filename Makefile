@@ -12,7 +12,7 @@ TORCH_ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint bench soak docs simulate mutations enable test-nfs fuzz lines clean help
+.PHONY: demo test test-quick lint bench soak docs simulate mutations enable test-nfs fuzz lines clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -37,8 +37,11 @@ $(VENV)/.dev: $(VENV)/.demo pyproject.toml
 demo: $(VENV)/.demo  ## evolution with inherited weights on digits, about two minutes
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/digits_evolution/demo.sh
 
-test: $(VENV)/.dev  ## the whole test suite, folder by folder, with times
+test: $(VENV)/.dev  ## the whole test suite, folder by folder; its last line says what was left out
 	$(BIN)/python tests/run.py $(if $(AGAIN),--again $(AGAIN)) $(TESTS)
+
+test-quick: lint  ## for the daily round, minutes: lint, unit tests, simulation, one real run
+	$(BIN)/python tests/run.py --quick
 
 lint: $(VENV)/.dev  ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff format --check .
