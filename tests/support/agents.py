@@ -74,6 +74,7 @@ class Host:
         self.ambushed = False  # its agent dies when it is to start something
         self.trouble = ""  # why its agent may not join
         self.is_sick = world.odds.sick and name == "local"  # all that it runs fails
+        self._heard_from = 0  # number of the newest agent that was heard of
         self.socket: _Socket | None = None  # of the head that leads
         self.up = Line(world, self._at_the_head, overtaking=True)
         self.down = Line(world, self._at_the_agent)
@@ -96,7 +97,10 @@ class Host:
         """Whether nothing gets through."""
         return self.up.cut
 
-    def _at_the_head(self, frame: bytes) -> list[Said] | None:
+    def _at_the_head(self, frame: bytes, sender: int) -> list[Said] | None:
+        if sender < self._heard_from:  # ROUTER_HANDOVER: a successor has taken its place
+            return None
+        self._heard_from = sender
         if len(frame) > MAX_MESSAGE_BYTES:
             self.reset()
             return None
@@ -104,7 +108,7 @@ class Host:
             self.socket.heard()
         return [Said(self.name, self.name.encode(), frame)]
 
-    def _at_the_agent(self, frame: bytes) -> None:
+    def _at_the_agent(self, frame: bytes, _sender: int) -> None:
         if len(frame) > MAX_MESSAGE_BYTES:  # as ZeroMQ has it: the connection is closed
             self.reset()
         elif self.agent is not None:

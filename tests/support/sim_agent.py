@@ -37,6 +37,7 @@ class _Socket:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._sender = host.lives
         self.inbox: list[bytes] = []
 
     def setsockopt(self, _option: int, _value: object) -> None:
@@ -51,7 +52,7 @@ class _Socket:
         return self.inbox.pop(0)
 
     def send(self, frame: bytes, _flags: int) -> None:
-        self._host.up.send(frame)
+        self._host.up.send(frame, self._sender)
 
 
 class _Context:
@@ -162,6 +163,7 @@ class SimAgent:
         silence = self._world.now - self._heard_at
         if silence > GRACE_S:
             self._world.note(f"the agent of {self._host.name} leaves: no head")
+            self._world.harm(self._host.name)
             for process in list(self.processes.values()):
                 self._end(process, EndReason.SHUTDOWN)
             self.outbox.spool()

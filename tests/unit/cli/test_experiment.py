@@ -170,3 +170,20 @@ def test_what_looks_after_an_experiment_leaves_its_status(
     Leadership.acquire(folder).release()  # a head that was killed
     look_after()
     assert status() == "interrupted"
+
+
+def test_a_limit_below_what_was_proposed_says_so(home: Path, bequeath: Shell) -> None:
+    folder = make_folder(home)
+    evolve(folder, 6)
+    values = {
+        "tuner": {"name": "random"},
+        "trialCommand": "true",
+        "trialConcurrency": 2,
+        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+    }
+    (folder / "experiment.json").write_text(to_json(build_experiment(values)))
+    for key in ("maxTrialNumber", "max_trial_number"):
+        said = bequeath("experiment", "update", key, 3)
+        assert said.code == 0, said
+        assert "6 trials were proposed already: no more will be" in said.err
+    assert bequeath("experiment", "update", "maxTrialNumber", 60).err == ""
