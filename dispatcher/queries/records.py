@@ -73,7 +73,7 @@ def json_value(text: str | None) -> Any:
         return text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TrialSummary(Record):
     """One trial in a list."""
 
@@ -115,6 +115,12 @@ class TrialSummary(Record):
         """The parameters by name; what is no object is called ``value``."""
         known = self.parameters
         return known if isinstance(known, dict) else {"value": known}
+
+    def __repr__(self) -> str:
+        """Short, for notebooks; all of it by :meth:`to_json`."""
+        result = "" if self.value is None else f", value {self.value:.6g}"
+        parent = "" if self.parent is None else f", parent {self.parent}"
+        return f"<Trial {self.id} {self.outcome or self.state}{result}{parent}>"
 
     @property
     def over(self) -> bool:
@@ -192,7 +198,7 @@ class MetricPoint(Record):
     number: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TrialDetail(Record):
     """All there is about one trial."""
 
@@ -200,3 +206,8 @@ class TrialDetail(Record):
     attempts: tuple[Attempt, ...]
     metrics: tuple[MetricPoint, ...]
     children: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        """Short, for notebooks; all of it by :meth:`to_json`."""
+        counts = f"attempts: {len(self.attempts)}, metrics: {len(self.metrics)}"
+        return f"{repr(self.trial)[:-1]}, {counts}, children: {len(self.children)}>"
