@@ -42,7 +42,7 @@ class ExperimentListing(Record):
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExperimentSummary(Record):
     """How an experiment stands. ``states`` and ``outcomes`` count trials.
 
@@ -75,6 +75,15 @@ class ExperimentSummary(Record):
     weights_bytes: int
     rate: float | None
     time_left_s: float | None
+
+    def __repr__(self) -> str:
+        """Short, for notebooks; all of it by :meth:`to_json`."""
+        limit = f" of {self.max_trials}" if self.max_trials is not None else ""
+        best = ""
+        if self.best is not None and self.best.value is not None:
+            best = f", best {self.best.value:.6g} (trial {self.best.id})"
+        reason = f": {self.phase_reason.splitlines()[0]}" if self.phase_reason else ""
+        return f"<{self.id} {self.status}{reason}; {self.ended}{limit} trials over{best}>"
 
 
 def experiment_summary(reader: ExperimentReader, *, now: float | None = None) -> ExperimentSummary:

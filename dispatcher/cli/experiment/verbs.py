@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from enum import StrEnum
 from pathlib import Path
@@ -52,10 +53,22 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-def list_all(folder: Folder = None, as_json: Json = False) -> None:
-    """List all experiments that are kept, the newest first."""
-    from dispatcher.finding.find import all_experiments, experiments_of_others
+def list_all(
+    everywhere: Annotated[
+        bool, typer.Option("--all", help="Also those outside of BEQUEATH_HOME, if that is set.")
+    ] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """List all experiments that are kept, the newest first.
 
+    Where BEQUEATH_HOME is set, those below it; else those of all folders that were ever used.
+    """
+    from dispatcher.finding.find import all_experiments, experiments_of_others
+    from dispatcher.finding.known_folders import HOME_VARIABLE, default_folder
+
+    if folder is None and not everywhere and os.environ.get(HOME_VARIABLE):
+        folder = default_folder()
     found = all_experiments(folder)
     if as_json:
         print_json({"experiments": [one.to_json() for one in found]})
