@@ -8,11 +8,22 @@ VENV   ?= .venv
 # Where torch comes from: any pip arguments, such as an index of CPU builds.
 TORCH  ?= torch==2.13.0
 TORCH_ARGS ?=
+# For a platform that some package has no wheel for: LOCK_ARGS= builds it here.
+LOCK_ARGS ?= --only-binary :all:
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test test-quick lint bench soak docs simulate mutations enable test-nfs fuzz lines clean help
+# What a lock names is installed by its hash. torch is not in it, see constraints.txt; what torch
+# needs is, so that only torch's own builds (and their CUDA packages) come without one.
+define from_lock
+	$(PIP) install $(LOCK_ARGS) --require-hashes -r requirements/$(1).lock
+	$(PIP) install $(TORCH_ARGS) "$(TORCH)"
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+endef
+
+.PHONY: lock audit demo test test-quick lint bench soak docs simulate mutations enable test-nfs fuzz lines clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -22,17 +33,11 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.torch: $(VENV)/.made constraints.txt
-	$(PIP) install $(TORCH_ARGS) "$(TORCH)"
-	@touch $@
+$(VENV)/.demo: $(VENV)/.made requirements/demo.lock constraints.txt pyproject.toml
+	$(call from_lock,demo)
 
-$(VENV)/.demo: $(VENV)/.torch pyproject.toml
-	$(PIP) install -c constraints.txt -e '.[torch,plot,examples]'
-	@touch $@
-
-$(VENV)/.dev: $(VENV)/.demo pyproject.toml
-	$(PIP) install -c constraints.txt -e '.[all,dev]'
-	@touch $@
+$(VENV)/.dev: $(VENV)/.made requirements/dev.lock constraints.txt pyproject.toml
+	$(call from_lock,dev)
 
 demo: $(VENV)/.demo  ## evolution with inherited weights on digits, about two minutes
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/digits_evolution/demo.sh
@@ -75,6 +80,17 @@ fuzz: $(VENV)/.dev  ## hostile peers for longer: make fuzz SECONDS=600 FIRST_SEE
 
 lines: $(VENV)/.dev  ## as root: links cut, sshd killed, tunnels flapping for a minute: make lines SECONDS=300
 	LINE_SECONDS=$(or $(SECONDS),60) $(BIN)/python -m pytest -q tests/integration/machines/test_bad_lines.py
+
+$(VENV)/tools/.made: requirements/tools.lock
+	$(PYTHON) -m venv --clear $(VENV)/tools
+	$(VENV)/tools/bin/python -m pip --disable-pip-version-check -q install $(LOCK_ARGS) --require-hashes -r $<
+	@touch $@
+
+lock: $(VENV)/tools/.made  ## renew the locks: the newest versions that pyproject.toml admits, with hashes
+	requirements/renew.sh $(VENV)/tools/bin/uv
+
+audit: $(VENV)/tools/.made  ## look for known holes in what the locks name; says so where no list of them can be had
+	$(VENV)/tools/bin/python requirements/audit.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

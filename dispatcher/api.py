@@ -118,15 +118,17 @@ class Experiment:
     def open(cls, experiment: str | Path) -> Experiment:
         """An experiment that exists already, running or not: by folder, id, beginning or name.
 
+        One of somebody else is opened by its folder, to be looked at.
+
         Raises:
             ExperimentNotFound: there is none.
             UserError: there are several.
         """
         from dispatcher.finding.find import find_one
 
-        folder = find_one(str(experiment), None).folder
-        path = ExperimentFolder(folder).config
-        opened = cls(from_json(path.read_text(encoding="utf-8"), str(path)))
+        folder = find_one(str(experiment), None, others=True).folder
+        record = ExperimentFolder(folder)
+        opened = cls(from_json(record.read_config(), str(record.config)))
         opened._folder = folder
         return opened
 
@@ -283,11 +285,18 @@ class Experiment:
         with queries.ExperimentReader.open(self.folder) as reader:
             return queries.best(reader, many)
 
+    def front(self) -> list[TrialSummary]:
+        """Of several objectives the trials that no other one beats in all of them (the Pareto
+        front), by the first objective; empty with one."""
+        with queries.ExperimentReader.open(self.folder) as reader:
+            return queries.front(reader)
+
     def rows(self) -> list[dict[str, Any]]:
         """One flat dict a trial, as ``pandas.DataFrame`` takes them.
 
         Keys such as ``trial``, ``outcome``, ``value`` and ``parent``; parameters under
-        ``parameters.<name>``.
+        ``parameters.<name>``, what a final result holds beside ``default`` under
+        ``metrics.<name>``.
         """
         with queries.ExperimentReader.open(self.folder) as reader:
             return queries.export_rows(reader)

@@ -15,6 +15,8 @@ import psutil
 from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.core.why import Cause
 from dispatcher.errors import BequeathError, PassingBackendError, UserError
+from dispatcher.leading.nested import refuse_nested
+from dispatcher.ownership import demand_ours
 from dispatcher.queries.status import LOCK_NAME, is_led, leader_of
 
 #: After the folder on the command line: lead even if another head does.
@@ -35,8 +37,12 @@ def start_in_background(folder: Path, *, take_over: bool = False) -> int:
         take_over: lead even if another head does.
 
     Raises:
+        NotOurs: the experiment is somebody else's.
+        UserError: no experiment may begin in this process.
         BequeathError: it ended before that; its own words.
     """
+    refuse_nested()
+    demand_ours(folder)
     errors = folder / "logs" / "head.stderr"
     process = spawn_head(folder, errors, *([TAKE_OVER] if take_over else []))
     started = time.monotonic()
@@ -99,7 +105,11 @@ def kill_experiment(folder: Path) -> list[int]:
 
     What the journal holds can be resumed. Only processes that lead this experiment, or belong
     to it by their command line, are touched, by process id.
+
+    Raises:
+        NotOurs: the experiment is somebody else's.
     """
+    demand_ours(folder)
     ended = _kill_leader(folder)
     ours = [p for p in psutil.process_iter(["pid"]) if _belongs(p, folder)]
     for process in sorted(ours, key=lambda p: p.pid):

@@ -11,9 +11,11 @@ from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.nni.annotated import rewrite_annotated
-from dispatcher.experiment.snapshot import to_json
+from dispatcher.experiment.references import files_referred_to
+from dispatcher.experiment.snapshot import to_json, to_shared
 from dispatcher.finding.known_folders import housed
 from dispatcher.folders import ExperimentFolder, new_id
+from dispatcher.leading.nested import refuse_nested
 from dispatcher.ports import Entry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.wiring.remote_roots import try_root
@@ -32,18 +34,20 @@ def create(config: ExperimentConfig, ident: str | None = None) -> Path:
     Raises:
         BackendError: the folder cannot be made, or lies where a journal is not safe; the
             weights root is a store that refuses.
-        UserError: the weights root cannot be used from here.
+        UserError: the weights root cannot be used from here, or no experiment may begin in
+            this process.
     """
+    refuse_nested()
     if config.seed is None:
         config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
     config = housed(config)
     try_root(config)
     ident = ident or new_id(config.experiment_name)
-    folder = ExperimentFolder.make(config.experiment_working_directory, ident)
+    folder = ExperimentFolder.make(config.experiment_working_directory, ident, config.share_with)
     if config.use_annotation or any(service.code_snapshot for service in config.services):
         config = _with_code_snapshot(config, folder)
     failpoint("create.folder.made")
-    folder.write_config(to_json(config))
+    folder.write_config(to_json(config), to_shared(config))
     failpoint("create.config.written")
     weights_root(config, folder).mkdir(parents=True, exist_ok=True)
     journal = SqliteJournal.open(folder.journal)
@@ -53,6 +57,7 @@ def create(config: ExperimentConfig, ident: str | None = None) -> Path:
         journal.append(
             [Entry(time.time(), e.ExperimentCreated(settings_of(config)))], (), durable=True
         )
+        folder.share(config.share_with)
     finally:
         journal.close()
     failpoint("create.experiment.journalled")
@@ -62,7 +67,9 @@ def create(config: ExperimentConfig, ident: str | None = None) -> Path:
 def _with_code_snapshot(config: ExperimentConfig, folder: ExperimentFolder) -> ExperimentConfig:
     """Copy the code directory into the experiment, and let trials run from there."""
     try:
-        copy_code(config.trial_code_directory, folder.code, (folder.path.parent,))
+        # What references name is looked up where it lies; a copy would be sent with the code.
+        left_out = (folder.path.parent, *files_referred_to(config.model_dump()))
+        copy_code(config.trial_code_directory, folder.code, left_out)
         if config.use_annotation:
             rewrite_annotated(folder.code)
     except OSError as error:

@@ -12,12 +12,12 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from dispatcher.channel import Router, Said
 from dispatcher.control.desk import Desk, Handled
-from dispatcher.core import State, apply, check, next_deadline
+from dispatcher.core import State, apply, check, judged_by, next_deadline
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER
@@ -125,7 +125,7 @@ class Engine(threading.Thread):
         self._watcher = watcher
         self._row = row  # number of the newest journal row
         self._compactor = compactor
-        self._foreign = foreign  # backends whose own words are judged like those of peers
+        self._foreign = foreign  # backends that are judged like peers in what they check, too
         self._debug = debug
         self._clock = clock
         self._monotonic = monotonic
@@ -244,10 +244,11 @@ class Engine(threading.Thread):
         durable = False
         at = self._clock()
         self._catch_up(facts)
-        for owner, event in facts:
+        for owner, event in _with_what_judges(state, facts):
             worker = _worker_of(state, event) if isinstance(event, _OF_ATTEMPTS) else None
-            if owner in self._foreign and not _is_its_own(state, event, owner):
-                self._watcher.peer_fault(owner, ProtocolError(f"it speaks of others: {event!r}"))
+            if owner in self._backends and not self._is_its_own(event, owner):
+                text = f"it speaks of an attempt that is not its own: {_named(event)}"
+                self._watcher.peer_fault(owner, ProtocolError(text))
                 continue
             try:
                 step = apply(state, event, at)
@@ -327,9 +328,23 @@ class Engine(threading.Thread):
         failpoint("engine.actions.sent")
 
     def _backend_of(self, worker: str) -> Backend:
-        """Each worker has one of its own, or is called ``<backend>/<host>``."""
-        own = self._backends.get(worker)
-        return own if own is not None else self._backends[worker.partition("/")[0]]
+        return self._backends[self._owner_of(worker)]
+
+    def _owner_of(self, worker: str) -> str:
+        """Each worker has a backend of its own, or is called ``<backend>/<host>``."""
+        return worker if worker in self._backends else worker.partition("/")[0]
+
+    def _is_its_own(self, event: e.Event, owner: str) -> bool:
+        """Whether an event is of no attempt that another backend runs, nor of one that nobody was
+        given yet. What is said of an attempt that is not believed any more is late, whoever says
+        it, and has no effect."""
+        trial = self.state.trials.get(getattr(event, "trial", None))  # type: ignore[arg-type]
+        if trial is None:
+            return True  # of no trial that there is: the core says so
+        attempt: int = getattr(event, "attempt", trial.attempt)
+        if attempt != trial.attempt:
+            return attempt < trial.attempt
+        return trial.worker is None or self._owner_of(trial.worker) == owner
 
     def _send_replies(self) -> None:
         for peer, handled in self._replies:
@@ -338,15 +353,22 @@ class Engine(threading.Thread):
         self._replies.clear()
 
 
+def _with_what_judges(state: State, facts: Iterable[_Fact]) -> Iterator[_Fact]:
+    """The facts, and before each that ends an attempt what it is judged by and no row tells. As
+    it goes: each is asked for when those before it are applied."""
+    for fact in facts:
+        for metric in judged_by(state, fact.event):
+            yield _Fact("", metric)
+        yield fact
+
+
 def _worker_of(state: State, event: e.AttemptStarted | e.AttemptEnded) -> str | None:
     """Where the attempt runs, as long as it is the one that is believed."""
     trial = state.trials.get(event.trial)
     return trial.worker if trial is not None and trial.attempt == event.attempt else None
 
 
-def _is_its_own(state: State, event: e.Event, worker: str) -> bool:
-    """Whether an event is of no attempt that another worker runs."""
-    trial = state.trials.get(getattr(event, "trial", None))  # type: ignore[arg-type]
-    if trial is None or trial.attempt != getattr(event, "attempt", None):
-        return True  # of none that is believed
-    return trial.worker in (None, worker)
+def _named(event: e.Event) -> str:
+    """For the log: what it is, and of what. Whatever else is in it may be long."""
+    trial, attempt = getattr(event, "trial", "?"), getattr(event, "attempt", "?")
+    return f"{type(event).__name__} of attempt {trial}.{attempt}"

@@ -15,8 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError
+from dispatcher.ownership import ID_LETTERS
+from dispatcher.queries.reader import SHARED_NAME
+from dispatcher.queries.small_file import read_small
 from trial_runtime.failpoints import failpoint
-from trial_runtime.run_folder import NotOurs, run_folder_below
+from trial_runtime.run_folder import NotOurs, is_private, run_folder_below
+
+#: Whom an experiment is shared with → who else may read.
+_READERS = {"nobody": 0, "group": stat.S_IRGRP, "all": stat.S_IRGRP | stat.S_IROTH}
 
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # no letters that are taken for one another
 
@@ -37,29 +43,44 @@ class ExperimentFolder:
         """The resolved experiment file."""
         return self.path / "experiment.json"
 
+    @property
+    def shared_config(self) -> Path:
+        """The same with secrets masked, if the experiment is shared."""
+        return self.path / SHARED_NAME
+
     def read_config(self) -> str:
-        """The resolved experiment file.
+        """The resolved experiment file; of somebody else's, the one with secrets masked.
 
         Raises:
             PermanentBackendError: there is none: whoever made the folder died meanwhile.
         """
         try:
-            return self.config.read_text(encoding="utf-8")
-        except OSError as error:
+            try:
+                return read_small(self.config).decode()
+            except PermissionError:
+                if not self.shared_config.exists():
+                    raise
+                return read_small(self.shared_config).decode()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
             raise PermanentBackendError(
-                f"the experiment cannot be read: {error.strerror or error}",
+                f"the experiment cannot be read: {why}",
                 hint="if it was never laid down completely, create it again",
                 where=str(self.config),
             ) from error
 
-    def write_config(self, text: str) -> None:
+    def write_config(self, text: str, shared: str = "") -> None:
         """Replace the resolved experiment file, durably and all at once: whoever dies
-        meanwhile leaves the old one or the new one."""
-        draft = self.config.with_suffix(".new")
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        meanwhile leaves the old one or the new one.
+
+        Args:
+            text: the file; nobody else may read it, since secrets may be written out in it.
+            shared: the same as others may see it; whoever may read the folder may read this.
+        """
+        if shared:
+            readers = self.path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
+            _draft(self.shared_config, shared, readers).replace(self.shared_config)
+        draft = _draft(self.config, text, 0)
         failpoint("config.drafted")
         draft.replace(self.config)
         descriptor = os.open(self.path, os.O_RDONLY)
@@ -108,16 +129,37 @@ class ExperimentFolder:
         """What trials have reported so far, for a tuner host that asks."""
         return self.path / "tuner_restore.msgpack.shown"
 
+    def share(self, share_with: str) -> None:
+        """Let others look: into the folder, and into the store if it is there already.
+
+        Args:
+            share_with: ``nobody``, ``group`` or ``all``.
+        """
+        readers = _READERS[share_with]
+        kept = stat.S_IMODE(self.path.stat().st_mode) & stat.S_ISGID
+        self.path.chmod(kept | stat.S_IRWXU | readers | readers >> 2)
+        if self.journal.exists():
+            for name in ("", "-wal", "-shm"):
+                path = self.journal.with_name(f"{self.journal.name}{name}")
+                if path.exists():
+                    path.chmod(stat.S_IRUSR | stat.S_IWUSR | readers)
+
     @classmethod
-    def make(cls, base: Path, ident: str) -> ExperimentFolder:
+    def make(cls, base: Path, ident: str, share_with: str = "nobody") -> ExperimentFolder:
         """A new folder below ``base``.
+
+        Args:
+            base: made if it is missing.
+            ident: its name.
+            share_with: who else may look into it: ``nobody``, ``group`` or ``all``.
 
         Raises:
             PermanentBackendError: it cannot be made.
         """
         folder = cls(base / ident)
         try:
-            folder.path.mkdir(parents=True, mode=0o755)
+            folder.path.mkdir(parents=True, mode=0o700)
+            folder.share(share_with)
             folder.logs.mkdir()
             folder.keys.mkdir(mode=0o700)
         except OSError as error:
@@ -129,9 +171,21 @@ class ExperimentFolder:
         return folder
 
 
+def _draft(path: Path, text: str, readers: int) -> Path:
+    """A file beside ``path`` that is on disk and may take its place."""
+    draft = path.with_suffix(".new")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o600 | readers)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    return draft
+
+
 def new_id(name: str) -> str:
     """An id for an experiment of this name: the name and six characters of chance."""
-    slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40] or "experiment"
+    slug = re.sub(f"[^{ID_LETTERS}]+", "-", name).strip("-")[:40] or "experiment"
     tail = "".join(secrets.choice(_ALPHABET) for _ in range(6))
     return f"{slug}-{tail}"
 
@@ -148,7 +202,7 @@ def run_folder(experiment: Path, *, before: str | None = None) -> Path:
     Raises:
         PermanentBackendError: somebody else owns the folder we would use.
     """
-    if before and _is_private(Path(before)):
+    if before and is_private(Path(before)):
         return Path(before)
     base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     try:
@@ -158,11 +212,3 @@ def run_folder(experiment: Path, *, before: str | None = None) -> Path:
             f"{error.filename} {error.strerror}",
             hint="remove it, or set XDG_RUNTIME_DIR to a folder of your own",
         ) from None
-
-
-def _is_private(folder: Path) -> bool:
-    try:
-        info = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid() and not info.st_mode & 0o077

@@ -33,32 +33,42 @@ from dispatcher.errors import (
 )
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import secret_values
+from dispatcher.experiment.shown import written_out
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
 from dispatcher.leading.clock import SteadyClock
 from dispatcher.leading.crew import Crew, open_doors
 from dispatcher.leading.lead import open_journal, take_the_lead
 from dispatcher.leading.logs import head_log
+from dispatcher.leading.nested import refuse_nested
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.leading.user_requests import UserRequests
 from dispatcher.notices import Notice, NoticeKind
+from dispatcher.ownership import demand_ours
 from dispatcher.past.compacted import fold_at_start, read_whole_past
 from dispatcher.past.history import Past
 from dispatcher.past.restoring import RestoringTuner
 from dispatcher.past.showing import ShownFile
 from dispatcher.ports import Entry, TunerPort
 from dispatcher.store.compaction import Compaction
+from dispatcher.store.early_stops import mended
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership
+from dispatcher.store.trial_rows import ROWS_TO_COMPARE, lagging
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.upkeep.disk_watch import DiskWatch
-from dispatcher.upkeep.retention import RetentionThread, sweep_at_the_end
+from dispatcher.upkeep.retention import (
+    RetentionThread,
+    gone_when_completed,
+    sweep_at_the_end,
+)
 from dispatcher.wiring.machines import secrets_of_machines
 from dispatcher.wiring.remote_roots import secrets_of_root
 from dispatcher.wiring.settings import settings_of
 from dispatcher.wiring.tuner_host import tuner_host_config
 from dispatcher.wiring.weights import weights_root
+from trial_runtime.descriptors import raise_limit
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.failpoints import failpoint
 from trial_runtime.masking import Mask
@@ -67,6 +77,14 @@ from trial_runtime.masking import Mask
 #: beyond their own grace.
 TUNER_EXIT_S = 5.0
 AGENT_EXIT_S = 10.0
+
+#: Seconds after which, and again after each, it is said that the engine has not ended yet.
+ENGINE_EXIT_S = 30.0
+
+_STILL_WRITES = (
+    "the disk of the journal does not answer: this head ends when what it writes is written; "
+    "killed, it loses nothing that was acknowledged"
+)
 
 #: Seconds at the end of an experiment for files of trials elsewhere, from machines that answer.
 FILES_EXIT_S = 60.0
@@ -118,13 +136,17 @@ class Head:
         Raises:
             ExperimentBusy: another head leads it.
             Superseded: another head has taken over; trials go on under that one.
+            NotOurs: the experiment is somebody else's, and its commands are not for us to run.
             BequeathError: what ended the engine early; the state on disk can be resumed.
         """
+        demand_ours(self._folder.path)
+        refuse_nested()
         with ExitStack() as stack:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             self._leadership = stack.enter_context(lead)
             self._config = from_json(self._folder.read_config(), str(self._folder.config))
             self._mask.learn(secret_values(self._config.trial_environment, os.environ))
+            self._mask.learn(written_out(self._config.model_dump(by_alias=True)))
             self._mask.learn(secrets_of_root(self._config))
             self._mask.learn(secrets_of_machines(self._config))
             self._board.log = stack.enter_context(
@@ -136,12 +158,18 @@ class Head:
             past = read_whole_past(journal, compaction)
             state = past.state
             check(state)
+            sentence = mended(journal.query, state, compaction.base_number())
+            if sentence:
+                self._board.pin(NoticeKind.JOURNAL, sentence)
             fold_at_start(journal, compaction, past)
+            went = gone_when_completed(journal, self._config, state.epoch)
             row = self._begin_epoch(journal, state, lead.epoch)
             failpoint("head.epoch.journalled")
             if state.phase in OVER:
                 self._board.pin(NoticeKind.FINISHED, state.phase_reason)
             else:
+                if went:
+                    self._board.pin(NoticeKind.RETENTION, went)
                 self._lead(stack, journal, compaction, past._replace(row=row), lead.epoch)
             journal.record_end(lead.epoch, state.phase, state.phase_reason)
             failpoint("head.end.recorded")
@@ -151,11 +179,10 @@ class Head:
     def _begin_epoch(self, journal: SqliteJournal, state: State, epoch: int) -> int:
         now = time.time()
         entries = []
+        state.dirty.update(dict.fromkeys(lagging(journal.query(ROWS_TO_COMPARE), state.trials)))
         wanted = settings_of(self._config)
-        if wanted != state.settings:  # changed while nobody led
-            apply(state, e.SettingsUpdated(wanted), now)
-            entries.append(Entry(now, e.SettingsUpdated(wanted)))
-        news: list[e.Event] = [e.HeadStarted(epoch)]
+        changed = wanted if wanted != state.settings else None
+        news: list[e.Event] = [e.HeadStarted(epoch, changed)]
         gone = self._removed_by_hand() - state.removed_weights
         if gone:
             news.append(e.RemovalAnnounced(tuple(sorted(gone))))
@@ -184,6 +211,7 @@ class Head:
     ) -> None:
         """Join the rooms, let the engine run, wind up in order."""
         state, row = past.state, past.row
+        raise_limit()
         self._check_lead()  # what follows takes the place of another head's socket and files
         sockets = run_folder(self._folder.path, before=journal.get_meta("sockets"))
         if str(sockets) != journal.get_meta("sockets"):
@@ -293,7 +321,13 @@ class Head:
         their trials have left is fetched; the journal and the channel are closed by the caller's
         stack, the channel last, so that acknowledgements still leave."""
         engine.abandon()
-        engine.join(timeout=30.0)
+        # However long: its sockets and its journal are its own while it lives, and ZeroMQ ends a
+        # process in which two threads use a socket.
+        while engine.is_alive():
+            engine.join(ENGINE_EXIT_S)
+            if engine.is_alive():
+                self._board.pin(NoticeKind.DISK, _STILL_WRITES)
+                self._board.read_out_the_rest()
         failpoint("head.engine.over")
         leads = self._leadership.holds
         # A tuner whose successor runs already must do nothing more, not even say goodbye.

@@ -19,6 +19,7 @@ class NoticeKind(StrEnum):
     WORKER = "worker"
     DISK = "disk"
     FILES = "files"
+    JOURNAL = "journal"
     TRIAL = "trial"
     FINISHED = "finished"
 

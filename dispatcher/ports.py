@@ -75,9 +75,8 @@ class Journal(Protocol):
         """All journalled events after row ``after``, in order."""
         ...
 
-    def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
-        """(trial, attempt) → (highest ``seq``, last value) among the counted metrics of attempts
-        that have not ended."""
+    def last_metric(self, trial: int, attempt: int) -> tuple[int, str] | None:
+        """The highest ``seq`` among an attempt's counted intermediate metrics, and its value."""
         ...
 
     def save_snapshot(self, snapshot: Snapshot) -> None:

@@ -11,7 +11,7 @@ from nfs_setup.errors import MachineRefuses, RequestRefused
 from nfs_setup.host import Host
 from nfs_setup.mount_options import explained, mount_options
 from nfs_setup.mount_table import mount_at
-from nfs_setup.paths import checked_path, escaped, is_host_name, refuse_links
+from nfs_setup.paths import checked_path, escaped, is_host_name, refuse_unsafe
 from nfs_setup.report import Report
 from nfs_setup.request import ClientRequest
 from nfs_setup.services import services_of
@@ -37,7 +37,7 @@ def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Ste
         MachineRefuses: if this machine cannot do it.
     """
     source, point = checked_source(request.source), checked_path(request.point, "mount point")
-    refuse_links(host, point, "mount point")
+    refuse_unsafe(host, point, "mount point")
     options = mount_options(request)
     report.shown["options"] = explained(options)
     systemd = services_of(host).systemd

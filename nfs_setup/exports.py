@@ -121,8 +121,9 @@ class Options:
             "ro" if self.read_only else "rw",
             "sync" if self.sync else "async",
             "root_squash" if self.root_squash else "no_root_squash",
-            # A check per request that breaks on renames; it protects no folder that is
-            # exported as a whole.
+            # A check of each request that breaks on renames. Without it a client that forges
+            # handles reaches the whole file system: so a folder has to be one of its own, or
+            # somebody says that it need not be (server.py).
             "no_subtree_check",
             f"sec={':'.join(self.sec)}",
         ]

@@ -70,7 +70,12 @@ class Files(Protocol):
         """Remove an empty folder. False if something is in it."""
 
     def set_owner(self, path: str, mode: int, uid: int, gid: int) -> None:
-        """Set owner, group and mode of a folder."""
+        """Set owner, group and mode of a folder. :class:`MachineRefuses` where a link is in the
+        way, or where others than root could put something else in its place."""
+
+    def why_movable(self, path: str) -> str:
+        """Why others than root could put something else at a path, there or not yet; empty if
+        they cannot."""
 
     def names(self, path: str) -> list[str]:
         """Names in a folder, sorted; empty if there is none."""

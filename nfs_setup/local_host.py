@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 
+from nfs_setup import walk
 from nfs_setup.errors import MachineRefuses
 from nfs_setup.host import MOST_BYTES, SOON_S, Ran, Stat
 
@@ -26,6 +27,9 @@ class LocalHost:
     Args:
         root: what ``/`` stands for, of files only. Tests use a folder.
     """
+
+    #: Users in whose folders nothing is moved against root's will. Tests run as one of them.
+    _trusted: tuple[int, ...] = (0,)
 
     def __init__(self, root: str = "/") -> None:
         self._root = root.rstrip("/")
@@ -91,25 +95,19 @@ class LocalHost:
 
     def make_folder(self, path: str, mode: int) -> None:
         """Make one folder, whatever the umask."""
-        os.mkdir(self._at(path), 0o700)
-        os.chmod(self._at(path), mode)
+        walk.make_folder(path, mode, root=self._root, trusted=self._trusted)
 
     def remove_folder(self, path: str) -> bool:
         """Remove an empty folder; one that is not there counts as removed."""
-        try:
-            os.rmdir(self._at(path))
-        except FileNotFoundError:
-            return True
-        except OSError:
-            return False
-        return True
+        return walk.remove_folder(path, root=self._root, trusted=self._trusted)
 
     def set_owner(self, path: str, mode: int, uid: int, gid: int) -> None:
-        """Owner and group first: changing them takes set-gid away."""
-        found = self.stat(path)
-        if found is None or (found.uid, found.gid) != (uid, gid):
-            os.chown(self._at(path), uid, gid, follow_symlinks=False)
-        os.chmod(self._at(path), mode)
+        """Set owner, group and mode of a folder that only root can move."""
+        walk.set_owner(path, mode, uid, gid, root=self._root, trusted=self._trusted)
+
+    def why_movable(self, path: str) -> str:
+        """Why others than root could put something else at a path; empty if they cannot."""
+        return walk.why_movable(path, root=self._root, trusted=self._trusted)
 
     def names(self, path: str) -> list[str]:
         """Names in a folder, sorted."""

@@ -21,7 +21,8 @@ def mounts(files: Files) -> list[Mount]:
         if len(fields) < 6 or len(rest) < 3:
             continue
         options = tuple(dict.fromkeys([*fields[5].split(","), *rest[2].split(",")]))
-        found.append(Mount(_plain(rest[1]), _plain(fields[4]), rest[0], options))
+        mount = Mount(_plain(rest[1]), _plain(fields[4]), rest[0], options, _plain(fields[3]))
+        found.append(mount)
     return found
 
 

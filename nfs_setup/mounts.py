@@ -31,6 +31,8 @@ class Mount:
     point: str
     kind: str
     options: tuple[str, ...]
+    #: Which folder of its file system is seen there: another than "/" is a part of it.
+    top: str = "/"
 
     @property
     def is_nfs(self) -> bool:

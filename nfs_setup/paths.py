@@ -67,13 +67,21 @@ def is_host_name(text: str) -> bool:
     return len(text) <= 253 and all(_LABEL.fullmatch(label) for label in labels)
 
 
-def refuse_links(files: Files, path: str, what: str) -> None:
-    """Each folder on the way must be one itself: what is exported or mounted over is exactly
-    what was named. Missing ones are fine.
+def refuse_unsafe(files: Files, path: str, what: str) -> None:
+    """Each folder on the way must be one itself, and one in which root alone can rename: what is
+    exported or mounted over is exactly what was named, and stays it. Missing ones are fine.
 
     Raises:
-        MachineRefuses: at the first link or file on the way.
+        MachineRefuses: at the first link or file on the way, or where others can rename.
     """
+    _refuse_links(files, path, what)
+    why = files.why_movable(path)
+    if why:
+        hint = "choose a place below folders that only root can write to, such as /srv/weights"
+        raise MachineRefuses(why, where=f"{what} {path!r}", hint=hint)
+
+
+def _refuse_links(files: Files, path: str, what: str) -> None:
     parts = path.strip("/").split("/")
     for end in range(1, len(parts) + 1):
         here = "/" + "/".join(parts[:end])

@@ -13,7 +13,7 @@ from nfs_setup.errors import RequestRefused
 class ServerRequest:
     """Export ``path`` to ``clients``. ``owner``, ``group`` and ``mode`` of the folder: those
     of one that is there stay, unless they are given; ``maker`` (``uid:gid``) owns one that is
-    made, if nobody else is named."""
+    made, if nobody else is named. ``shares_its_file_system``: it may be a folder among others."""
 
     path: str
     clients: tuple[str, ...]
@@ -26,6 +26,7 @@ class ServerRequest:
     sync: bool = True
     sec: str = "sys"
     nfs3: bool = False
+    shares_its_file_system: bool = False
     allow_wildcards: bool = False
     allow_everybody: bool = False
     open_firewall: bool = False

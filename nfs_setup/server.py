@@ -11,7 +11,8 @@ from nfs_setup.errors import MachineRefuses, RequestRefused
 from nfs_setup.exports_reader import exporters, read_exports
 from nfs_setup.host import Host
 from nfs_setup.mount_table import mount_above
-from nfs_setup.paths import checked_path, refuse_links
+from nfs_setup.mounts import Mount
+from nfs_setup.paths import checked_path, refuse_unsafe
 from nfs_setup.report import Report
 from nfs_setup.request import ServerRequest
 from nfs_setup.services import Services, nfsd_threads, services_of
@@ -22,6 +23,7 @@ from nfs_setup.step_file import WriteFile
 from nfs_setup.step_folder import Folder
 from nfs_setup.step_packages import Packages
 from nfs_setup.step_service import Service
+from nfs_setup.walk import MODE_BITS
 
 CONF = "/etc/nfs.conf.d/bequeath.conf"
 
@@ -48,7 +50,7 @@ def server_steps(host: Host, request: ServerRequest, report: Report) -> list[Ste
     """
     path = checked_path(request.path, "folder")
     clients = _clients(host, request, report)
-    refuse_links(host, path, "folder")
+    refuse_unsafe(host, path, "folder")
     options = _options(host, request, path, report)
     distro, services = distro_of(host), services_of(host)
     file = exports.file_of(path)
@@ -118,6 +120,7 @@ def _clients(host: Host, request: ServerRequest, report: Report) -> list[exports
 
 def _options(host: Host, request: ServerRequest, path: str, report: Report) -> exports.Options:
     mount = mount_above(host, path)
+    _judge_reach(mount, request, path, report)
     fsid = ""
     if mount is not None and mount.kind in _MEMORY:
         report.note(f"{path} is in memory ({mount.kind}): it is gone after a restart", "warning")
@@ -148,6 +151,22 @@ def _options(host: Host, request: ServerRequest, path: str, report: Report) -> e
     )
 
 
+def _judge_reach(mount: Mount | None, request: ServerRequest, path: str, report: Report) -> None:
+    """How far clients get that forge handles of files: over the file system, not the folder."""
+    if mount is None or (mount.point == path and mount.top == "/"):
+        return
+    reach = f"the file system of {mount.point} ({mount.device}) holds more than {path}"
+    if not request.shares_its_file_system:
+        raise MachineRefuses(
+            f"is no file system of its own: {reach}, and whoever is root on a client can read and "
+            "change all of it, by handles of files that it makes up",
+            where=f"folder {path!r}",
+            hint="mount a disk or a volume of its own there; or say --shares-its-file-system, "
+            "where root of each client may see everything on it",
+        )
+    report.note(f"{reach}: root of a client may reach all of it", "warning")
+
+
 def _folder(host: Host, request: ServerRequest, path: str) -> Folder:
     there = host.stat(path)
     asked = bool(request.owner or request.group or request.mode)
@@ -163,9 +182,12 @@ def _folder(host: Host, request: ServerRequest, path: str) -> Folder:
             where=f"folder {path!r}",
             hint="say --owner USER: the user that trials run as; root is nobody over NFS",
         )
-    mode = request.mode or (_MODE if there is None else f"{there.mode:o}")
+    mode = request.mode or (_MODE if there is None else f"{there.mode & MODE_BITS:o}")
     if not mode.isdigit() or set(mode) - set("01234567") or int(mode, 8) > 0o7777:
         raise RequestRefused("is no mode", where=f"mode {mode!r}", hint="write it as 2770")
+    if int(mode, 8) & ~MODE_BITS:
+        hint = f"write {int(mode, 8) & MODE_BITS:04o}"
+        raise RequestRefused("has set-uid, which no folder needs", where=f"mode {mode}", hint=hint)
     uid, gid = (there.uid, there.gid) if there else (0, 0)
     if owner:
         uid, gid = accounts.user(host, owner)

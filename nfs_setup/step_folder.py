@@ -72,12 +72,18 @@ def undo_folder(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
         found = host.stat(path)
         if found is None:
             return "is gone"
+        if found.kind != "folder":
+            return f"is a {found.kind} by now: it stays so"
+        if why := host.why_movable(path):
+            return f"{why}: its owner and mode stay as they are"
         if [found.mode, found.uid, found.gid] == data["will"]:
             host.set_owner(path, *was)
         elif [found.mode, found.uid, found.gid] != was:
             return "others have changed its owner or mode since: it stays so"
         return ""
     for folder in reversed(data["made"]):
+        if why := host.why_movable(folder):
+            return f"{why}: it stays"
         if not host.remove_folder(folder):
             return f"{folder} is not empty: it stays with all that is in it"
     return ""

@@ -146,8 +146,8 @@ def load_weights(
         return None
     from trial_runtime import weights
 
-    if source == told.restore_path and told.restore_kind == "bequeath":
-        options.setdefault("digest", told.restore_digest)
+    if source == told.restore_path and told.restore_kind in ("bequeath", "files"):
+        options.setdefault("digest", told.restore_digest or None)
         options.setdefault("stale_timeout_s", told.stale_timeout_s)
     stored = source == told.restore_path and told.from_store
     options.setdefault("root", told.stores if stored else told.weights_root)

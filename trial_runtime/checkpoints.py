@@ -10,17 +10,20 @@ Each is a state in the weight store's format, published by the rename that gives
 the digest in the name is what a reader checks. Each attempt writes into a folder of its own,
 so one that was given up and lives on (a zombie) overwrites nothing of its successor's; once it
 can see its successor's folder it is refused.
+
+Whoever may write to the weights root can guess these names and put links there. So everything
+is made, renamed and removed by a walk that follows none (:mod:`~trial_runtime.weights.confined`).
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from trial_runtime.api_errors import AttemptSuperseded
-from trial_runtime.errors import WeightsError
+from trial_runtime.errors import PathError, WeightsError
+from trial_runtime.weights import confined
 from trial_runtime.weights.paths import CHECKPOINTS_NAME
 
 #: Checkpoints of one attempt that are kept: the newest, and one should the disk spoil it.
@@ -33,6 +36,30 @@ _DRAFT: Final = ".draft-"
 def folder_of(weights_root: str, experiment: str, trial: int) -> str:
     """Where the checkpoints of a trial lie."""
     return os.path.join(weights_root, CHECKPOINTS_NAME, experiment, str(trial))
+
+
+def canonical(folder: str) -> str:
+    """What :func:`folder_of` gave, without links in the weights root's own path.
+
+    Below the root there are none, or somebody has put them there; they are not followed. A folder
+    of a trial that is run by hand is its user's own.
+    """
+    above, trial = os.path.split(os.path.normpath(folder))
+    above, experiment = os.path.split(above)
+    root, name = os.path.split(above)
+    if name != CHECKPOINTS_NAME:
+        return os.path.realpath(folder)
+    return os.path.join(os.path.realpath(root), name, experiment, trial)
+
+
+def make_folder(folder: str) -> None:
+    """Make the folder of a trial's checkpoints, with all above it.
+
+    Raises:
+        PathThroughLink: somebody has put a link there.
+    """
+    with confined.folder(canonical(folder), make=True):
+        pass
 
 
 class _Checkpoint(NamedTuple):
@@ -51,7 +78,7 @@ class Checkpoints:
     """
 
     def __init__(self, folder: str, attempt: int) -> None:
-        self._saved = os.path.join(folder, _SAVED)
+        self._saved = os.path.join(canonical(folder), _SAVED)
         self._attempt = attempt
         self._own = os.path.join(self._saved, str(attempt))
 
@@ -63,31 +90,34 @@ class Checkpoints:
         Raises:
             AttemptSuperseded: a later attempt of this trial has begun.
             WeightsError: the state cannot be stored, or the disk is full.
+            PathThroughLink: somebody has put a link in the way.
         """
         from trial_runtime import weights
-        from trial_runtime.weights.publishing import sync_folder
+        from trial_runtime.weights.roots import Located
 
-        os.makedirs(self._own, exist_ok=True)
+        with confined.folder(self._own, make=True):
+            pass
         self._refuse_superseded()
         number = max((each.number for each in self._of(self._attempt)), default=0) + 1
-        draft = os.path.join(self._own, f"{_DRAFT}{number}")
-        shutil.rmtree(draft, ignore_errors=True)  # of a process that died within a save
+        name = f"{_DRAFT}{number}"
+        draft = os.path.join(self._own, name)
+        _remove(draft)  # of a process that died within a save
         try:
-            published = weights.save(state, draft, root=self._own, writer="")
+            published = weights.save(state, Located(draft, self._own), writer="")
             self._refuse_superseded()
-            path = os.path.join(self._own, f"{number:06d}-{published.digest}")
-            try:
-                os.rename(draft, path)
-            except FileNotFoundError:
-                # Done before, by an NFS server that crashed before it could say so.
-                if not os.path.isdir(path):
-                    raise
+            final = f"{number:06d}-{published.digest}"
+            with confined.folder(self._own) as at:
+                try:
+                    os.rename(name, final, src_dir_fd=at, dst_dir_fd=at)
+                except FileNotFoundError:
+                    # Done before, by an NFS server that crashed before it could say so.
+                    os.stat(final, dir_fd=at, follow_symlinks=False)
+                confined.sync(at)
         except BaseException:
-            shutil.rmtree(draft, ignore_errors=True)
+            _remove(draft)
             raise
-        sync_folder(self._own)
         self._forget_older()
-        return path
+        return os.path.join(self._own, final)
 
     def load(self, into: Any = None, **options: Any) -> Any:
         """Load the newest checkpoint of this trial that is whole; None if there is none.
@@ -96,19 +126,22 @@ class Checkpoints:
         answer are those of :func:`trial_runtime.weights.load`.
         """
         from trial_runtime import weights
+        from trial_runtime.weights.roots import Located
 
-        os.makedirs(self._own, exist_ok=True)  # attempts before this one see that it has begun
+        with confined.folder(self._own, make=True):
+            pass  # attempts before this one see that it has begun
+        options.pop("root", None)
         found = [each for attempt in self._attempts() for each in self._of(attempt)]
         for each in sorted(found, reverse=True):
             if each.attempt > self._attempt:
                 continue
-            root = os.path.dirname(each.path)
+            place = Located(each.path, os.path.dirname(each.path))
             try:
-                weights.verify(each.path, each.digest, root=root, stale_timeout_s=0.0)
+                weights.verify(place, each.digest, stale_timeout_s=0.0)
             except (WeightsError, OSError):
                 continue
-            options.update(digest=each.digest, root=root, stale_timeout_s=0.0)
-            return weights.load(each.path, into, **options)
+            options.update(digest=each.digest, stale_timeout_s=0.0)
+            return weights.load(place, into, **options)
         return None
 
     def _refuse_superseded(self) -> None:
@@ -123,25 +156,34 @@ class Checkpoints:
     def _forget_older(self) -> None:
         own = sorted(self._of(self._attempt))
         for each in own[:-KEPT]:
-            shutil.rmtree(each.path, ignore_errors=True)
+            _remove(each.path)
         if len(own) >= KEPT:
             for attempt in self._attempts():
                 if attempt < self._attempt:
-                    shutil.rmtree(os.path.join(self._saved, str(attempt)), ignore_errors=True)
+                    _remove(os.path.join(self._saved, str(attempt)))
 
     def _attempts(self) -> list[int]:
-        return [int(name) for name in _names(self._saved) if name.isdigit()]
+        return [int(name) for name in confined.names(self._saved) if _is_number(name)]
 
     def _of(self, attempt: int) -> Iterator[_Checkpoint]:
         folder = os.path.join(self._saved, str(attempt))
-        for name in _names(folder):
+        try:
+            names = confined.names(folder)
+        except PathError:
+            return  # a link in the place of an attempt holds none of ours
+        for name in names:
             number, _, digest = name.partition("-")
-            if number.isdigit() and digest:
+            if _is_number(number) and digest:
                 yield _Checkpoint(attempt, int(number), digest, os.path.join(folder, name))
 
 
-def _names(folder: str) -> list[str]:
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit()  # ² is a digit, too, and no number
+
+
+def _remove(folder: str) -> None:
+    """What cannot be removed is passed over: it is no checkpoint, or one too many."""
     try:
-        return os.listdir(folder)
-    except FileNotFoundError:
-        return []
+        confined.remove_tree(folder)
+    except (OSError, RecursionError, PathError):
+        pass

@@ -17,6 +17,12 @@ MergeRule = Union[str, Callable[[str, Any, Any, Any], Any]]
 RULES = ("changed", "mine", "theirs", "mean", "add")
 
 
+_OTHERWISE = (
+    "declare another merge: 'mine', 'theirs', or a function; or begin the store with "
+    "publish(state, merge='theirs'), so that all go on from one version"
+)
+
+
 class _Absent:
     """Stands for what a state does not have."""
 
@@ -104,6 +110,14 @@ def _decided(name: str, base: Any, mine: Any, theirs: Any, rule: MergeRule) -> A
         sides = (mine, theirs) if rule == "mean" else (mine, theirs, base)
         if _numbers_alike(*sides):
             return _as(mine, (mine + theirs) / 2 if rule == "mean" else theirs + (mine - base))
+        reason = "these are not numbers of one type and shape"
+        if rule == "add" and base is ABSENT and _numbers_alike(mine, theirs):
+            reason = "both began it, and there is no version before that to count changes from"
+        raise StoreConflict(
+            f"this trial and another one have both changed {name}, and the merge {rule!r} has no "
+            f"answer to that: {reason}",
+            hint=_OTHERWISE,
+        )
     raise StoreConflict(
         f"this trial and another one have both changed {name}, and the merge {rule!r} has no "
         "answer to that",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Optional
 import msgspec
 
 from trial_runtime.failpoints import failpoint
+from trial_runtime.opening import create_private
 
 if TYPE_CHECKING:
     from trial_runtime.api_errors import BrokenSession
@@ -22,6 +23,10 @@ CHECKPOINTS_VARIABLE = "BEQUEATH_CHECKPOINT_DIR"
 
 #: Says to which attempt a process belongs that cannot have a session of its own.
 MARKER_VARIABLE = "BEQUEATH_ATTEMPT"
+
+
+#: Marks all that an agent runs, whatever it forks: its value names the agent.
+AGENT_VARIABLE = "BEQUEATH_AGENT"
 
 
 class PinnedVersion(msgspec.Struct, frozen=True, array_like=True):
@@ -86,7 +91,7 @@ _decoder = msgspec.json.Decoder(SessionFile)
 
 def write_session(path: str, session: SessionFile) -> None:
     """Write a session file that only its owner can read."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = create_private(path)
     try:
         left = memoryview(_encoder.encode(session))
         while left:

@@ -129,6 +129,7 @@ __all__ = [
     "Word",
     "Words",
     "decode_word",
+    "encode_order",
     "encode_word",
     "frame",
     "from_agent",
@@ -145,11 +146,23 @@ Slots = Annotated[int, Meta(ge=1, le=99_999)]
 # -- agent → head --------------------------------------------------------------------------
 
 
+#: Words in one message of an agent, and messages in one frame of it: it sends 2,000, and a few.
+#: What a list may hold is known before any of it is decoded.
+MAX_WORDS = 4096
+MAX_AGENT_MESSAGES = 256
+
+#: Attempts that an agent may say it holds: more than fit into its outbox.
+MAX_HOLDS = 1 << 18
+
+#: Reasons for which it did not take something, its own and those of older heads.
+MAX_REFUSED = 256
+
+
 class Words(Message, frozen=True, tag="W"):
     """Numbered words; the first has number ``first``. Kept until the head acknowledges them."""
 
     first: Count
-    words: list[msgspec.Raw]
+    words: Annotated[list[msgspec.Raw], Meta(max_length=MAX_WORDS)]
 
 
 class AgentHello(Message, frozen=True, tag="H"):
@@ -165,7 +178,7 @@ class AgentHello(Message, frozen=True, tag="H"):
     worker: Name
     slots: Slots
     pid: Count
-    holds: list[tuple[Count, Count]]
+    holds: Annotated[list[tuple[Count, Count]], Meta(max_length=MAX_HOLDS)]
     first: Annotated[int, Meta(ge=1, le=(1 << 53) - 1)]
     orders: Count = 0
     trouble: Text = ""
@@ -190,7 +203,9 @@ class Heartbeat(Message, frozen=True, tag="B"):
     life: Name
     running: Count
     newest: Count
-    refused: dict[Name, Count] = msgspec.field(default_factory=dict)
+    refused: Annotated[dict[Name, Count], Meta(max_length=MAX_REFUSED)] = msgspec.field(
+        default_factory=dict
+    )
     sent: Count = 0
     samples: Optional[Samples] = None
 
@@ -269,20 +284,24 @@ FromHead = Union[Welcome, Ack, Start, Stop, Ping, Shutdown, VersionAnswered]
 class HeadFrame(msgspec.Struct, frozen=True, array_like=True):
     """From the head: its epoch in every frame, which is what fences an older head. ``orders``
     counts the orders up to the end of this frame: an agent that has heard fewer missed some
-    (a connection that broke takes what was under way). Zero where nobody counts."""
+    (a connection that broke takes what was under way). Zero where nobody counts. ``life`` is that
+    of the agent it is meant for, which has the same routing id as the one before it and the one
+    after it; empty if it is meant for whoever is there."""
 
     epoch: Count
     messages: list[FromHead]
     orders: Count = 0
+    life: Name = ""
 
 
 class AgentFrame(msgspec.Struct, frozen=True, array_like=True):
     """From the agent: the epoch of the head it is meant for."""
 
     epoch: Count
-    messages: list[FromAgent]
+    messages: Annotated[list[FromAgent], Meta(max_length=MAX_AGENT_MESSAGES)]
 
 
+_encoder = msgspec.msgpack.Encoder()
 _from_trial: msgspec.msgpack.Decoder[list[FromTrial]] = msgspec.msgpack.Decoder(
     Annotated[list[FromTrial], Meta(min_length=1, max_length=MAX_TRIAL_MESSAGES)]
 )
@@ -305,3 +324,8 @@ def from_agent(payload: bytes) -> AgentFrame:
 def from_head(payload: bytes) -> HeadFrame:
     """A frame of a head; raises :class:`WireError`."""
     return body(payload, _from_head)
+
+
+def encode_order(message: FromHead) -> msgspec.Raw:
+    """A message of a head as it will lie in its frame, so that its size is known before."""
+    return msgspec.Raw(_encoder.encode(message))

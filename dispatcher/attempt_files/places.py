@@ -17,6 +17,7 @@ from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder, run_folder
+from dispatcher.ownership import demand_ours
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.registry import platform_of
 from dispatcher.ports import AttemptFiles
@@ -35,6 +36,8 @@ class ShowsNoFiles(PermanentBackendError):
 
 def files_of(folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool) -> AttemptFiles:
     """See :func:`dispatcher.attempt_files.files_of`."""
+    if for_shell:
+        demand_ours(folder.path)
     config = from_json(folder.read_config(), str(folder.config))
     if attempt.is_here:
         return _local(config, folder, attempt, for_shell=for_shell)
@@ -42,9 +45,14 @@ def files_of(folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool) -
 
 
 class WorkerFiles:
-    """The files of all attempts on one worker elsewhere; logged in to once. Thread: one."""
+    """The files of all attempts on one worker elsewhere; logged in to once. Thread: one.
+
+    Raises:
+        NotOurs: the experiment is somebody else's, who would choose where our keys are tried.
+    """
 
     def __init__(self, config: ExperimentConfig, folder: ExperimentFolder, place: Place) -> None:
+        demand_ours(folder.path)
         self._config = config
         self._folder = folder
         self._place = place

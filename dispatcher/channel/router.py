@@ -12,6 +12,7 @@ import hmac
 import os
 import socket
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,18 @@ MAX_BACKLOG = 100_000
 #: Messages taken from the socket at one go, so that one talkative peer cannot keep the
 #: engine from its timers.
 MAX_PER_POLL = 512
+
+
+#: Who comes to a port and has not shown a key of ours after this time (milliseconds) is
+#: disconnected: each connection costs a descriptor, and libzmq would wait thirty seconds. An honest
+#: peer tries again.
+HANDSHAKE_MS = 3_000
+
+#: What an agent elsewhere may send at once (bytes), and frames of one that libzmq keeps while the
+#: engine is busy. Agents say no more than 3 MiB at once. libzmq knows no bound on the parts of a
+#: message, and hands it out when the last has come.
+MAX_AGENT_FRAME_BYTES = 4 << 20
+AGENT_FRAMES_KEPT = 128
 
 
 # Plain integers: pyzmq's flags are enums, and joining those costs microseconds each time.
@@ -106,8 +119,13 @@ class Router:
         denied = self._allowed.denied if self._allowed is not None else 0
         return self._refusals.counts | ({"foreign key": denied} if denied else {})
 
-    def bind_ipc(self, path: Path) -> str:
+    def bind_ipc(
+        self, path: Path, keys: CurveKeys | None = None, allowed: Sequence[str] = ()
+    ) -> str:
         """Listen on a socket file; its folder (mode 0700) is what keeps strangers out.
+
+        With ``keys`` it is a CURVE server that admits the ``allowed`` public keys only: what comes
+        from other machines through a tunnel ends there.
 
         Raises:
             PermanentBackendError: the path is too long for a socket, or cannot be made.
@@ -121,12 +139,22 @@ class Router:
             )
         path.unlink(missing_ok=True)  # of a head that died; the leader's lock is ours by now
         router = self._new_socket()
+        if keys is not None:
+            self._guard(router, keys, allowed)
+            _bound_for_agents(router)
         self._bind(router, address)
         path.chmod(0o600)
         return address
 
     def bind_tcp(
-        self, host: str, port: int, keys: CurveKeys, allowed: list[str], *, or_any: bool = False
+        self,
+        host: str,
+        port: int,
+        keys: CurveKeys,
+        allowed: Sequence[str],
+        *,
+        or_any: bool = False,
+        agents_only: bool = False,
     ) -> str:
         """Listen on TCP as a CURVE server that admits the ``allowed`` public keys only.
 
@@ -136,17 +164,16 @@ class Router:
             keys: the server's.
             allowed: public keys of clients.
             or_any: take another port if this one is in use.
+            agents_only: nobody but agents comes there, who say less at once than others.
 
         Raises:
             PermanentBackendError: the port is in use, or the address is not of this machine.
         """
-        self._authenticator = ThreadAuthenticator(self._context)
-        self._authenticator.start()
-        self._allowed = _AllowList(allowed)
-        self._authenticator.configure_curve_callback(domain="*", credentials_provider=self._allowed)
         router = self._new_socket()
-        router.setsockopt(zmq.CURVE_SERVER, 1)
-        router.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
+        self._guard(router, keys, allowed)
+        router.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        if agents_only:
+            _bound_for_agents(router)
         if port:
             try:
                 self._bind(router, f"tcp://{host}:{port}")
@@ -155,6 +182,19 @@ class Router:
                 if not or_any:
                     raise
         return f"tcp://{host}:{router.bind_to_random_port(f'tcp://{host}')}"
+
+    def _guard(self, router: zmq.Socket[bytes], keys: CurveKeys, allowed: Sequence[str]) -> None:
+        """Admit nobody without one of these keys; before it listens."""
+        if self._allowed is None:
+            self._allowed = _AllowList()
+            self._authenticator = ThreadAuthenticator(self._context)
+            self._authenticator.start()
+            self._authenticator.configure_curve_callback(
+                domain="*", credentials_provider=self._allowed
+            )
+        self._allowed.admit(allowed)
+        router.setsockopt(zmq.CURVE_SERVER, 1)
+        router.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
 
     def _new_socket(self) -> zmq.Socket[bytes]:
         router = self._context.socket(zmq.ROUTER)
@@ -275,12 +315,21 @@ class Router:
         self._wake_out.close()
 
 
+def _bound_for_agents(router: zmq.Socket[bytes]) -> None:
+    router.setsockopt(zmq.MAXMSGSIZE, MAX_AGENT_FRAME_BYTES)
+    router.setsockopt(zmq.RCVHWM, AGENT_FRAMES_KEPT)
+
+
 class _AllowList:
     """ZAP credentials: these client keys and no others."""
 
-    def __init__(self, keys: list[str]) -> None:
-        self._keys = {key.encode() for key in keys}
+    def __init__(self) -> None:
+        self._keys: frozenset[bytes] = frozenset()
         self.denied = 0  # changed by the authenticator's thread alone
+
+    def admit(self, keys: Sequence[str]) -> None:
+        """These, too."""
+        self._keys |= {key.encode() for key in keys}
 
     def callback(self, domain: str, key: bytes) -> bool:
         if key in self._keys:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from dispatcher.cli.safe_text import made_safe
+
 
 def _complete_experiment(incomplete: str) -> list[str]:
     """Ids and names that begin so; nothing rather than an error while somebody types."""
@@ -73,5 +75,5 @@ def confirmed(question: str, yes: bool) -> None:
     if yes:
         return
     if not os.isatty(0):
-        raise typer.BadParameter(f"{question} Say --yes to agree", param_hint="'--yes'")
-    typer.confirm(question, abort=True, err=True)
+        raise typer.BadParameter(made_safe(f"{question} Say --yes to agree"), param_hint="'--yes'")
+    typer.confirm(made_safe(question), abort=True, err=True)

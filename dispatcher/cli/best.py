@@ -9,26 +9,42 @@ import typer
 from dispatcher.cli.arguments import Experiment, Folder, Json
 from dispatcher.cli.console import note, print_json
 
+#: Trials that are shown unless somebody says how many.
+_FEW = 5
+
 
 def best(
     experiment: Experiment = None,
     many: Annotated[
-        int, typer.Option("-n", "--number", metavar="NUMBER", min=1, help="How many.")
-    ] = 5,
+        int | None,
+        typer.Option(
+            "-n",
+            "--number",
+            metavar="NUMBER",
+            min=1,
+            help="How many; if not given 5, and of several objectives the whole front.",
+        ),
+    ] = None,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Show the best trials with their parameters, by what the tuner was told."""
+    """Show the best trials with their parameters, by what the tuner was told.
+
+    Of several objectives: the trials that no other one beats in all of them (the Pareto front).
+    """
     from dispatcher import queries
-    from dispatcher.cli.leaderboard import print_leaders
+    from dispatcher.cli.leaderboard import print_front, print_leaders
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(found.folder) as reader:
-        leaders = queries.best(reader, many)
+        objectives = queries.objectives(reader)
+        leaders = queries.front(reader)[:many] if objectives else queries.best(reader, many or _FEW)
     if as_json:
-        document = {"experiment": found.id, "mode": found.mode}
+        document = {"experiment": found.id, "mode": found.mode, "objectives": objectives}
         print_json({**document, "trials": [one.to_json() for one in leaders]})
+    elif leaders and objectives:
+        print_front(leaders, list(objectives))
     elif leaders:
         print_leaders(leaders)
     else:

@@ -23,6 +23,7 @@ from dispatcher.cli import words
 from dispatcher.errors import BackendError
 from dispatcher.folders import run_folder
 from dispatcher.store.filesystem import filesystem_type, is_network
+from trial_runtime.torch_version import why_unsafe
 
 #: A socket's path may have 107 bytes on Linux and 103 on macOS; ours end in names like
 #: ``/agent-local.sock`` with some room.
@@ -88,6 +89,9 @@ def check_packages() -> Iterator[Finding]:
         if version is None:
             text = f"not installed, needed for {use}"
             yield Finding(name, Level.NOTE, text, f"pip install 'bequeath[{extra}]'")
+        elif name == "torch" and (unsafe := why_unsafe(version)):
+            hint = "pip install 'torch>=2.10'; until then no file of torch.save is read"
+            yield Finding(name, Level.NOTE, unsafe, hint)
         else:
             yield Finding(name, Level.OK, version)
 
@@ -113,7 +117,11 @@ def check_sockets() -> Iterator[Finding]:
     """The folder for sockets: private, ours, and short enough."""
     try:
         folder = run_folder(Path(tempfile.gettempdir()) / "bequeath-doctor")
-    except (BackendError, OSError) as error:
+    except BackendError as error:  # somebody else's is in the way
+        hint = "experiments note one of their own; or set XDG_RUNTIME_DIR to a folder of yours"
+        yield Finding("sockets", Level.NOTE, str(error).partition("\n")[0], hint)
+        return
+    except OSError as error:
         hint = "set XDG_RUNTIME_DIR to a folder of your own"
         yield Finding("sockets", Level.PROBLEM, str(error).partition("\n")[0], hint)
         return

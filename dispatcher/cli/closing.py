@@ -7,7 +7,7 @@ from pathlib import Path
 from dispatcher import queries
 from dispatcher.cli import words
 from dispatcher.cli.console import heading, print_json, say
-from dispatcher.cli.leaderboard import print_leaders
+from dispatcher.cli.leaderboard import print_front, print_leaders
 from dispatcher.core.model import Phase
 
 _LEADERS = 5
@@ -17,7 +17,8 @@ def print_closing(folder: Path, phase: Phase, took_s: float, *, as_json: bool) -
     """The outcome, the best trials, and what to ask next."""
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
-        best = queries.best(reader, _LEADERS)
+        objectives = list(queries.objectives(reader))
+        best = (queries.front(reader) if objectives else queries.best(reader, _LEADERS))[:_LEADERS]
         inherited = reader.row("SELECT 1 FROM trials WHERE parent IS NOT NULL LIMIT 1") is not None
     if as_json:
         print_json({"experiment": summary.to_json(), "best": [one.to_json() for one in best]})
@@ -26,7 +27,10 @@ def print_closing(folder: Path, phase: Phase, took_s: float, *, as_json: bool) -
     say(_counts(summary, took_s))
     if best:
         say()
-        print_leaders(best)
+        if objectives:
+            print_front(best, objectives)
+        else:
+            print_leaders(best)
     say()
     for line in _next(summary, phase, inherited=inherited):
         say(line)
@@ -39,7 +43,9 @@ def _because(summary: queries.ExperimentSummary) -> str:
 def _counts(summary: queries.ExperimentSummary, took_s: float) -> str:
     outcomes = words.outcomes(summary.outcomes)
     trials = words.count(summary.ended, "trial") + (f": {outcomes}" if outcomes else "")
-    return f"{trials}; {words.duration(took_s)} in this run"
+    untold = summary.states.get("delivering", 0)
+    beside = f", and {words.count(untold, 'trial')} with an end that the tuner has not taken"
+    return f"{trials}{beside if untold else ''}; {words.duration(took_s)} in this run"
 
 
 def _next(summary: queries.ExperimentSummary, phase: Phase, *, inherited: bool) -> list[str]:

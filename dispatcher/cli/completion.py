@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dispatcher.cli.console import say
+from dispatcher.cli.console import pass_on
 
 
 class Shell(StrEnum):
@@ -31,8 +31,9 @@ def completion(
     # What typer's own --show-completion prints; not in its list of public names.
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    say(
+    pass_on(
         get_completion_script(
             prog_name="bequeath", complete_var="_BEQUEATH_COMPLETE", shell=shell.value
         ).strip()
+        + "\n"
     )

@@ -9,19 +9,25 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import msgspec
 import typer
 
-from dispatcher.cli.safe_text import safe_json, safe_text
+from dispatcher.cli.safe_text import SafeText, made_safe, safe_json, safe_text
+from dispatcher.cli.words import NOTHING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 #: Columns of a rich console that is no terminal; only tests see it.
 _DEFAULT_WIDTH = 100
+
+#: Blanks between columns of a table, and the fewest characters to which a column is cut.
+_GAP = 3
+_LEAST = 6
 
 
 class Column(NamedTuple):
@@ -30,7 +36,7 @@ class Column(NamedTuple):
     title: str
     right: bool = False
     style: str = ""
-    shrink: bool = False  # cut its cells where the terminal is too narrow
+    shrink: bool = False  # cut its cells where the terminal is too narrow, or leave it out
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
@@ -39,12 +45,11 @@ def is_terminal(stream: TextIO | None = None) -> bool:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console that takes text as it is: no markup, no guesses what to highlight."""
-    from rich.console import Console
-
+    """A rich console that takes text as it is, no markup, no guesses what to highlight, and makes
+    it harmless."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if is_terminal(stream) else _DEFAULT_WIDTH
-    return Console(
+    return _safe_console()(
         file=stream,
         force_terminal=is_terminal(stream),
         markup=False,
@@ -54,32 +59,71 @@ def console(*, stderr: bool = False) -> Console:
     )
 
 
+@cache
+def _safe_console() -> type[Console]:
+    """The class; made late, since rich takes its time to load."""
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class SafeConsole(Console):
+        """Makes all text harmless on its way out; moves of the cursor are rich's own."""
+
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterator[Segment]:
+            for one in super().render(renderable, options):
+                yield one if one.control else one._replace(text=made_safe(one.text))
+
+    return SafeConsole
+
+
+def emit(*parts: str, err: bool = False) -> None:
+    """Print a line, or several, to stdout or stderr: what all else here prints by.
+
+    Args:
+        parts: put beside one another; each is made harmless unless it is :class:`SafeText`.
+        err: on stderr.
+    """
+    typer.echo("".join(made_safe(part) for part in parts), err=err)
+
+
+def pass_on(text: str) -> None:
+    """Print data: as it is into a pipe or a file, where it is data, and harmless on a terminal."""
+    typer.echo(made_safe(text) if is_terminal() else text, nl=False)
+
+
+def styled(text: str, **looks: Any) -> SafeText:
+    """The text, made harmless, in colours and weights; those are dropped where no terminal is."""
+    return SafeText(typer.style(made_safe(text), **looks))
+
+
 def note(text: str) -> None:
     """A line on stderr that is no part of the answer."""
-    typer.echo(typer.style(text, dim=True) if is_terminal(sys.stderr) else text, err=True)
+    emit(styled(text, dim=True) if is_terminal(sys.stderr) else text, err=True)
 
 
-def say(text: str = "") -> None:
+def say(*parts: str) -> None:
     """A line of the answer."""
-    typer.echo(text)
+    emit(*parts)
 
 
-def heading(text: str) -> str:
+def heading(text: str) -> SafeText:
     """Emphasised on a terminal."""
-    return typer.style(text, bold=True) if is_terminal() else text
+    return styled(text, bold=True) if is_terminal() else made_safe(text)
 
 
 def print_json(document: Any) -> None:
     """One JSON document on stdout, UTF-8, two blanks of indent; structs become objects."""
     plain = msgspec.to_builtins(document, str_keys=True)
-    typer.echo(safe_json(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)))
+    emit(SafeText(safe_json(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False))))
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
     """A table: fitted to a terminal, whole lines in a pipe. Cells are made harmless."""
     cells = [[safe_text(cell) for cell in row] for row in rows]
     if is_terminal():
-        console().print(rich_table(columns, cells))
+        screen = console()
+        screen.print(rich_table(columns, cells, screen.width))
         return
     everything = [[column.title for column in columns], *cells]
     widths = [max(len(row[i]) for row in everything) for i in range(len(columns))]
@@ -91,25 +135,69 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
         say("  ".join(parts).rstrip())
 
 
-def rich_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Any:
-    """The same as something rich can show: no lines, dim titles, room between columns."""
+def rich_table(
+    columns: Sequence[Column], rows: Iterable[Sequence[Any]], width: int | None = None
+) -> Any:
+    """The same as something rich can show: no lines, dim titles, room between columns.
+
+    Args:
+        columns: its columns.
+        rows: texts, or rich's ``Text``.
+        width: columns of the terminal, to which it is fitted; None: as wide as it is.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for column in columns:
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    widths = fitted(columns, [[str(cell) for cell in row] for row in cells], width)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    shown = [at for at, wide in enumerate(widths) if wide]
+    for at in shown:
         table.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            style=column.style,
+            columns[at].title,
+            justify="right" if columns[at].right else "left",
+            style=columns[at].style,
             no_wrap=True,
             overflow="ellipsis",
-            min_width=None if column.shrink else len(column.title),
-            ratio=None,
+            width=widths[at],
         )
-    for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    for row in cells:
+        table.add_row(*(row[at] for at in shown))
     return table
+
+
+def fitted(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None
+) -> list[int]:
+    """How wide each column is shown; 0 for one that has to go.
+
+    What may shrink gives way from the right, down to its title, and then goes; before that go
+    columns in which nothing stands. The others, such as a trial's number, are never cut.
+    """
+    from rich.cells import cell_len
+
+    widths = [
+        max(cell_len(text) for text in (column.title, " ", *(row[at] for row in rows)))
+        for at, column in enumerate(columns)
+    ]
+
+    def excess() -> int:
+        shown = [wide for wide in widths if wide]
+        return sum(shown) + _GAP * (len(shown) - 1) - (width or 0)
+
+    if width is None:
+        return widths
+    give_way = [at for at in reversed(range(len(columns))) if columns[at].shrink]
+    for at in reversed(range(1, len(columns))):
+        if excess() > 0 and rows and all(row[at] in ("", NOTHING) for row in rows):
+            widths[at] = 0
+    for at in give_way:
+        least = max(cell_len(columns[at].title), _LEAST)
+        widths[at] = max(min(widths[at], least), widths[at] - max(0, excess()))
+    for at in give_way:
+        if excess() > 0:
+            widths[at] = 0
+    return widths
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -118,4 +206,4 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     width = max((len(name) for name, _ in pairs), default=0)
     for name, text in pairs:
         label = name.ljust(width)
-        say(f"{typer.style(label, dim=True) if is_terminal() else label}  {text}")
+        say(styled(label, dim=True) if is_terminal() else label, "  ", text)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import ExperimentFile
-from dispatcher.cli.console import note, say
+from dispatcher.cli.console import note, pass_on
 
 Target = Annotated[
     str, typer.Option("--to", metavar="FORM", help="What to convert to; there is 'native' only.")
@@ -41,7 +41,7 @@ def convert(file: ExperimentFile, to: Target = "native", output: Output = None) 
         note(f"{file} has bequeath's own keys already")
         return
     if output is None:
-        say(text.rstrip("\n"))
+        pass_on(text.rstrip("\n") + "\n")
         return
     try:
         with output.open("x", encoding="utf-8") as stream:

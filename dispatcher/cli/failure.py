@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-import typer
-
+from dispatcher.cli.console import emit, styled
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.safe_text import keep_lines, safe_text
 from dispatcher.errors import BequeathError, InternalError
@@ -19,21 +18,19 @@ def report(error: BequeathError) -> ExitCode:
     for one in several:
         _print(one)
     if len(several) > 1:
-        typer.echo(f"{len(several)} errors", err=True)
+        emit(f"{len(several)} errors", err=True)
     return ExitCode(error.exit_code)
 
 
 def _print(error: BequeathError) -> None:
-    place = typer.style(f"{safe_text(error.where)}: ", bold=True) if error.where else ""
-    typer.echo(place + keep_lines(error.message), err=True)
+    place = styled(f"{safe_text(error.where)}: ", bold=True) if error.where else ""
+    emit(place, keep_lines(error.message), err=True)
     if error.hint:
-        typer.echo(typer.style(f"  {keep_lines(error.hint)}", dim=True), err=True)
+        emit(styled(f"  {keep_lines(error.hint)}", dim=True), err=True)
 
 
 def report_internal(error: Exception) -> ExitCode:
     """Print a fault of ours with its traceback."""
-    typer.echo(keep_lines("".join(traceback.format_exception(error)).rstrip()), err=True)
-    typer.echo(
-        "this is a fault of bequeath itself, please report it with the lines above", err=True
-    )
+    emit(keep_lines("".join(traceback.format_exception(error)).rstrip()), err=True)
+    emit("this is a fault of bequeath itself, please report it with the lines above", err=True)
     return ExitCode.INTERNAL

@@ -33,6 +33,7 @@ _SHOWN = {
     NoticeKind.DISK: "disk",
     NoticeKind.TRIAL: "cannot run",
     NoticeKind.FILES: "files",
+    NoticeKind.JOURNAL: "journal",
 }
 
 

@@ -47,7 +47,8 @@ SHAPES: dict[str, str] = {
     "memory_bytes, used_bytes, utilization, watts, celsius, trouble, old_s, trials; one of running "
     "has cpu, rss_bytes, devices, gpu_bytes once it was measured.",
     "why": "`{experiment, cause, text}`; `cause` is a word of an enumeration.",
-    "best": f"`{{experiment, mode, trials}}`; a trial holds {TRIAL_KEYS}.",
+    "best": f"`{{experiment, mode, objectives, trials}}`; `objectives` is empty unless there are "
+    f"several; a trial holds {TRIAL_KEYS}.",
     "lineage": "`{experiment, mode, nodes, roots, best, best_path}`; a node holds id, parent, "
     "children, generation, state, outcome, value, gain, inherited, pretrained, has_weights, "
     "by_hand, changed, changes (in words).",
@@ -67,8 +68,9 @@ SHAPES: dict[str, str] = {
     "experiment import": "`{experiment, rows}`; `rows` is how many results were told.",
     "experiment fetch": "`{experiment, workers}`; a worker holds attempts, error.",
     "experiment delete": "`{experiment, deleted}`.",
-    "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences}`.",
-    "experiment backup": "`{experiment, folder, weights, linked, gone, unseen}`.",
+    "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences, "
+    "mended}`; `mended` says what an older bequeath could not have read.",
+    "experiment backup": "`{experiment, folder, weights, linked, gone, unseen, links}`.",
     "experiment compact": "`{experiment, compacted, bytes_before, bytes}`.",
     "weights export": "`{experiment, trial, file, tensors, bytes}`.",
     "weights du": "`{experiment, root, trials, total_bytes, removed_bytes, stores, unseen}`; each "

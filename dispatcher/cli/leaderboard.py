@@ -47,6 +47,24 @@ def print_leaders(best: Sequence[queries.TrialSummary]) -> None:
     )
 
 
+def print_front(best: Sequence[queries.TrialSummary], objectives: Sequence[str]) -> None:
+    """A table of trials with several objectives, a column for each."""
+    columns = [Column(name, right=True, style="bold") for name in objectives]
+    print_table(
+        [*columns, *_COLUMNS[2:]],
+        [
+            (
+                *(words.number(queries.objective_of(one, name)) for name in objectives),
+                str(one.id),
+                words.NOTHING if one.parent is None else str(one.parent),
+                words.duration(one.wall_s),
+                words.parameters(one.named_parameters, without=paths_of(one)),
+            )
+            for one in best
+        ],
+    )
+
+
 def paths_of(one: queries.TrialSummary) -> tuple[str, ...]:
     """Keys of parameters that only say where weights lie, which is no news to anybody."""
     return tuple(

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import is_terminal, note, print_json, say
-from dispatcher.cli.safe_text import safe_text
+from dispatcher.cli.console import is_terminal, note, print_json, say, styled
+from dispatcher.cli.safe_text import SafeText, safe_text
 
 _COLOURS: dict[str, dict[str, object]] = {
     "branch": {"dim": True},
@@ -44,7 +44,7 @@ def lineage(
     from dispatcher import queries
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(found.folder) as reader:
         tree = queries.lineage(reader, root=root)
         if png is not None:
@@ -59,14 +59,14 @@ def lineage(
         width = shutil.get_terminal_size().columns if terminal else None
         paint = _painter(terminal)
         text = queries.lineage_text(tree, width=width, ascii_only=_ascii(), paint=paint)
-        say(text.rstrip("\n"))
+        say(SafeText(text.rstrip("\n")))  # each part of it was painted
 
 
 def _painter(terminal: bool) -> Callable[[str, str], str]:
     def paint(kind: str, text: str) -> str:
         text = safe_text(text)
         looks = _COLOURS.get(kind)
-        return typer.style(text, **looks) if terminal and looks else text  # type: ignore[arg-type]
+        return styled(text, **looks) if terminal and looks else text
 
     return paint
 

@@ -30,7 +30,7 @@ _TROUBLES = 3
 
 _COLUMNS = (
     Column("trial", right=True),
-    Column("state"),
+    Column("state", shrink=True),
     Column("for", right=True),
     Column("parent", right=True),
     Column("where", shrink=True),
@@ -62,7 +62,7 @@ def picture(scene: Scene, width: int, height: int, messages: Sequence[str] = ())
     parts.append(_best(scene, width))
     parts.append(_counts(snapshot))
     parts.append(Text())
-    parts.append(_trials(snapshot, room))
+    parts.append(_trials(snapshot, room, width))
     parts.append(Text())
     parts.extend(devices)
     parts.append(_why(snapshot, width))
@@ -134,9 +134,9 @@ def _counts(snapshot: dict[str, Any]) -> Text:
     return text
 
 
-def _trials(snapshot: dict[str, Any], room: int) -> RenderableType:
+def _trials(snapshot: dict[str, Any], room: int, width: int) -> RenderableType:
     running = [_running_row(row) for row in snapshot["running"]]
-    waiting = [_waiting_row(row) for row in snapshot["waiting"]]
+    waiting = _waiting_rows(snapshot["waiting"])
     asked = [
         [str(row["trial"]), Text("in the tuner", "dim"), words.duration(row["for_s"]), *_BLANK]
         for row in snapshot["open"]
@@ -144,10 +144,13 @@ def _trials(snapshot: dict[str, Any], room: int) -> RenderableType:
     rows = running + waiting + asked
     counts = snapshot["counts"]
     whole = sum(counts[key] for key in ("running", "blocked", "held", "open"))
-    shown = rows[: room - 1] if len(rows) > room or whole > len(rows) else rows
-    table: Table = rich_table(_COLUMNS, shown)
-    if whole > len(shown):
-        return Group(table, Text(f"… and {whole - len(shown)} more", style="dim"))
+    listed = sum(len(snapshot[key]) for key in ("running", "waiting", "open"))
+    cut = len(rows) > room or whole > listed
+    shown = rows[: room - 1] if cut else rows
+    table: Table = rich_table(_COLUMNS, shown, width)
+    if cut:
+        more = whole - listed + len(rows) - len(shown)
+        return Group(table, Text(f"… and {more} more", style="dim"))
     return table
 
 
@@ -181,11 +184,29 @@ def _metric(text: str | None) -> str:
     return f"{words.value(value.get('default'))}  {rest}".rstrip()
 
 
+def _waiting_rows(waiting: list[dict[str, Any]]) -> list[list[str | Text]]:
+    """A row each; one for all that stand at the same line of the tuner's own."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in waiting:
+        place = row.get("place") if row["mode"] == "foreign" else ""
+        groups.setdefault(place or f"trial {row['trial']}", []).append(row)
+    return [
+        _waiting_row(rows[0]) if len(rows) == 1 else _standing_row(place, rows)
+        for place, rows in groups.items()
+    ]
+
+
+def _standing_row(place: str, rows: list[dict[str, Any]]) -> list[str | Text]:
+    longest = max(row["for_s"] for row in rows)
+    text = safe_text(f"stand in {place}")
+    return [f"{len(rows)} requests", Text(text, "yellow"), words.duration(longest), *_BLANK]
+
+
 def _waiting_row(row: dict[str, Any]) -> list[str | Text]:
     parents = ", ".join(map(str, row["for"][:_PARENTS]))
     parents += ", …" if len(row["for"]) > _PARENTS else ""
     if row["mode"] == "foreign":
-        state = "in a wait of its own"
+        state = safe_text(f"stands in {row.get('place') or 'a wait of its own'}")
     else:
         word = " any of" if row["mode"] == "any" and len(row["for"]) > 1 else ""
         state = f"waits for{word} {parents}"

@@ -30,10 +30,20 @@ class RootGroup(LazyGroup):
             from dispatcher.errors import BequeathError
 
             if not isinstance(error, BequeathError):
+                _make_harmless(error)
                 raise
             from dispatcher.cli.failure import report
 
             raise typer.Exit(report(error)) from error
+
+
+def _make_harmless(error: Exception) -> None:
+    """A mistake on the command line is told by click itself, with what was typed or read."""
+    message = getattr(error, "message", None)
+    if isinstance(message, str):
+        from dispatcher.cli.safe_text import made_safe
+
+        error.message = made_safe(message)  # type: ignore[attr-defined]
 
 
 app = typer.Typer(
@@ -41,7 +51,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"max_content_width": HELP_WIDTH},
+    context_settings={"max_content_width": HELP_WIDTH, "help_option_names": ["-h", "--help"]},
 )
 
 

@@ -7,9 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import typer
-
-from dispatcher.cli.console import is_terminal, say
+from dispatcher.cli.console import is_terminal, say, styled
 from dispatcher.cli.safe_text import safe_text
 
 
@@ -30,13 +28,13 @@ def show_marked(lines: Sequence[MarkedLine]) -> None:
     for line in lines:
         mark = line.mark
         if is_terminal():
-            mark = typer.style(mark, fg=line.colour)
+            mark = styled(mark, fg=line.colour)
         elif line.word:
             mark = f"{mark} {line.word}:"
-        say(f"{mark} {line.topic.ljust(width)}  {_wrapped(line.text, width + 4)}")
+        say(mark, f" {line.topic.ljust(width)}  {_wrapped(line.text, width + 4)}")
         if line.hint:
             hint = _wrapped(line.hint, width + 4)
-            say(f"  {' ' * width}  {typer.style(hint, dim=is_terminal())}")
+            say(f"  {' ' * width}  ", styled(hint, dim=True) if is_terminal() else hint)
 
 
 def _wrapped(text: str, indent: int) -> str:

@@ -51,7 +51,7 @@ def draw(kind: str, experiment: str | None, out: Path | None, folder: Path | Non
     from dispatcher.finding.find import find_one
     from dispatcher.queries import pictures
 
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     path = out or Path(f"{found.id}-{kind}.png")
     painters = {
         "progress": pictures.draw_progress,

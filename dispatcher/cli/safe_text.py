@@ -1,4 +1,8 @@
-"""Text of others (trials, tuners, names of files) made harmless for a terminal."""
+"""Text of others (trials, tuners, names of files) made harmless for a terminal.
+
+Nothing is sent to a terminal but :class:`SafeText`: :func:`made_safe` makes it of any other, and is
+called by the one function that prints (``console.emit``), so that no caller can forget it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,33 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _PICTURES = {number: chr(0x2400 + number) for number in range(0x20)} | {0x7F: "␡"}
+
+
+class SafeText(str):
+    """Text that a terminal may be sent as it is: made harmless, and perhaps styled after that.
+
+    What is added to it is made harmless; any other operation gives plain text, whose styles are
+    then shown instead of obeyed.
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: str) -> SafeText:
+        return SafeText(f"{self}{made_safe(other)}")
+
+    def __radd__(self, other: str) -> SafeText:
+        return SafeText(f"{made_safe(other)}{self}")
+
+
+def made_safe(text: str) -> SafeText:
+    r"""The text, of any number of lines, without anything that a terminal would obey.
+
+    >>> made_safe("one\ntwo\x07")
+    'one\ntwo␇'
+    """
+    if isinstance(text, SafeText):
+        return text
+    return SafeText("\n".join(safe_text(line) for line in text.split("\n")))
 
 
 def safe_text(text: str) -> str:

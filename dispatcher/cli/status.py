@@ -18,7 +18,7 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
     from dispatcher.finding.explaining import asked
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(found.folder) as reader:
         summary = queries.experiment_summary(reader)
     running = summary.status is queries.ExperimentStatus.RUNNING

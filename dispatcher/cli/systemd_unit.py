@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import note, print_json, say
+from dispatcher.cli.console import note, pass_on, print_json
 
 
 def systemd_unit(
@@ -39,7 +39,7 @@ def systemd_unit(
     if as_json:
         print_json({"name": values.file_name, "unit": text})
         return
-    say(text.rstrip("\n"))
+    pass_on(text.rstrip("\n") + "\n")
     note(f"save it as ~/.config/systemd/user/{values.file_name}, then:")
     note(f"systemctl --user daemon-reload && systemctl --user enable --now {values.file_name}")
 

@@ -13,6 +13,8 @@ from dispatcher.cli.words import duration
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
 
+_SHOWN = 5
+
 
 def validate(file: ExperimentFile, as_json: Json = False) -> None:
     """Check an experiment file and everything it names; start nothing, import nothing.
@@ -49,11 +51,9 @@ def validate(file: ExperimentFile, as_json: Json = False) -> None:
 
 
 def _resolved(config: ExperimentConfig) -> object:
-    import json
+    from dispatcher.experiment.snapshot import to_shown
 
-    from dispatcher.experiment.snapshot import to_json
-
-    return json.loads(to_json(config))["experiment"]
+    return to_shown(config)
 
 
 def _summary(config: ExperimentConfig, file: Path) -> list[tuple[str, str]]:
@@ -70,8 +70,21 @@ def _summary(config: ExperimentConfig, file: Path) -> list[tuple[str, str]]:
         ("search space", ", ".join(config.search_space) or "none"),
         ("trial", trial),
         ("code", str(config.trial_code_directory)),
+        *_not_sent(config),
         ("at once", f"{config.slots}, {waiting}"),
         ("trials", trials + (f", for at most {duration(time)}" if time else "")),
         ("weights", str(config.weights_root or "in the experiment's folder")),
         ("kept below", str(config.experiment_working_directory)),
     ]
+
+
+def _not_sent(config: ExperimentConfig) -> list[tuple[str, str]]:
+    """What stays here of the code, where it is sent to machines."""
+    from dispatcher.experiment.checks import secrets_not_sent
+
+    names = secrets_not_sent(config)
+    if not names:
+        return []
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    which = ", ".join(names[:_SHOWN]) + more
+    return [("not sent", f"{which}: likely secrets; '!NAME' in .bequeathignore sends one")]

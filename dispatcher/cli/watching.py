@@ -9,11 +9,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import typer
-
-from dispatcher.cli.console import console, is_terminal
+from dispatcher.cli.console import console, emit, is_terminal
 from dispatcher.cli.plain_progress import PlainProgress, clock
-from dispatcher.cli.safe_text import keep_lines, safe_text
+from dispatcher.cli.safe_text import keep_lines
 
 if TYPE_CHECKING:
     from dispatcher.cli.scene import Observer, Scene
@@ -98,12 +96,12 @@ class Watching:
             while self._messages:
                 text = self._messages.popleft()
                 for line in text.splitlines():
-                    typer.echo(f"{clock()}  {safe_text(line)}", err=True)
+                    emit(f"{clock()}  {line}", err=True)
             if over:
                 return
             scene = self._observer.look()
             for line in progress.lines(scene, time.monotonic()):
-                typer.echo(line, err=True)
+                emit(line, err=True)
             if self._until(scene):
                 return
             self._over.wait(self._every_s or PLAIN_EVERY_S)

@@ -191,7 +191,7 @@ def gc(
         versions = {"versions": len(going)}
     else:
         # Holding the lead, no head can propose a child of what goes.
-        with Leadership.acquire(found.folder), _keeper(found, policy) as keeper:
+        with Leadership.keep_heads_out(found.folder), _keeper(found, policy) as keeper:
             plan = keeper.plan()
             if plan.doomed:
                 many = words.count(len(plan.doomed), "trial")

@@ -16,7 +16,7 @@ def why(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fa
     """
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     cause, text = explain(found.folder)
     if as_json:
         print_json({"experiment": found.id, "cause": cause, "text": text})

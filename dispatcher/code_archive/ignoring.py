@@ -8,6 +8,7 @@ modules, is often just what a trial needs.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,27 @@ BUILT_IN = (
     ".tox/",
     ".nox/",
 )
+
+#: Not sent unless a file says otherwise: what keys and passwords usually lie in.
+SECRETS = (
+    ".env*",
+    "*.pem",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".pypirc",
+    ".git-credentials",
+    ".aws/",
+    ".ssh/",
+    ".gnupg/",
+    ".kube/",
+)
+_SPECIAL = re.compile(r"([\\*?\[\]!# ])")
+_ESCAPED = r"\\\1"
 _MOST_BYTES = 1 << 20
 
 
@@ -69,6 +91,21 @@ class Rules:
 def built_in_rules() -> Rules:
     """The rules above all others."""
     return _rules("", BUILT_IN, None)
+
+
+def secret_rules(names: Iterable[str]) -> Rules:
+    """The rules for what is not sent since it is likely to be a secret.
+
+    Args:
+        names: files that are known to be one, below the code folder, with slashes.
+    """
+    exact = [f"/{_SPECIAL.sub(_ESCAPED, name)}" for name in names]
+    return _rules("", [*SECRETS, *exact], None)
+
+
+def below(rules: Rules, above: Rules) -> Rules:
+    """Rules of the code folder with others above them."""
+    return Rules(rules.base, rules.patterns, above)
 
 
 def rules_in(folder: Path, base: str, above: Rules) -> Rules:

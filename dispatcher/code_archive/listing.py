@@ -13,9 +13,11 @@ from pathlib import Path
 from dispatcher.code_archive.ignoring import (
     FILE_NAMES,
     Rules,
+    below,
     built_in_rules,
     is_environment,
     rules_in,
+    secret_rules,
 )
 from dispatcher.errors import UserError
 
@@ -46,12 +48,14 @@ class Entry:
 class Listing:
     """What belongs to the code, sorted by name.
 
-    ``skipped`` are sockets, pipes and devices: nothing that could be sent.
+    ``skipped`` are sockets, pipes and devices: nothing that could be sent. ``secrets`` are files
+    and folders that are left out since they are likely to hold one.
     """
 
     folder: Path
     entries: tuple[Entry, ...]
     skipped: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
     @property
     def files(self) -> int:
@@ -70,6 +74,7 @@ def scan_code(
     excluded: Iterable[Path] = (),
     most_files: int = MOST_FILES,
     most_bytes: int = MOST_BYTES,
+    secrets: Iterable[Path] = (),
 ) -> Listing:
     """Look through a code folder; opens no file but those that say what to leave out.
 
@@ -78,6 +83,8 @@ def scan_code(
         excluded: Folders that never belong to it, such as that of the experiments.
         most_files: How many files there may be.
         most_bytes: How many bytes all files may have.
+        secrets: Files that are known to hold a secret; those that usually do are left out anyway.
+            A file of rules may take either back in.
 
     Raises:
         TooMuchCode: it holds more than that.
@@ -88,8 +95,11 @@ def scan_code(
     left_out = {os.path.realpath(path) for path in excluded}
     entries: list[Entry] = []
     skipped: list[Entry] = []
+    hidden = secret_rules(_names_below(root, folder, secrets))
+    found_secrets: list[str] = []
+    rules = rules_in(root, "", below(built_in_rules(), hidden))
     try:
-        for entry in _walk(root, "", rules_in(root, "", built_in_rules()), left_out):
+        for entry in _walk(root, rules, left_out, hidden, found_secrets):
             (entries if entry.kind else skipped).append(entry)
             if len(entries) > _MOST_SEEN:
                 raise _too_much(entries, f"more than {_MOST_SEEN:,} files and folders", folder)
@@ -99,7 +109,7 @@ def scan_code(
         raise UserError(text, hint=hint, where=str(error.filename or folder)) from error
     entries.sort(key=lambda entry: entry.name.encode(errors="surrogateescape"))
     names = tuple(sorted(entry.name for entry in skipped))
-    listing = Listing(root, tuple(entries), names)
+    listing = Listing(root, tuple(entries), names, tuple(sorted(found_secrets)))
     if listing.files > most_files:
         text = f"{listing.files:,} files, and {most_files:,} may be sent"
         raise _too_much(entries, text, folder, by_files=True)
@@ -109,8 +119,19 @@ def scan_code(
     return listing
 
 
-def _walk(root: Path, base: str, rules: Rules, left_out: set[str]) -> Iterator[Entry]:
-    waiting = [(root, base, rules)]
+def _names_below(root: Path, folder: Path, paths: Iterable[Path]) -> Iterator[str]:
+    """What lies in the code folder, by its name there, and by that of what it links to."""
+    for path in paths:
+        for one, above in ((os.path.realpath(path), root), (os.path.abspath(path), folder)):
+            name = os.path.relpath(one, os.path.abspath(above))
+            if name != ".." and not name.startswith("../"):
+                yield name
+
+
+def _walk(
+    root: Path, rules: Rules, left_out: set[str], hidden: Rules, found_secrets: list[str]
+) -> Iterator[Entry]:
+    waiting = [(root, "", rules)]
     while waiting:
         folder, base, rules = waiting.pop()
         with os.scandir(folder) as found:
@@ -118,7 +139,11 @@ def _walk(root: Path, base: str, rules: Rules, left_out: set[str]) -> Iterator[E
         for item in here:
             name = posixpath.join(base, item.name)
             is_folder = item.is_dir(follow_symlinks=False)
-            if item.path in left_out or rules.leaves_out(name, is_folder=is_folder):
+            if item.path in left_out:
+                continue
+            if rules.leaves_out(name, is_folder=is_folder):
+                if hidden.leaves_out(name, is_folder=is_folder):
+                    found_secrets.append(name)
                 continue
             if is_folder and is_environment(item.path):
                 continue

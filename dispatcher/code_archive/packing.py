@@ -50,8 +50,9 @@ class _Digesting:
 def pack_code(listing: Listing, into: Path | BinaryIO) -> Packed:
     """Write the archive; reads every file. A path appears whole or not at all.
 
-    No times, no owners, and of the modes only who may run it: two checkouts of the same
-    code give the same bytes.
+    No times, no owners, and of the modes only whether it runs: two checkouts of the same code
+    give the same bytes. Nobody but its owner may read it, here and where it is unpacked: what was
+    private stays so, whatever the mode of the rest.
 
     Raises:
         CodeChanged: a file is shorter than it was, or gone.
@@ -61,8 +62,10 @@ def pack_code(listing: Listing, into: Path | BinaryIO) -> Packed:
     if not isinstance(into, Path):
         return _write(listing, into)
     new = into.with_name(f"{into.name}.{os.getpid()}.part")
+    new.unlink(missing_ok=True)
     try:
-        with new.open("wb", buffering=_WRITE_BYTES) as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(new, flags, 0o600), "wb", buffering=_WRITE_BYTES) as file:
             packed = _write(listing, file)
             file.flush()
             os.fsync(file.fileno())
@@ -90,14 +93,14 @@ def _write(listing: Listing, file: IO[bytes]) -> Packed:
 def _add(tar: tarfile.TarFile, entry: Entry) -> None:
     member = tarfile.TarInfo(entry.name)
     if entry.kind == stat.S_IFDIR:
-        member.type, member.mode = tarfile.DIRTYPE, 0o755
+        member.type, member.mode = tarfile.DIRTYPE, 0o700
         tar.addfile(member)
         return
     if entry.kind == stat.S_IFLNK:
         member.type, member.mode, member.linkname = tarfile.SYMTYPE, 0o777, entry.link
         tar.addfile(member)
         return
-    member.size, member.mode = entry.size, 0o755 if entry.runs else 0o644
+    member.size, member.mode = entry.size, 0o700 if entry.runs else 0o600
     try:
         # No link is followed that was put there since it was looked at.
         source = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW)

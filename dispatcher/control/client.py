@@ -13,6 +13,7 @@ import zmq
 
 from dispatcher.control.messages import Request, encoder, reply_decoder
 from dispatcher.errors import PassingBackendError, UserError
+from dispatcher.ownership import demand_ours
 from trial_runtime.endpoint import Endpoint, connect
 
 
@@ -58,11 +59,13 @@ class HeadClient:
     """A connection to the head of one experiment.
 
     Raises:
+        NotOurs: the experiment is somebody else's: nobody tells its file who we are.
         PassingBackendError: no head is there, or it does not answer in time.
         UserError: the head refused the request; its own words.
     """
 
     def __init__(self, folder: Path, *, timeout_s: float = 10.0) -> None:
+        demand_ours(folder)
         run = RunFile.read(folder)
         if run is None:
             raise PassingBackendError(

@@ -34,7 +34,17 @@ What is not beautiful: ``Trial`` carries fields that only some of its states use
 """
 
 from dispatcher.core.apply import Step, apply, new_state, next_deadline, outstanding
+from dispatcher.core.endings import judged_by
 from dispatcher.core.invariants import check
 from dispatcher.core.model import State
 
-__all__ = ["State", "Step", "apply", "check", "new_state", "next_deadline", "outstanding"]
+__all__ = [
+    "State",
+    "Step",
+    "apply",
+    "check",
+    "judged_by",
+    "new_state",
+    "next_deadline",
+    "outstanding",
+]

@@ -93,6 +93,8 @@ def _counts(state: State, event: e.Event) -> bool:
                 f"trial {trial.id} cannot take {type(event).__name__}: {objection}"
             )
         return True
+    if table.comes_of_a_kill(trial, event):
+        return True
     if trial.state in table.LATE[type(event)]:
         return False
     raise InvalidTransition(
@@ -103,6 +105,8 @@ def _counts(state: State, event: e.Event) -> bool:
 def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
     counted = True
     match event:
+        case e.LastMetricKept():
+            state.trials[event.trial].last_intermediate = event.value
         case e.FinalReported():
             counted = attempt.final_reported(state, event)
         case e.WeightsPublished():

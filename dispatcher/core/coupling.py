@@ -161,10 +161,12 @@ def _nothing_left(state: State) -> tuple[Phase, str] | None:
         return None
     limit = state.settings.max_trials
     if limit is not None and state.submitted >= limit:
-        return Phase.COMPLETED, f"all {state.submitted} trials are over"
+        which = "the only trial is" if state.submitted == 1 else f"all {state.submitted} trials are"
+        return Phase.COMPLETED, f"{which} over"
     if state.tuner_done:
         return Phase.COMPLETED, "the tuner has no more trials"
     if state.abandoned_in_a_row >= ABANDONED_IN_A_ROW:
         reason = f"the last {state.abandoned_in_a_row} requests failed with their parents"
-        return Phase.FAILED, f"{reason}, and nothing runs that could change that"
+        last = f"; the last one: {state.abandoned_text}" if state.abandoned_text else ""
+        return Phase.FAILED, f"{reason}, and nothing runs that could change that{last}"
     return None

@@ -3,10 +3,12 @@
 Rows of the table (design, section 1) are the branches of :func:`conclude`, in its order.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import EndReason, FailReason, Outcome, Trial, Verdict
+from dispatcher.core.model import EndReason, FailReason, Outcome, State, Trial, TrialState, Verdict
 from dispatcher.core.settings import Settings
 
 
@@ -62,6 +64,28 @@ def conclude(trial: Trial, reason: EndReason, settings: Settings) -> Ending:
         return Ending(outcome, trial.final, False, own or _no(fail))
 
     return Ending(outcome, None, False, _no(fail))
+
+
+def judged_by(state: State, event: e.Event) -> Iterator[e.LastMetricKept]:
+    """What is to be journalled, and applied, before ``event``: the metrics that are not in the
+    journal, and by which :func:`conclude` may judge the attempts that this event ends."""
+    if not state.settings.early_stop_keeps_result:
+        return
+    ending: list[TrialId] = []
+    match event:
+        case e.AttemptEnded(trial=trial_id):
+            ending = [trial_id]
+        case e.WorkerLost(worker=worker) | e.WorkerJoined(worker=worker):
+            ending = sorted(state.workers[worker].running) if worker in state.workers else []
+        case _:
+            return
+    for trial_id in ending:
+        trial = state.trials.get(trial_id)
+        if trial is None or trial.state is not TrialState.RUNNING:
+            continue
+        early = EndReason.STOPPED_EARLY in (trial.kill_reason, getattr(event, "reason", None))
+        if early and trial.last_intermediate is not None:
+            yield e.LastMetricKept(trial_id, trial.attempt, trial.last_intermediate)
 
 
 def _no(reason: FailReason) -> Verdict:

@@ -88,14 +88,17 @@ def cause_of(reason: EndReason, said: AttemptEnded | None) -> tuple[str, str]:
 
 
 def telling_line(text: str) -> str:
-    """The exception of the last traceback, or else the last line that says something; bounded,
-    without what a terminal would obey."""
+    """The exception of the last traceback, or else the last line that says something by itself;
+    bounded, without what a terminal would obey."""
     lines = text.splitlines()
     at = max((n for n, line in enumerate(lines) if line.startswith(_TRACEBACK)), default=None)
     if at is not None:
         # Frames are indented; a message of several lines, hints and notes come after the first.
         below = [line for line in lines[at + 1 :] if line[:1].strip()]
         lines = below[:1] or lines
+    else:
+        # What is indented belongs to what stands above it: hints, lines of code below a warning.
+        lines = [line for line in lines if line[:1].strip()] or lines
     for line in reversed(lines):
         plain = "".join(c if c.isprintable() else " " for c in line).strip()
         if plain:

@@ -103,6 +103,22 @@ def delivery_of(trial: Trial) -> Deliver:
     )
 
 
+def end_dropped(state: State, trial: Trial, out: list[Action]) -> None:
+    """The tuner has returned parameters that nobody will run: they were refused, or their request
+    was killed. It hears ``trial_end(False)`` all the same, since others may wait for that in a way
+    of its own; to us there never was a trial."""
+    if not state.settings.end_dropped:
+        if trial.state is not TrialState.ENDED:
+            end_without_trial(state, trial, out)
+        return
+    waits.erase(state, trial.id)
+    trial.outcome = Outcome.NO_TRIAL
+    trial.success = False
+    trial.kill_reason = trial.verdict = None  # of a request that was killed: it is over only now
+    trial.verdict_due = Verdict(FailReason.NO_TRIAL)
+    deliver(state, trial, out)
+
+
 def end_without_trial(
     state: State, trial: Trial, out: list[Action], parent: TrialId | None = None
 ) -> None:

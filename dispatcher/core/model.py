@@ -219,6 +219,7 @@ class Wait:
     since: float
     store: str = ""  # the shared store that a version is awaited of
     version: int = 0  # its number; 0: any that a parent publishes
+    place: str = ""  # the author's line, of a wait that is not ours
 
 
 @dataclass(slots=True)
@@ -322,6 +323,7 @@ class State:
     host_restarts: int = 0
     tuner_errors_in_a_row: int = 0
     abandoned_in_a_row: int = 0  # requests that failed with their parents, nothing in between
+    abandoned_text: str = ""  # what the newest of them said
     tuner_done: bool = False
     failures: Failures = field(default_factory=Failures)
     low_disks: dict[str, LowDisk] = field(default_factory=dict)  # by place

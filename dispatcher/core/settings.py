@@ -36,8 +36,8 @@ class Settings:
     ``substitute_result`` is the JSON text that stands in for the result of a trial which
     exits 0 without a final metric; ``silent_is_failure`` counts such a trial as failed.
 
-    A rule that came later is off by default, and the head turns it on with
-    ``SettingsUpdated``: an older journal is replayed under the rules it was written under.
+    A rule that came later is off by default, and the next head turns it on with
+    ``HeadStarted``: an older journal is replayed under the rules it was written under.
     """
 
     slots: int
@@ -66,8 +66,10 @@ class Settings:
     worker_rules: dict[str, WorkerRules] = field(default_factory=dict)  # by worker
     keep_versions: int = 0  # the newest of each shared store; 0: all
     keep_versions_of: dict[str, int] = field(default_factory=dict)  # by store; 0: all
+    slots_follow: tuple[str, ...] = ()  # workers with as many slots as the experiment, always
     through_when_stopped: bool = False  # exit 0 with a result while all is stopped is success
     bounded_drain: bool = False  # a drain waits for the tuner, and not for ever
+    end_dropped: bool = False  # the tuner hears the end of parameters that nobody will run
     asks_at_most: int = 0  # requests between asked and delivered, as NNI; 0: no such bound
 
 

@@ -13,6 +13,10 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Phase, State, Wait
 from dispatcher.core.settings import LOOKAHEAD_CEILING, STALL_REPORT_S, StallPolicy
 
+#: Where a head keeps what :class:`AskStacks` brings, in the experiment's folder.
+STACKS_FILE = "reports/stall.txt"
+STACKS = f"Stacks: {STACKS_FILE}"
+
 
 def watch(state: State, out: list[Action]) -> bool:
     """Start, stop or act on the clock of a stall. True if more requests may be opened."""
@@ -28,7 +32,7 @@ def watch(state: State, out: list[Action]) -> bool:
             state.fail_at = None
             state.phase = Phase.STOPPING  # not draining: that would wait for the delivery
             state.over_phase = Phase.FAILED
-            state.phase_reason = "nothing can move any more: " + who_waits(state)
+            state.phase_reason = f"nothing can move any more: {who_waits(state)}. {STACKS}"
         return False
     if state.quiet_since is None:
         state.quiet_since = state.now
@@ -83,7 +87,7 @@ def _name(state: State, certain: bool, out: list[Action]) -> bool:
         out.append(ReportStall(certain, f"{text}; lookahead raised to {state.lookahead}", stuck))
         return True
     out.append(AskStacks(stuck))
-    out.append(ReportStall(certain, text, stuck))
+    out.append(ReportStall(certain, f"{text}. {STACKS}", stuck))
     if policy is StallPolicy.WAIT:
         state.quiet_since = state.now  # named again after another stallTimeout
     else:
@@ -91,8 +95,9 @@ def _name(state: State, certain: bool, out: list[Action]) -> bool:
     return False
 
 
-def who_waits(state: State, limit: int = 8) -> str:
-    """One line: which request waits for what."""
+def who_waits(state: State, now: float | None = None, limit: int = 8) -> str:
+    """One line: which requests wait for what. Those that wait for the same are named together."""
+    now = state.now if now is None else now
     parts: list[str] = []
     taking = stuck_delivery(state)
     if taking is not None:
@@ -100,23 +105,42 @@ def who_waits(state: State, limit: int = 8) -> str:
             f"the tuner stands still {draining.standing_at(state, taking)}; "
             "it may wait for a lock that a waiting request holds"
         )
+    groups: dict[tuple[str, str], list[TrialId]] = {}
     for trial_id in (*state.blocked, *state.held):
+        groups.setdefault(_what(state, trial_id), []).append(trial_id)
+    # What is not ours comes first: the others wait for it in the end.
+    for (kind, what), members in sorted(groups.items(), key=lambda group: group[0][0] != "foreign"):
         if len(parts) == limit:
             parts.append("…")
             break
-        parts.append(_one_wait(state, trial_id))
+        parts.append(_of_all(state, kind, what, members, now))
     return "; ".join(parts)
 
 
-def _one_wait(state: State, trial_id: TrialId) -> str:
+def _what(state: State, trial_id: TrialId) -> tuple[str, str]:
+    """What a request or trial waits for; the verb comes before it. Of a wait of the author's own
+    the place."""
     wait = state.waits.get(trial_id)
     if wait is None or wait.mode == "foreign":
-        return f"request {trial_id} stands still in a wait that is not wait_for"
+        return "foreign", wait.place if wait is not None else ""
     if wait.mode == "version":
-        return f"request {trial_id} waits for {_awaited_version(state, wait)}"
+        return "request", _awaited_version(state, wait)
     kind = "trial" if wait.mode == "held" else "request"
     missing = ", ".join(f"{p} ({state.trials[p].state.value})" for p in sorted(wait.missing)[:4])
-    return f"{kind} {trial_id} waits for {missing}"
+    return kind, missing
+
+
+def _of_all(state: State, kind: str, what: str, members: list[TrialId], now: float) -> str:
+    one = len(members) == 1
+    if kind != "foreign":
+        if one:
+            return f"{kind} {members[0]} waits for {what}"
+        return f"{len(members)} {kind}s (the first is {members[0]}) wait for {what}"
+    who = f"request {members[0]} stands" if one else f"{len(members)} requests stand"
+    began = min(wait.since for t in members if (wait := state.waits.get(t)) is not None)
+    since = f"{'' if one else 'the first '}for {max(0.0, now - began):.0f} s"
+    place = what or "a wait of the tuner's own"
+    return f"{who} in {place} ({since}; no wait_for)"
 
 
 def _awaited_version(state: State, wait: Wait) -> str:

@@ -7,7 +7,7 @@ attempt are late in every state (promise 3).
 """
 
 from dispatcher.core import events as e
-from dispatcher.core.model import Trial
+from dispatcher.core.model import Outcome, Trial
 from dispatcher.core.model import TrialState as S
 
 ANY = frozenset(S)
@@ -26,6 +26,7 @@ LEGAL: dict[type, frozenset[S]] = {
     e.EndDelivered: frozenset({S.DELIVERING}),
     e.AttemptStarted: frozenset({S.RUNNING}),
     e.MetricReported: frozenset({S.RUNNING}),
+    e.LastMetricKept: frozenset({S.RUNNING}),
     e.FinalReported: frozenset({S.RUNNING}),
     e.WeightsPublished: frozenset({S.RUNNING}),
     e.VersionOffered: frozenset({S.RUNNING}),
@@ -47,6 +48,7 @@ LATE: dict[type, frozenset[S]] = {
     e.EndDelivered: frozenset(),
     e.AttemptStarted: ANY - {S.RUNNING},
     e.MetricReported: ANY - {S.RUNNING},
+    e.LastMetricKept: ANY - {S.RUNNING},
     e.FinalReported: ANY - {S.RUNNING},
     e.WeightsPublished: ANY - {S.RUNNING},
     e.VersionOffered: ANY - {S.RUNNING},
@@ -71,6 +73,7 @@ HOST_WORDS = (
 #: a place, it has none now. What comes into the queue, or leaves it, says so itself.
 FREES_NOTHING = (
     e.AttemptStarted,
+    e.LastMetricKept,
     e.FinalReported,
     e.WeightsPublished,
     e.VersionOffered,
@@ -92,11 +95,20 @@ FREES_NOTHING = (
 ATTEMPT_EVENTS = (
     e.AttemptStarted,
     e.MetricReported,
+    e.LastMetricKept,
     e.FinalReported,
     e.WeightsPublished,
     e.VersionOffered,
     e.AttemptEnded,
 )
+
+
+def comes_of_a_kill(trial: Trial, event: object) -> bool:
+    """Whether this is what a request has returned after it was killed."""
+    if trial.state is not S.ENDED or trial.outcome is not Outcome.NO_TRIAL:
+        return False
+    nonsense = isinstance(event, e.RequestFailed) and event.kind is e.RequestEnd.NONSENSE
+    return trial.kill_reason is not None and (nonsense or isinstance(event, e.Proposed))
 
 
 def objection(trial: Trial, event: object) -> str:

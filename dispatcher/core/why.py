@@ -9,7 +9,7 @@ from dispatcher.core.model import OVER, Phase, State
 from dispatcher.core.placement import takes
 from dispatcher.core.settings import ABANDONED_IN_A_ROW
 from dispatcher.core.shortage import Short, shortage
-from dispatcher.core.stalls import who_waits
+from dispatcher.core.stalls import STACKS, who_waits
 from dispatcher.core.trouble import low_disk_text, trouble_of
 
 #: Seconds after which a delivery that has not returned is worth a word.
@@ -76,7 +76,9 @@ def why(state: State, now: float) -> Explanation:
     if running >= slots:
         return _because(Cause.ALL_SLOTS_BUSY, f"all {slots} slots are busy")
     if state.fail_at is not None:
-        return _because(Cause.STALLED, "nothing can move any more: " + who_waits(state))
+        return _because(
+            Cause.STALLED, f"nothing can move any more: {who_waits(state, now)}. {STACKS}"
+        )
     if not (state.host_ready or state.queued):
         return _because(Cause.TUNER_NOT_READY, "the tuner's process is starting")
     if state.low_disks:
@@ -133,22 +135,24 @@ def _idle(state: State, now: float) -> Explanation:
             text = f"the tuner has been taking the result of trial {first} for {since:.0f} s"
             return _because(Cause.TUNER_BEHIND, text)
     if waiting and limit is not None and asked_for >= limit:
-        text = f"the last of {limit} trials wait: {who_waits(state)}"
+        text = f"the last of {limit} trials wait: {who_waits(state, now)}"
         return _because(Cause.BLOCKED, text)
     if waiting >= state.lookahead and waiting:
-        text = f"{waiting} requests wait, as many as lookahead allows: {who_waits(state)}"
+        text = f"{waiting} requests wait, as many as lookahead allows: {who_waits(state, now)}"
         return _because(Cause.LOOKAHEAD_FULL, text)
     if waiting and at_nnis_bound(state):
         text = f"{waiting} requests wait, and NNI asks for {state.asks_at_most} at a time"
         return _because(Cause.LOOKAHEAD_FULL, f"{text}: {who_waits(state)}")
     if state.abandoned_in_a_row >= ABANDONED_IN_A_ROW:
         text = f"the last {state.abandoned_in_a_row} requests failed with their parents"
+        if state.abandoned_text:
+            text += f" (the last one: {state.abandoned_text})"
         return _because(Cause.ABANDONED, text + "; the tuner is asked again after the next result")
     if state.parked:
         text = f"the tuner said 'not now' to request {next(iter(state.parked))}; it is asked again"
         return _because(Cause.NOT_NOW, text + " after the next result")
     if waiting:
-        return _because(Cause.BLOCKED, who_waits(state))
+        return _because(Cause.BLOCKED, who_waits(state, now))
     if limit is not None and state.submitted >= limit:
         return _because(Cause.ALL_PROPOSED, f"all {limit} trials were proposed, the last ones run")
     return _because(Cause.TUNER_BUSY, "the next request is about to be opened")

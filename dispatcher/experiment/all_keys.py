@@ -246,6 +246,17 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
     experiment_working_directory: Annotated[
         ResolvedPath, Field(description="Folder that holds a folder for each experiment.")
     ] = Path("~/bequeath-experiments")
+    share_with: Annotated[
+        Annotated[
+            Literal["nobody", "group", "all"],
+            BeforeValidator(choice_reader("nobody", "group", "all")),
+        ],
+        Field(
+            description="Who else may look at the experiment: `nobody`, the folder's `group`, or "
+            "`all` users. They see its folder and store, and its settings with secrets masked; "
+            "other files have the modes that your umask gives them."
+        ),
+    ] = "nobody"
     log_level: Annotated[
         Annotated[LogLevel, BeforeValidator(_read_log_level)],
         Field(description="How much the head and the tuner host log."),

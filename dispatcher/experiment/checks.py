@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from dispatcher.code_archive import scan_code
+from dispatcher.code_archive import Listing, scan_code
 from dispatcher.errors import UserError
 from dispatcher.experiment.builtin_fit import misfits
 from dispatcher.experiment.builtin_names import builtin_problem
@@ -23,9 +23,10 @@ from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
 from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.needs import OfferedResources, offered
+from dispatcher.experiment.own_class import class_misfits
 from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.python_source import find_module, missing_name
-from dispatcher.experiment.references import LITERAL, resolve_reference
+from dispatcher.experiment.references import LITERAL, files_referred_to, resolve_reference
 from dispatcher.experiment.services import Service
 from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig, SshServiceConfig
 from dispatcher.experiment.trial_command import cannot_start
@@ -185,12 +186,29 @@ def _check_code(config: ExperimentConfig) -> Iterator[Finding]:
                 yield Finding((*at, "preload", index), text)
 
 
+def secrets_not_sent(config: ExperimentConfig) -> tuple[str, ...]:
+    """Files of the code that machines are not given since they are likely to hold a secret; none
+    where no code is sent. Raises ``UserError`` for code that cannot be sent."""
+    if all(isinstance(each, LocalServiceConfig) for each in config.services):
+        return ()
+    return _sent(config, [config.experiment_working_directory]).secrets
+
+
+def _sent(config: ExperimentConfig, excluded: Sequence[Path]) -> Listing:
+    return scan_code(
+        config.trial_code_directory,
+        excluded=excluded,
+        most_files=config.limits.max_code_files,
+        most_bytes=config.limits.max_code_size,
+        secrets=files_referred_to(config.model_dump()),
+    )
+
+
 def _check_sending(config: ExperimentConfig, excluded: Sequence[Path]) -> Iterator[Finding]:
     """What no machine could be given, such as a link to data that lies here."""
-    folder, limits = config.trial_code_directory, config.limits
-    most_files, most_bytes = limits.max_code_files, limits.max_code_size
+    folder = config.trial_code_directory
     try:
-        scan_code(folder, excluded=excluded, most_files=most_files, most_bytes=most_bytes)
+        _sent(config, excluded)
     except UserError as error:
         name = os.path.relpath(error.where or folder, os.path.realpath(folder))
         text = f"cannot be sent to machines: {name} {error.message}"
@@ -218,15 +236,32 @@ def _check_algorithm(
         missing = missing_name(algorithm.file, name)
         if missing is not None:
             yield Finding((key, "className"), *missing)
+        else:
+            yield from _check_class(key, algorithm, algorithm.file)
         return
     if algorithm.code_directory is not None:
         folder_problem = _check_folder(algorithm.code_directory)
         if folder_problem is not None:
             yield Finding((key, "codeDirectory"), *folder_problem)
             return
-    yield from _check_name(
-        (key, "className"), algorithm.module or "", name, algorithm.code_directory
-    )
+    module, folder = algorithm.module or "", algorithm.code_directory
+    problems = list(_check_name((key, "className"), module, name, folder))
+    yield from problems
+    found = find_module(module, folder)
+    if not problems and found is not None and found.source is not None:
+        yield from _check_class(key, algorithm, found.source)
+
+
+def _check_class(key: str, algorithm: AlgorithmConfig, source: Path) -> Iterator[Finding]:
+    name = algorithm.bare_class_name or ""
+    if "." in name:
+        return
+    for at, text, hint in class_misfits(source, name, algorithm.class_args):
+        if at is None:
+            yield Finding((key, "className"), text, hint)
+        else:
+            given = (key, "classArgs") if algorithm.class_args else (key,)
+            yield Finding((*given, at) if at else given, text, hint)
 
 
 def _check_name(path: JsonPath, module: str, name: str, folder: Path | None) -> Iterator[Finding]:

@@ -85,6 +85,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "leases",
         "limits",
         "experiment_working_directory",
+        "share_with",
         "log_level",
         "debug",
     ),

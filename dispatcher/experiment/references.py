@@ -9,7 +9,6 @@ YAML file: so a password can stay where NNI's files have it.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,8 +18,6 @@ from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.source import read_source
 
 ENV, FILE, LITERAL = "env:", "file:", "literal:"
-MASKED = "[masked]"
-_SECRET_NAME = re.compile(r"(?i)(secret|token|passw|credential|api_?key|private|_key$)")
 _MOST_BYTES = 64 << 10  # a secret, not a data file; Linux takes 128 KiB in one variable
 
 
@@ -120,10 +117,15 @@ def secret_values(
     return found
 
 
-def shown_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables as they may be shown: references as they are, and what is written out
-    under the name of a secret masked."""
-    return {
-        name: MASKED if _SECRET_NAME.search(name) and not text.startswith((ENV, FILE)) else text
-        for name, text in variables.items()
-    }
+def files_referred_to(settings: object) -> list[Path]:
+    """The files that references name, anywhere in settings: they hold secrets, and so are not sent
+    with the code."""
+    if isinstance(settings, Mapping):
+        return [path for each in settings.values() for path in files_referred_to(each)]
+    if isinstance(settings, list | tuple):
+        return [path for each in settings for path in files_referred_to(each)]
+    if not isinstance(settings, str) or not settings.startswith(FILE):
+        return []
+    text = settings.removeprefix(FILE)
+    whole, mark, _ = text.rpartition("#")
+    return [Path(os.path.expanduser(name)) for name in ([text, whole] if mark else [text])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dispatcher.experiment.fields import (
     Count,
@@ -19,6 +19,7 @@ from dispatcher.experiment.fields import (
     fold_word,
 )
 from dispatcher.experiment.problems import Misfit
+from dispatcher.experiment.sizes import format_size
 
 Keep = Literal["all", "best", "ancestors-of-live", "last-generations"]
 _COUNTED = {"best": "best", "lastgenerations": "last-generations"}
@@ -145,11 +146,28 @@ class LeasesConfig(Section):
         return self
 
 
+#: Parameters travel in one message to the head and in one to an agent, each of which takes 8 MiB
+#: with all that is said beside them.
+MOST_PARAMETERS_BYTES = 4 << 20
+
+
+def _fits_a_message(size: int) -> int:
+    if size > MOST_PARAMETERS_BYTES:
+        most = format_size(MOST_PARAMETERS_BYTES)
+        raise ValueError(
+            f"must be {most} at most, not {format_size(size)}: parameters travel in messages; keep "
+            "large things in files and pass their paths"
+        )
+    return size
+
+
 class LimitsConfig(Section):
     """The bounds at which bequeath refuses with a reason rather than filling up."""
 
     max_parameters_size: Annotated[
-        Size, Field(description="Largest set of parameters a tuner may return, encoded.")
+        Size,
+        AfterValidator(_fits_a_message),
+        Field(description="Largest set of parameters a tuner may return, encoded; 4mb at most."),
     ] = 1 << 20
     max_metric_size: Annotated[
         Size, Field(description="Largest single metric a trial may report, encoded.")

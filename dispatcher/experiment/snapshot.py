@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 from pydantic import ValidationError
 
 from dispatcher.errors import ExperimentFileError
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.sections import MOST_PARAMETERS_BYTES
+from dispatcher.experiment.shown import shown
 
 VERSION = 1
 """Raised when a reader of an older version could misread what is written."""
@@ -23,6 +26,33 @@ def to_json(config: ExperimentConfig) -> str:
     return json.dumps(body, indent=2, default=os.fspath, allow_nan=False) + "\n"
 
 
+def to_shared(config: ExperimentConfig) -> str:
+    """The same as others may see it, with secrets masked; empty if nobody may."""
+    if config.share_with == "nobody":
+        return ""
+    return json.dumps(shown(json.loads(to_json(config))), indent=2, allow_nan=False) + "\n"
+
+
+def to_shown(config: ExperimentConfig) -> Any:
+    """The configuration as it may be shown, with secrets masked."""
+    return shown(json.loads(to_json(config))["experiment"])
+
+
+def read_shown(text: str, origin: str) -> dict[str, Any]:
+    """What a record holds, as it may be shown, with secrets masked; it need not be a valid one.
+
+    Raises:
+        ExperimentFileError: it is no such record.
+    """
+    try:
+        settings = json.loads(text)["experiment"]
+        if isinstance(settings, dict):
+            return {str(key): value for key, value in shown(settings).items()}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise ExperimentFileError("not the record of an experiment", where=origin)
+
+
 def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
     """Read what :func:`to_json` wrote. The disk is not looked at.
 
@@ -32,7 +62,7 @@ def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
     try:
         body = json.loads(text)
         version, values = body["snapshotVersion"], body["experiment"]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+    except (json.JSONDecodeError, KeyError, TypeError, RecursionError) as error:
         raise ExperimentFileError(
             f"not the record of an experiment: {error}", where=origin
         ) from error
@@ -45,11 +75,17 @@ def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
     channel = values.get("channel") if isinstance(values, dict) else None
     if isinstance(channel, dict):  # 0.1.0 asked for such a host once only
         channel.setdefault("beyondThisMachine", True)
+    limits = values.get("limits") if isinstance(values, dict) else None
+    if isinstance(limits, dict) and isinstance(limits.get("maxParametersSize"), int):
+        # 0.1.0 took any size, and could not send what was larger.
+        limits["maxParametersSize"] = min(limits["maxParametersSize"], MOST_PARAMETERS_BYTES)
     if isinstance(values, dict):  # begun when all versions stayed; nobody agreed that any go
         values.setdefault("sharedStores", {"keep": "all"})
     try:
         return ExperimentConfig.model_validate(values)
     except ValidationError as error:
+        # Without what was read there, which may be a secret.
+        lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
         raise ExperimentFileError(
-            f"the record of an experiment does not hold: {error}", where=origin
-        ) from error
+            f"the record of an experiment does not hold: {'; '.join(lines)}", where=origin
+        ) from None

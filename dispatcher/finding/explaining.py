@@ -8,11 +8,13 @@ from typing import Any
 from dispatcher import queries
 from dispatcher.control.client import HeadClient
 from dispatcher.errors import PassingBackendError
+from dispatcher.ownership import is_ours
 
 #: The causes that only somebody outside the head can see.
 NO_HEAD = "NO_HEAD"
 HEAD_SILENT = "HEAD_SILENT"
 OVER = "OVER"
+FOREIGN = "FOREIGN"
 
 #: Seconds that a head has to answer.
 _ANSWER_S = 5.0
@@ -27,6 +29,8 @@ def explain(folder: Path) -> tuple[str, str]:
         snapshot = asked(folder)
         if snapshot is not None:
             return snapshot["why"]["cause"], snapshot["why"]["text"]
+        if not is_ours(folder):
+            return FOREIGN, "the experiment is somebody else's: only its owner may ask its head"
         where = folder / "logs" / "head.log"
         return HEAD_SILENT, (
             f"the head (process {summary.pid}) does not answer: it is starting or ending, or it "
@@ -44,7 +48,9 @@ def explain(folder: Path) -> tuple[str, str]:
 
 
 def asked(folder: Path) -> dict[str, Any] | None:
-    """The head's own snapshot; None if it does not answer."""
+    """The head's own snapshot; None if it does not answer, or is somebody else's."""
+    if not is_ours(folder):
+        return None
     try:
         with HeadClient(folder, timeout_s=_ANSWER_S) as client:
             snapshot: dict[str, Any] = client.ask("snapshot")

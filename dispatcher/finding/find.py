@@ -1,4 +1,8 @@
-"""The experiment that a user means: by id, beginning, name or folder, or by not saying."""
+"""The experiment that a user means: by id, beginning, name or folder, or by not saying.
+
+Only experiments of ours are found (:mod:`dispatcher.ownership`), but for those that are named by
+their path to be looked at.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from pathlib import Path
 from dispatcher import queries
 from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.finding.known_folders import known_folders
+from dispatcher.ownership import demand_ours, is_id, is_ours
+from dispatcher.queries.experiments import foreign_experiments
 from dispatcher.queries.status import is_led
 
 _SHOWN = 5
@@ -35,20 +41,24 @@ class Found:
             return cls(folder, reader.name, reader.mode.value)
 
 
-def find_one(word: str | None, base: Path | None, *, change: bool = False) -> Found:
+def find_one(
+    word: str | None, base: Path | None, *, change: bool = False, others: bool = False
+) -> Found:
     """The experiment that ``word`` means; without one the only one that runs, else the newest.
 
     Args:
         word: what the user typed, if anything.
         base: look below this folder only.
         change: somebody is about to change it, so the newest one is no good guess.
+        others: it is only read, so it may be somebody else's if ``word`` is its path.
 
     Raises:
         ExperimentNotFound: there is none.
+        NotOurs: it is somebody else's.
         UserError: there are several.
     """
     if word:
-        return Found.at(_named(word, base))
+        return Found.at(_named(word, base, others=others))
     running = running_folders(base)
     if len(running) == 1:
         return Found.at(running[0])
@@ -66,6 +76,7 @@ def find_folder(word: str, base: Path | None) -> Path:
     """The folder of a named experiment, even if its store cannot be read.
 
     Raises:
+        NotOurs: it is somebody else's.
         UserError: none, or several, go by that name.
     """
     return _named(word, base)
@@ -82,8 +93,7 @@ def find_running(word: str | None, base: Path | None) -> Found:
         found = Found.at(_named(word, base))
         if not is_led(found.folder):
             raise PassingBackendError(
-                f"experiment {found.id} is not running",
-                hint=f"take it up again with: bequeath resume {found.id}",
+                f"experiment {found.id} is not running", hint=_instead(found.folder)
             )
         return found
     running = running_folders(base)
@@ -96,6 +106,15 @@ def find_running(word: str | None, base: Path | None) -> Found:
             "starts one",
         )
     return Found.at(running[0])
+
+
+def _instead(folder: Path) -> str:
+    """What can be done with an experiment that does not run."""
+    with queries.ExperimentReader.open(folder) as reader:
+        status = queries.experiment_summary(reader).status
+    if status is queries.ExperimentStatus.COMPLETED:
+        return f"it is completed: see bequeath status {folder.name}"
+    return f"take it up again with: bequeath resume {folder.name}"
 
 
 def find_resumable(word: str | None, base: Path | None) -> Found:
@@ -124,28 +143,45 @@ def all_experiments(base: Path | None) -> list[queries.ExperimentListing]:
     return sorted(found, key=lambda one: (-(one.created_at or 0.0), one.id))
 
 
+def experiments_of_others(base: Path | None) -> int:
+    """How many experiments lie beside ours that are somebody else's."""
+    return sum(foreign_experiments(folder) for folder in _bases(base))
+
+
 def running_folders(base: Path | None) -> list[Path]:
     """Folders of experiments that a head leads now; no store is opened."""
     found: list[Path] = []
     for folder in _bases(base):
         with contextlib.suppress(OSError):
-            found += [one for one in sorted(folder.iterdir()) if one.is_dir() and is_led(one)]
+            inside = [one for one in sorted(folder.iterdir()) if one.is_dir()]
+            found += [one for one in inside if is_ours(one) and is_led(one)]
     return found
 
 
 def completions(incomplete: str) -> list[str]:
-    """What a shell offers: ids of experiments that begin so. Raises nothing."""
+    """What a shell offers: ids of experiments of ours that begin so. Raises nothing.
+
+    A shell may take what is offered as a part of its command line, so nothing but an id goes there.
+    """
     names: list[str] = []
     for folder in _bases(None):
         with contextlib.suppress(OSError):
-            names += [one.name for one in sorted(folder.iterdir()) if one.is_dir()]
-    return [name for name in names if name.startswith(incomplete)]
+            inside = [one for one in sorted(folder.iterdir()) if one.name.startswith(incomplete)]
+            names += [one.name for one in inside if is_id(one.name) and _is_kept_here(one)]
+    return names
 
 
-def _named(word: str, base: Path | None) -> Path:
+def _is_kept_here(folder: Path) -> bool:
+    return folder.is_dir() and is_ours(folder)
+
+
+def _named(word: str, base: Path | None, *, others: bool = False) -> Path:
     """In the first folder that knows the word; several that do not tell us why, the last does."""
-    if os.sep in word:  # a folder means itself, whether or not we know of any other
-        return queries.find_experiment(word, base)
+    if os.sep in word or word in (".", ".."):  # it means itself, whatever else we know of
+        folder = queries.find_experiment(word, base)
+        if not others:
+            demand_ours(folder)
+        return folder
     bases = _bases(base)
     error: BequeathError | None = None
     for folder in bases:

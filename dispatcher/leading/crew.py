@@ -23,7 +23,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.planned import LOCAL
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
-from dispatcher.platforms import BackendPlatform, Given, LocalPlatform, platform_of
+from dispatcher.platforms import BackendPlatform, Given, LocalPlatform, Reach, platform_of
 from dispatcher.wiring.agents import agent_config
 from dispatcher.wiring.machines import Place, packer, places
 from dispatcher.wiring.resources import resources_told
@@ -34,15 +34,20 @@ from trial_runtime.endpoint import Endpoint
 from trial_runtime.resource_wire import Samples
 from trial_runtime.weights.share import lay_token
 
+#: The socket file of tunnels, in the folder of that of this machine's own peers.
+TUNNEL_NAME = "far"
+
 
 @dataclass(frozen=True, slots=True)
 class Doors:
     """Where each peer finds the head, without their routing ids; ``tcp`` is the address and port
-    of the one that tunnels lead to, None without machines elsewhere."""
+    at which it listens, ``tunnel`` the socket file that tunnels lead to: None where nobody comes
+    that way."""
 
     tuner: Endpoint
     workers: Mapping[str, Endpoint]
     tcp: tuple[str, int] | None
+    tunnel: Path | None
 
 
 def open_doors(
@@ -50,34 +55,58 @@ def open_doors(
 ) -> Doors:
     """Listen for the tuner host and all agents.
 
-    Peers of this machine use the socket file at ``ipc`` if the file says so; those of others
-    come through tunnels that end at a port of this machine's loopback.
+    Peers of this machine use the socket file at ``ipc`` if the file says so. Those of others come
+    through tunnels of ours to a socket file beside it, which guards itself by CURVE: only who
+    comes without a tunnel of ours needs a port, to which anybody on this machine can connect.
 
     Raises:
         PermanentBackendError: the port is in use.
     """
     channel = config.channel
-    reach = {place.worker: platform_of(place.service).reach for place in places(config)}
+    reach = {place.worker: _reach(place) for place in places(config)}
     peers = ("tuner", *reach)
+    tunnelled = [p for p in peers if reach.get(p) == "tunnel"]
     over_tcp = [p for p in peers if channel.transport == "tcp" or reach.get(p) == "tcp"]
+    over_tcp = [p for p in over_tcp if p not in tunnelled]
     found = dict.fromkeys(peers, Endpoint(ipc))
-    if not over_tcp:
-        return Doors(found["tuner"], found, None)
-    keys = {name: CurveKeys.kept(folder.keys / _key_file(name)) for name in over_tcp}
+    if not (over_tcp or tunnelled):
+        return Doors(found["tuner"], found, None, None)
+    keys = {p: CurveKeys.kept(folder.keys / _key_file(p)) for p in (*tunnelled, *over_tcp)}
     server = CurveKeys.kept(folder.keys / "head")
-    allowed = [each.public for each in keys.values()]
-    port_file = folder.keys / "port"  # agents of the head before look for us there
-    port = channel.port or (int(port_file.read_text()) if port_file.exists() else 0)
-    # A head that hangs, and was taken over, keeps the port: agents read the new one.
-    host = channel.host if channel.transport == "tcp" else "127.0.0.1"
-    address = router.bind_tcp(host, port, server, allowed, or_any=not channel.port)
-    bound = int(address.rpartition(":")[2])
-    port_file.write_text(str(bound))
-    for name, own in keys.items():
-        found[name] = Endpoint(
+
+    def endpoint(name: str, address: str) -> Endpoint:
+        own = keys[name]
+        return Endpoint(
             address, server_key=server.public, public_key=own.public, secret_key=own.secret
         )
-    return Doors(found["tuner"], found, (host, bound))
+
+    tcp, tunnel = None, None
+    if tunnelled:
+        tunnel = Path(ipc.removeprefix("ipc://")).with_name(TUNNEL_NAME)
+        address = router.bind_ipc(tunnel, server, [keys[p].public for p in tunnelled])
+        found |= {p: endpoint(p, address) for p in tunnelled}
+    if over_tcp:
+        port_file = folder.keys / "port"  # agents of the head before look for us there
+        port = channel.port or (int(port_file.read_text()) if port_file.exists() else 0)
+        # A head that hangs, and was taken over, keeps the port: agents read the new one.
+        host = channel.host if channel.transport == "tcp" else "127.0.0.1"
+        allowed = [keys[p].public for p in over_tcp]
+        address = router.bind_tcp(
+            host,
+            port,
+            server,
+            allowed,
+            or_any=not channel.port,
+            agents_only="tuner" not in over_tcp,
+        )
+        tcp = (host, int(address.rpartition(":")[2]))
+        port_file.write_text(str(tcp[1]))
+        found |= {p: endpoint(p, address) for p in over_tcp}
+    return Doors(found["tuner"], found, tcp, tunnel)
+
+
+def _reach(place: Place) -> Reach:
+    return platform_of(place.service).reach_of(place.part)
 
 
 def _key_file(name: str) -> str:
@@ -173,7 +202,7 @@ class Crew:
             list(threads.map(close, self.drivers.values()))
 
     def _driver(self, router: Router, place: Place, known: bool) -> Driver:
-        platform = platform_of(place.service)
+        platform, reach = platform_of(place.service), _reach(place)
         share = self._shares.of(place)
         config = self._told(place, share)
         leases = self._config.leases
@@ -183,16 +212,18 @@ class Crew:
             place.part,
             config,
             self._folder.path,
-            self._doors.tcp if platform.reach == "tcp" else None,
+            self._doors.tcp if reach == "tcp" else None,
             self._archives,
             share.token,
             known=known,
+            tunnel=self._doors.tunnel if reach == "tunnel" else None,
             leads=self._leads,
         )
         if isinstance(platform, BackendPlatform):
             return ThreadedBackend(
                 WorkerId(place.worker),
                 partial(platform.backend, given),
+                trial=config.trial,
                 suspect_s=leases.suspect,
                 lost_s=leases.lost,
                 leads=self._leads,

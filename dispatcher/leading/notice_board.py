@@ -10,7 +10,9 @@ from pathlib import Path
 import structlog
 
 from dispatcher.core import actions as a
+from dispatcher.core.stalls import STACKS_FILE
 from dispatcher.notices import Notice, NoticeKind
+from dispatcher.tuner_host.stacks import together
 from dispatcher.upkeep.retention import RetentionThread
 from trial_runtime.masking import Mask
 from trial_runtime.refusals import Refusals
@@ -99,9 +101,8 @@ class EngineWatcher:
     def stacks(self, stacks: dict[int, str]) -> None:
         """Stacks of blocked tuner threads have come in: shown, and kept in a file."""
         self._reports.mkdir(exist_ok=True)
-        parts = [f"request {trial}\n{text}" for trial, text in sorted(stacks.items())]
-        report = "\n\n".join(parts)
-        (self._reports / "stall.txt").write_text(report + "\n")
+        report = together(stacks)
+        (self._reports.parent / STACKS_FILE).write_text(report + "\n")
         self._board.pin(NoticeKind.STACKS, report)
 
     def peer_fault(self, owner: str, error: Exception) -> None:

@@ -10,7 +10,7 @@ from dispatcher.core.own_needs import BadNeeds, read_needs
 from dispatcher.core.stores import PINS_KEY, BadPins, read_pins, read_version
 from dispatcher.errors import UserError
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.snapshot import to_json
+from dispatcher.experiment.snapshot import to_json, to_shared
 from dispatcher.experiment.updates import apply_update
 from dispatcher.folders import ExperimentFolder
 from dispatcher.submitted import spelled
@@ -51,7 +51,7 @@ class UserRequests:
         """Change a setting, in the record as well. Raises ``UserError``."""
         before = self._config
         config = apply_update(before, key, value)
-        self._folder.write_config(to_json(config))
+        self._folder.write_config(to_json(config), to_shared(config))
         failpoint("head.config.updated")
         self._config = config
         events: list[e.Event] = [e.SettingsUpdated(settings_of(config))]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from dispatcher.core import State, apply, new_state
 from dispatcher.core import events as e
+from dispatcher.core.actions import Action, OpenGate
 from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import Base, Journal, JournalRow
 from dispatcher.state_codec import decode_state
+from dispatcher.store.early_stops import put_back
 
 
 class Past(NamedTuple):
@@ -51,6 +54,7 @@ def read_past(
     number = 0
     if base is not None:
         number, state = base.number, _state_of(base)
+        put_back(journal, state)  # what they have reported since is in no row
     calls: list[list[Any]] = []
     for row in journal.rows(number):
         if upto is not None and row.number > upto:
@@ -61,18 +65,24 @@ def read_past(
             apply(state, row.event, row.at)
         else:
             call = _call_before(state, row.event)
-            if apply(state, row.event, row.at).counted and call is not None:
+            step = apply(state, row.event, row.at)
+            if step.counted and call is not None:
                 calls.append(call)
+            calls.extend(_gates_of(step.actions))
         number = row.number
     if state is None:
         raise StoreError("the journal is empty", hint="create the experiment again")
-    for (trial_id, attempt), (seq, value) in journal.last_sequences().items():
-        trial = state.trials.get(trial_id)  # type: ignore[call-overload]
-        if trial is not None and trial.attempt == attempt:
-            trial.last_seq = max(trial.last_seq, seq)
-            trial.last_intermediate = value
+    put_back(journal, state)
     state.dirty.clear()
     return Past(state, number, calls)
+
+
+def _gates_of(actions: list[Action]) -> Iterator[list[Any]]:
+    """``["gate", id, reason, chain]`` of each request that ended without a trial, whatever ended
+    it: others may have waited for it."""
+    for action in actions:
+        if isinstance(action, OpenGate):
+            yield ["gate", action.trial, action.verdict.reason, list(action.verdict.chain)]
 
 
 def _state_of(base: Base) -> State:
@@ -99,6 +109,8 @@ def _call_before(state: State, event: e.Event) -> list[Any] | None:
     match event:
         case e.Proposed(trial=trial, parameters=parameters):
             return ["generate", trial, parameters]
+        case e.RequestFailed(trial=trial, kind=e.RequestEnd.NONSENSE) if state.settings.end_dropped:
+            return ["generate", trial, None]  # an end of it may follow
         case e.ResultDelivered(trial=number):
             trial_record = state.trials[number]
             return ["result", number, trial_record.parameters, trial_record.told]

@@ -7,7 +7,15 @@ is how anyone tests one.
 
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.local import LocalPlatform
-from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform
+from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform, Reach
 from dispatcher.platforms.registry import platform_of
 
-__all__ = ["AgentPlatform", "BackendPlatform", "Given", "LocalPlatform", "Platform", "platform_of"]
+__all__ = [
+    "AgentPlatform",
+    "BackendPlatform",
+    "Given",
+    "LocalPlatform",
+    "Platform",
+    "Reach",
+    "platform_of",
+]

@@ -26,14 +26,15 @@ class Given(Generic[S]):
         config: what an agent on this machine would be told: how trials run, where weights go,
             and in ``config.head`` by which address and keys the head is reached.
         folder: the experiment's folder on this machine.
-        door: address and port at which the head listens on this machine, for tunnels that end
-            there; None for platforms that reach it by its socket.
+        door: address and port at which the head listens on this machine; None for workers that
+            reach it by a socket file.
         archives: packs the code and our runtime when somebody asks first. Raises
             ``BackendError``.
         token: of the share below the weights root, for
             :func:`trial_runtime.agent.elsewhere.on_another_host`. Raises ``BackendError``.
         known: whether a head before this one may have left an agent, or attempts, there.
         leads: whether this head still leads: one that does not changes nothing anywhere.
+        tunnel: the socket file that a tunnel is to lead to; None but for ``reach = "tunnel"``.
     """
 
     worker: str
@@ -46,3 +47,4 @@ class Given(Generic[S]):
     token: Callable[[], str] = field(repr=False)
     known: bool = False
     leads: Callable[[], bool] = field(default=lambda: True, repr=False)
+    tunnel: Path | None = None

@@ -7,12 +7,13 @@ from typing import ClassVar, Generic, Literal
 
 from dispatcher.backends.agents import Visit
 from dispatcher.backends.service import ServiceBackend
+from dispatcher.experiment.fields import Section
 from dispatcher.platforms.given import Given, S
 from dispatcher.ports import AttemptFiles
 
-Reach = Literal["socket", "tcp"]
-"""How a worker reaches the head: by its socket file, which processes of this machine can open,
-or by TCP with CURVE, which all others need."""
+Reach = Literal["socket", "tunnel", "tcp"]
+"""How a worker reaches the head: by its socket file, which processes of this machine can open; by a
+tunnel of its platform that ends at another socket file, with CURVE; or by TCP with CURVE."""
 
 
 class Platform(ABC, Generic[S]):
@@ -32,6 +33,10 @@ class Platform(ABC, Generic[S]):
     protocol: int
     section: type[S]
     reach: ClassVar[Reach] = "tcp"
+
+    def reach_of(self, part: Section) -> Reach:
+        """How one worker reaches the head, where that depends on what the file says of it."""
+        return self.reach
 
     def files(self, given: Given[S], trial: int, attempt: int) -> AttemptFiles | None:
         """Files of an attempt where it runs or ran, and a shell there; None if this platform

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from dispatcher.backends.agents import Visit
 from dispatcher.backends.ssh import SshVisit
+from dispatcher.experiment.fields import Section
 from dispatcher.experiment.ssh_service import MachineConfig, SshServiceConfig
 from dispatcher.platforms.given import Given
-from dispatcher.platforms.platform import AgentPlatform
+from dispatcher.platforms.platform import AgentPlatform, Reach
 from dispatcher.wiring.machines import machine_of
 
 
@@ -15,13 +18,19 @@ class SshPlatform(AgentPlatform[SshServiceConfig]):
 
     protocol = 1
     section = SshServiceConfig
+    reach: ClassVar[Reach] = "tunnel"
+
+    def reach_of(self, part: Section) -> Reach:
+        """By a tunnel, unless an address is named."""
+        return "tcp" if isinstance(part, MachineConfig) and part.head_address else self.reach
 
     def visit(self, given: Given[SshServiceConfig]) -> Visit:
         """Not logged in yet."""
         assert isinstance(given.part, MachineConfig)
-        assert given.door is not None
+        way = given.tunnel or given.door
+        assert way is not None
         machine = machine_of(given.worker, given.part)
-        return SshVisit(machine, given.door, given.archives, given.token)
+        return SshVisit(machine, way, given.archives, given.token)
 
 
 SSH_PLATFORM = SshPlatform()

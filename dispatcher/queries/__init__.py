@@ -18,6 +18,7 @@ from dispatcher.queries.experiments import (
     newest_experiment,
 )
 from dispatcher.queries.export import export_csv, export_rows
+from dispatcher.queries.front import front, objective_of, objectives
 from dispatcher.queries.lineage import Lineage, LineageNode, lineage
 from dispatcher.queries.lineage_text import lineage_text
 from dispatcher.queries.progress import Progress, ProgressPoint, progress
@@ -65,11 +66,14 @@ __all__ = [
     "export_csv",
     "export_rows",
     "find_experiment",
+    "front",
     "lineage",
     "lineage_text",
     "list_trials",
     "metrics",
     "newest_experiment",
+    "objective_of",
+    "objectives",
     "progress",
     "trial",
 ]

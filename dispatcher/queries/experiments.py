@@ -1,4 +1,4 @@
-"""All experiments below a folder, and the one that a user means."""
+"""All experiments of ours below a folder, and the one that a user means."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from dispatcher.errors import ExperimentNotFound, UserError
+from dispatcher.ownership import is_ours
 from dispatcher.queries.reader import CONFIG_NAME, STORE_NAME
 from dispatcher.queries.summary import ExperimentListing, listing
 
@@ -24,8 +25,9 @@ def base_folder() -> Path:
 
 
 def experiments(base: Path | None = None) -> list[ExperimentListing]:
-    """All experiments below a folder, the newest first. A damaged one says what its problem is."""
-    found = [listing(folder) for folder in _folders(base or base_folder())]
+    """All experiments of ours below a folder, the newest first. A damaged one says what its
+    problem is."""
+    found = [listing(folder) for folder in _folders(base or base_folder())[0]]
     return sorted(found, key=lambda one: (-(one.created_at or 0.0), one.id))
 
 
@@ -33,7 +35,8 @@ def find_experiment(word: str, base: Path | None = None) -> Path:
     """The folder of the experiment that a user means.
 
     Args:
-        word: its folder, its id, a beginning that only its id has, or its name.
+        word: its folder, which may be somebody else's; or its id, a beginning that only its id
+            has, or its name, if it is ours.
         base: where to look; by default :func:`base_folder`.
 
     Raises:
@@ -50,7 +53,7 @@ def find_experiment(word: str, base: Path | None = None) -> Path:
             where=str(path),
         )
     base = base or base_folder()
-    folders = _folders(base)
+    folders, foreign = _folders(base)
     by_id = {folder.name: folder for folder in folders}
     if word in by_id:
         return by_id[word]
@@ -68,7 +71,7 @@ def find_experiment(word: str, base: Path | None = None) -> Path:
             hint=f"say which one: {_some(ids)}",
             where=str(base),
         )
-    raise _not_found(word, base, listed)
+    raise _not_found(word, base, listed, foreign)
 
 
 def newest_experiment(base: Path | None = None) -> Path:
@@ -76,12 +79,25 @@ def newest_experiment(base: Path | None = None) -> Path:
     base = base or base_folder()
     found = [one for one in experiments(base) if not one.problem]
     if not found:
-        raise _not_found("", base, [])
+        raise _not_found("", base, [], 0)
     return Path(found[0].folder)
 
 
-def _not_found(word: str, base: Path, listed: list[ExperimentListing]) -> ExperimentNotFound:
+def foreign_experiments(base: Path) -> int:
+    """How many experiments below a folder are somebody else's; they are found by path only."""
+    return _folders(base)[1]
+
+
+def _not_found(
+    word: str, base: Path, listed: list[ExperimentListing], foreign: int
+) -> ExperimentNotFound:
     names = {name for one in listed for name in (one.id, one.name)}
+    if foreign and not difflib.get_close_matches(word, sorted(names), n=1, cutoff=0.5):
+        return ExperimentNotFound(
+            f"no experiment of ours goes by {word!r}",
+            hint=f"{foreign} in there belong to somebody else: name one by its path to look at it",
+            where=str(base),
+        )
     if not names:
         return ExperimentNotFound(
             "there are no experiments yet",
@@ -101,17 +117,23 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_NAMES_SHOWN]) + more
 
 
-def _folders(base: Path) -> list[Path]:
+def _folders(base: Path) -> tuple[list[Path], int]:
+    """Folders of experiments of ours, and how many are somebody else's."""
     try:
         inside = sorted(base.iterdir())
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return [], 0
     except OSError as error:
         raise UserError(
             f"the experiments cannot be listed: {error.strerror or error}", where=str(base)
         ) from error
-    return [folder for folder in inside if _is_experiment(folder)]
+    found = [folder for folder in inside if _is_experiment(folder)]
+    ours = [folder for folder in found if is_ours(folder)]
+    return ours, len(found) - len(ours)
 
 
 def _is_experiment(folder: Path) -> bool:
-    return (folder / STORE_NAME).is_file() or (folder / CONFIG_NAME).is_file()
+    try:
+        return (folder / STORE_NAME).is_file() or (folder / CONFIG_NAME).is_file()
+    except OSError:  # a folder that is closed to us, on Python < 3.14
+        return False

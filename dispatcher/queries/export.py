@@ -1,10 +1,12 @@
-"""All trials as a table, for a spreadsheet or a data frame: parameters in columns of their own."""
+"""All trials as a table, for a spreadsheet or a data frame: metrics and parameters in columns of
+their own."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
 from typing import Any, Final
 
 from dispatcher.queries.reader import ExperimentReader
@@ -19,16 +21,19 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 _PREFIX: Final = "parameters."
+_METRICS: Final = "metrics."
 
 # A spreadsheet takes a cell that begins so for a formula; a trial's text must not become one.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_AFTER_A_SEPARATOR: Final = re.compile(r"([;\t])(?=\s*[=+\-@])")
 
 
 def export_rows(
     reader: ExperimentReader,
     wanted: TrialFilter = TrialFilter(),  # noqa: B008 - frozen
 ) -> list[dict[str, Any]]:
-    """One flat dict a trial. Nested parameters become ``parameters.block.kernel``; lists stay."""
+    """One flat dict a trial. Nested parameters become ``parameters.block.kernel``; lists stay. Of a
+    final result that is a mapping, ``default`` is ``value`` and the rest ``metrics.<name>``."""
     return [_row(summary) for summary in list_trials(reader, wanted)]
 
 
@@ -42,7 +47,7 @@ def export_csv(
     parameters = {name: None for row in rows for name in row if name not in known}
     out = io.StringIO()
     writer = csv.DictWriter(out, [*COLUMNS, *sorted(parameters)], lineterminator="\n")
-    writer.writeheader()
+    writer.writerow({name: _cell(name) for name in writer.fieldnames})  # trials name parameters
     for row in rows:
         writer.writerow({name: _cell(value) for name, value in row.items()})
     return out.getvalue()
@@ -70,7 +75,15 @@ def _row(summary: TrialSummary) -> dict[str, Any]:
         **{name: getattr(summary, name) for name in COLUMNS if name not in ("trial", "attempts")},
     }
     ordered = {name: values[name] for name in COLUMNS}
-    return ordered | flatten(summary.named_parameters)
+    return ordered | _metrics(summary) | flatten(summary.named_parameters)
+
+
+def _metrics(summary: TrialSummary) -> dict[str, Any]:
+    """What came with the number in the final result; that one is ``value``."""
+    if not isinstance(summary.result, dict):
+        return {}
+    beside = {name: value for name, value in summary.result.items() if name != "default"}
+    return flatten(beside, _METRICS)
 
 
 def _cell(value: Any) -> Any:
@@ -79,7 +92,9 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | dict):
-        return json.dumps(value)
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
+        value = json.dumps(value)
+    if isinstance(value, str):
+        # Some spreadsheets take ";" or a tab for the end of a cell, whatever the file says.
+        value = _AFTER_A_SEPARATOR.sub(r"\1'", value)
+        return f"'{value}" if value.startswith(_FORMULA) else value
     return value

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +12,13 @@ from typing import Any, Final, Self
 from urllib.parse import quote
 
 from dispatcher.errors import ExperimentNotFound, StoreError
+from dispatcher.ownership import is_ours
 from dispatcher.queries.records import OptimizeMode
+from dispatcher.queries.small_file import read_object
 
 STORE_NAME: Final = "journal.sqlite"
 CONFIG_NAME: Final = "experiment.json"
+SHARED_NAME: Final = "experiment.shared.json"  # the same with secrets masked, for others
 
 #: The schemas that the queries of this version understand; ``dispatcher.store`` writes the
 #: newest of them.
@@ -23,6 +26,32 @@ SCHEMAS: Final = frozenset({"0001", "0002"})
 
 # A reader of a WAL store waits for nobody but a recovery after a crash.
 _BUSY_TIMEOUT_S: Final = 10.0
+
+#: Seconds for one query: a store that was made to keep its readers busy does not do so for ever.
+#: Those of a million trials take a few.
+QUERY_S: Final = 120.0
+
+# SQLite's steps between looks at the clock; about a millisecond's.
+_STEPS: Final = 100_000
+
+#: What is asked for by name. A view in the place of a table could be a query without end.
+_TABLES: Final = frozenset(
+    {"attempts", "bases", "journal", "meta", "metrics", "schema_version", "trials"}
+    | {"weights_removed"}
+)
+
+
+class _Patience:
+    """How long a query may still take; SQLite asks."""
+
+    def __init__(self) -> None:
+        self._until = float("inf")
+
+    def begin(self) -> None:
+        self._until = time.monotonic() + QUERY_S
+
+    def is_over(self) -> bool:
+        return time.monotonic() > self._until
 
 
 class ExperimentReader:
@@ -34,7 +63,9 @@ class ExperimentReader:
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self.folder = folder
         self._connection = connection
-        self.config = _read_config(folder / CONFIG_NAME)
+        self._patience = _Patience()
+        connection.set_progress_handler(self._patience.is_over, _STEPS)
+        self.config = _read_config(folder)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -56,6 +87,7 @@ class ExperimentReader:
         except sqlite3.Error as error:
             raise _store_error(error, path) from error
         try:
+            _check_tables(connection, path)
             _check_schema(connection, path)
             return cls(folder, connection)
         except BaseException:
@@ -80,6 +112,7 @@ class ExperimentReader:
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
         """All rows of a query. Raises ``StoreError``."""
+        self._patience.begin()
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
@@ -87,6 +120,7 @@ class ExperimentReader:
 
     def row(self, query: str, values: Sequence[object] = ()) -> sqlite3.Row | None:
         """The first row of a query, if there is one. Raises ``StoreError``."""
+        self._patience.begin()
         try:
             row = self._connection.execute(query, values).fetchone()
         except sqlite3.Error as error:
@@ -122,15 +156,20 @@ def _connect(path: Path) -> sqlite3.Connection:
     """Read-only; of a store in a folder we may not write, only if nobody is writing it.
 
     A reader of a WAL store needs its index file, and makes it when it is missing. Where it
-    may not, and there is no log that would need one, the file itself is all there is.
+    may not, and there is no log that would need one, the file itself is all there is. In the folder
+    of somebody else nothing is made, though we might, as root may.
     """
     name = quote(os.fspath(path.absolute()))
+    alone = f"file:{name}?mode=ro&immutable=1"
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    if not has_log and not is_ours(path.parent):
+        return _opened(alone)
     try:
         return _opened(f"file:{name}?mode=ro")
     except sqlite3.OperationalError:
-        if path.with_name(f"{path.name}-wal").exists() or os.access(path.parent, os.W_OK):
+        if has_log or os.access(path.parent, os.W_OK):
             raise
-        return _opened(f"file:{name}?mode=ro&immutable=1")
+        return _opened(alone)
 
 
 def _opened(uri: str) -> sqlite3.Connection:
@@ -139,6 +178,8 @@ def _opened(uri: str) -> sqlite3.Connection:
     )
     try:
         connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA query_only=ON")
+        connection.execute("PRAGMA trusted_schema=OFF")  # its functions are not called for us
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the file
     except sqlite3.Error:
         connection.close()
@@ -165,18 +206,39 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _read_config(path: Path) -> dict[str, Any]:
-    """The experiment file as it was resolved; empty if it is gone, so that the store can still
-    be read."""
+def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
+    """Tables must be tables, and no query or code in their place."""
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    inner = body.get("experiment") if isinstance(body, dict) else None
+        found = connection.execute("SELECT lower(name), type, sql FROM sqlite_master").fetchall()
+    except sqlite3.Error as error:
+        raise _store_error(error, path) from error
+    for name, kind, text in found:
+        if name not in _TABLES or kind == "index":
+            continue
+        if kind != "table" or str(text).upper().split()[:2] == ["CREATE", "VIRTUAL"]:
+            raise StoreError(
+                f"this is not a store of bequeath: {name!r} is a {kind} made by somebody else",
+                hint="restore the store from a copy",
+                where=str(path),
+            )
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    """The experiment file as it was resolved, or as it is shared; empty if it is gone, so that the
+    store can still be read."""
+    inner = (read_object(folder / CONFIG_NAME) or read_object(folder / SHARED_NAME)).get(
+        "experiment"
+    )
     return inner if isinstance(inner, dict) else {}
 
 
 def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT":
+        return StoreError(
+            f"the store did not answer a question within {QUERY_S:g} s",
+            hint="is the disk slow, or was the store made by somebody else?",
+            where=str(path),
+        )
     return StoreError(
         f"the store cannot be read: {error}",
         hint="'bequeath experiment verify' says what is wrong with it",

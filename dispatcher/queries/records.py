@@ -62,15 +62,28 @@ def plain(value: Any) -> Any:
 
 _decoder: Final = msgspec.json.Decoder()
 
+#: Levels of lists and objects in a value; one with more is shown as its text.
+_MOST_LEVELS: Final = 64
+
 
 def json_value(text: str | None) -> Any:
-    """The value of a JSON text; the text itself if it is none."""
+    """The value of a JSON text; the text itself if it is none, or nests too deeply to be shown."""
     if not text:
         return None
     try:
-        return _decoder.decode(text)
-    except msgspec.DecodeError:
+        value = _decoder.decode(text)
+    except (msgspec.DecodeError, RecursionError):
         return text
+    brackets = text.count("[") + text.count("{")
+    return text if brackets > _MOST_LEVELS and _is_deeper(value, _MOST_LEVELS) else value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return False
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import json
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
+
+from dispatcher.queries.small_file import read_object
 
 # What the head writes and holds in its experiment's folder.
 LOCK_NAME: Final = "head.lock"
@@ -46,7 +48,8 @@ def is_led(folder: Path) -> bool:
     takes the lock, shared and for microseconds; a head that starts waits longer than that.
     """
     try:
-        with (folder / LOCK_NAME).open("rb") as file:
+        # Not held up by a pipe that somebody has put there.
+        with open(os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -57,8 +60,4 @@ def is_led(folder: Path) -> bool:
 
 def leader_of(folder: Path) -> dict[str, Any]:
     """``pid``, ``host``, ``epoch`` and ``since`` of the head that leads or led last."""
-    try:
-        leader = json.loads((folder / LEADER_NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return leader if isinstance(leader, dict) else {}
+    return read_object(folder / LEADER_NAME)

@@ -17,6 +17,8 @@ _SAID = (ExperimentStatus.STOPPED, ExperimentStatus.COMPLETED, ExperimentStatus.
 
 # States of trials that have parameters and have not ended.
 _UNDER_WAY = ("held", "queued", "running", "backoff", "delivering")
+_WAITING = ("blocked", "held")
+_MOVING = ("open", "queued", "running", "backoff", "delivering")
 
 # The rate is told over the latest trials only: what was slow an hour ago says little.
 _RATE_TRIALS = 200
@@ -90,7 +92,8 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         journal = reader.row("SELECT min(at), max(at), coalesce(max(n), 0) FROM journal")
         sums = reader.row(
             "SELECT sum(cpu_s), sum(wall_s), sum(weights_nbytes), "
-            "sum((proposed_at IS NOT NULL OR by_hand) AND outcome IS NOT 'no trial') FROM trials"
+            "sum((proposed_at IS NOT NULL OR by_hand) AND outcome IS NOT 'no trial'), "
+            "sum(state = 'delivering' AND outcome IS 'no trial') FROM trials"
         )
         top = best(reader, 1)
         rate = _rate(reader, now)
@@ -101,8 +104,10 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
     leader = leader_of(reader.folder)
     submitted = int(sums[3] or 0)
     limit = _number(reader.config.get("maxTrialNumber"))
-    ended = submitted - sum(states.get(state, 0) for state in _UNDER_WAY)
+    # The end of a request without a trial may be under way to the tuner as well.
+    ended = submitted + int(sums[4] or 0) - sum(states.get(state, 0) for state in _UNDER_WAY)
     running = status is ExperimentStatus.RUNNING
+    stands = any(map(states.get, _WAITING)) and not any(map(states.get, _MOVING))
     return ExperimentSummary(
         id=reader.id,
         name=reader.name,
@@ -128,7 +133,10 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         wall_s=float(sums[1] or 0.0),
         weights_bytes=int(sums[2] or 0),
         rate=rate if running else None,
-        time_left_s=max(0, limit - ended) / rate if running and rate and limit else None,
+        # Where all stand still a rate of the past says nothing of what is to come.
+        time_left_s=None
+        if stands or not (running and rate and limit)
+        else max(0, limit - ended) / rate,
     )
 
 

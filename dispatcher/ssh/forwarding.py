@@ -20,6 +20,10 @@ MOST_CONNECTIONS = 64
 _log = logging.getLogger(__name__)
 
 
+#: An address near us: host and port, or the path of a socket file.
+Near = tuple[str, int] | str
+
+
 class ReverseForwards:
     """Ports on the machine's loopback that lead to addresses near us.
 
@@ -30,11 +34,11 @@ class ReverseForwards:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._targets: dict[int, tuple[str, int]] = {}
+        self._targets: dict[int, Near] = {}
         self._lock = threading.Lock()
         self._served = 0
 
-    def add(self, local: tuple[str, int], wanted: int = 0) -> int:
+    def add(self, local: Near, wanted: int = 0) -> int:
         """Ask the machine to listen on its 127.0.0.1; returns the port. Blocks for an answer.
 
         Raises:
@@ -89,14 +93,27 @@ class ReverseForwards:
             with self._lock:
                 self._served -= 1
 
-    def _serve(self, channel: Any, port: int, local: tuple[str, int]) -> None:
+    def _serve(self, channel: Any, port: int, local: Near) -> None:
         try:
-            near = socket.create_connection(local, _CONNECT_S)
+            near = _dial(local)
         except OSError as error:
             _log.debug("a connection to port %d finds nobody at %s: %s", port, local, error)
             channel.close()
             return
         join(channel, near)
+
+
+def _dial(address: Near) -> socket.socket:
+    if not isinstance(address, str):
+        return socket.create_connection(address, _CONNECT_S)
+    near = socket.socket(socket.AF_UNIX)
+    try:
+        near.settimeout(_CONNECT_S)
+        near.connect(address)
+    except BaseException:
+        near.close()
+        raise
+    return near
 
 
 class LocalForward:

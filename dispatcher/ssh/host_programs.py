@@ -56,7 +56,7 @@ def run_program(
     ran = connection.run(argv, stdin=stdin, limit_s=limit_s)
     try:
         answer = json.loads(ran.out.splitlines()[-1])
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, RecursionError):
         answer = None
     if ran.ok and isinstance(answer, dict):
         return answer

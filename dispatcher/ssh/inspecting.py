@@ -65,6 +65,7 @@ class Needs:
     ``folders`` maps a folder there to a file that must be in it already (it shows that both
     of us mean the same folder); an empty name asks for nothing. ``python``: the words by which
     it is called there. ``useful`` maps modules that trials can do without to what they miss then.
+    ``unsafe`` says of a version of a package why it is not to be used, or nothing.
     ``read_folders``: those that trials only read from.
     ``cpus``, ``gpus``, ``gpu_memory`` (bytes): what each trial takes; ``gpu_indices``: those
     that the file names.
@@ -75,6 +76,7 @@ class Needs:
     oldest: tuple[int, int] = (3, 9)
     modules: Sequence[str] = NEEDED_MODULES
     useful: Mapping[str, str] = field(default_factory=dict)
+    unsafe: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     work_folder: str = "~"
     folders: Mapping[str, str] = field(default_factory=dict)
     read_folders: Sequence[str] = ()
@@ -96,7 +98,14 @@ def inspect(target: SshTarget, needs: Needs, *, dial: Dial | None = None) -> lis
             took = time.monotonic() - started
             text = f"as {connection.user} in {took:.1f} s"
             found = [HostFinding("login", Verdict.OK, text)]
-            found += _look(connection, needs)
+            try:
+                found += _look(connection, needs)
+            except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+                text = f"answers what it should not: {type(error).__name__}: {error}"
+                hint = (
+                    "what runs there is not the Python that is named; can that machine be trusted?"
+                )
+                found.append(HostFinding("python", Verdict.PROBLEM, text[:300], hint))
             return found
     except (BackendError, UserError) as error:
         return [HostFinding("login", Verdict.PROBLEM, str(error.message), error.hint)]
@@ -105,7 +114,7 @@ def inspect(target: SshTarget, needs: Needs, *, dial: Dial | None = None) -> lis
 def _look(connection: SshConnection, needs: Needs) -> Iterator[HostFinding]:
     folders = {**dict.fromkeys(needs.read_folders), needs.work_folder: "", **needs.folders}
     modules = [*needs.modules, *needs.useful]
-    asked = json.dumps({"modules": modules, "folders": folders})
+    asked = json.dumps({"modules": modules, "packages": [*needs.unsafe], "folders": folders})
     before = time.time()
     try:
         told = run_program(
@@ -124,6 +133,7 @@ def _look(connection: SshConnection, needs: Needs) -> Iterator[HostFinding]:
         yield HostFinding("prolog", Verdict.NOTE, text, hint)
     yield from _python(told, needs)
     yield from _modules(told, needs)
+    yield from _packages(told, needs)
     yield _clock(float(told["time"]), before, after)
     yield from _work_folder(told["folders"][needs.work_folder])
     for path, token in needs.folders.items():
@@ -185,6 +195,14 @@ def _modules(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
         if _lacks(found[name]) and name not in brought:
             hint = f"{told['executable']} -m pip install {name}"
             yield HostFinding("modules", Verdict.NOTE, f"no {name}: {missed}", hint)
+
+
+def _packages(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
+    for name, why_unsafe in needs.unsafe.items():
+        version = str(told["packages"].get(name, ""))
+        if version and (why := why_unsafe(version)):
+            hint = f"{told['executable']} -m pip install --upgrade {name}"
+            yield HostFinding(name, Verdict.NOTE, why, hint)
 
 
 def _lacks(module: Mapping[str, Any]) -> bool:

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.exc import DBAPIError
@@ -27,6 +26,12 @@ _LOG_BYTES: Final = 32 << 20
 
 # The moment that a transaction sees is that of its first look.
 _A_LOOK: Final = "SELECT 1 FROM meta LIMIT 1"
+
+
+def read_only(path: Path) -> str:
+    """The URI by which SQLite opens a store for reading, whatever its path is made of: with a
+    ``#`` or ``?`` that stands as it is, SQLite would open another file, and make it if need be."""
+    return f"{path.absolute().as_uri()}?mode=ro"
 
 
 def connect_writer(path: Path) -> Connection:
@@ -65,7 +70,7 @@ def connect_reader(path: Path) -> Connection:
 def _reader(path: Path) -> Connection:
     def connect() -> sqlite3.Connection:
         return sqlite3.connect(
-            f"file:{quote(str(path))}?mode=ro",
+            read_only(path),
             uri=True,
             timeout=_BUSY_TIMEOUT_S,
             isolation_level=None,
@@ -76,6 +81,8 @@ def _reader(path: Path) -> Connection:
     raw = raw_of(connection)
     try:
         raw.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+        raw.execute("PRAGMA query_only=ON")
+        raw.execute("PRAGMA trusted_schema=OFF")
         raw.execute("BEGIN")  # not before: SQLAlchemy's first look ends with a rollback
         raw.execute(_A_LOOK).fetchone()
     except BaseException:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dispatcher.errors import StoreError
+from dispatcher.store.connection import read_only
 from dispatcher.store.faults import UNREADABLE, store_error
 
 #: Facts of the place and the head, not of the experiment: a copy begins without them.
@@ -37,7 +38,7 @@ def copy_store(source: Path, target: Path) -> None:
         raise StoreError("there is no store to copy", where=str(source))
     try:
         with (
-            contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as reader,
+            contextlib.closing(sqlite3.connect(read_only(source), uri=True)) as reader,
             contextlib.closing(sqlite3.connect(target, isolation_level=None)) as writer,
         ):
             reader.backup(writer)
@@ -78,7 +79,7 @@ def note_removed(store: Path, gone: Iterable[Committed]) -> None:
 
 def _ask(store: Path, statement: str) -> list[tuple[int, str, int]]:
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as reader:
+        with contextlib.closing(sqlite3.connect(read_only(store), uri=True)) as reader:
             return reader.execute(statement).fetchall()
     except UNREADABLE as error:
         raise store_error(error, str(store)) from error

@@ -16,18 +16,14 @@ from typing import Any, Final, Self
 from sqlalchemy import Connection
 
 from dispatcher import codec
-from dispatcher.core.events import (
-    NOT_JOURNALLED,
-    AttemptEnded,
-    FinalReported,
-    MetricReported,
-)
-from dispatcher.core.model import EndReason, Trial
+from dispatcher.core.events import NOT_JOURNALLED, FinalReported, MetricReported
+from dispatcher.core.model import Trial
 from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import Entry, JournalRow, Snapshot
 from dispatcher.store import statements
 from dispatcher.store.checksums import crc_of, fits
 from dispatcher.store.connection import connect_reader, connect_writer, raw_of
+from dispatcher.store.early_stops import judged_by
 from dispatcher.store.faults import UNREADABLE, DamagedStore, Superseded, store_error
 from dispatcher.store.filesystem import refuse_network_filesystem
 from dispatcher.store.migrate import bring_up_to_date
@@ -36,17 +32,6 @@ from dispatcher.store.values import number_of
 from trial_runtime.failpoints import failpoint
 
 SNAPSHOTS_KEPT: Final = 2
-
-_JUDGED_EARLY: Final = EndReason.STOPPED_EARLY
-
-_LAST_INTERMEDIATE: Final = """
-    SELECT value, number FROM metrics WHERE trial = ? AND attempt = ? AND counted AND NOT final
-    ORDER BY seq DESC LIMIT 1
-"""
-
-# Its own number may be below that of a later message which is in the journal, and what comes
-# out of order does not count.
-_BEYOND_ALL: Final = (1 << 63) - 1
 
 # Rows up to that of the base may be gone, and their numbers are never given again.
 _NEWEST: Final = """
@@ -58,14 +43,10 @@ _ROWS_AT_ONCE: Final = 512
 
 _EPOCH: Final = "SELECT value FROM meta WHERE key = 'epoch'"
 
-# Counted metrics of attempts that run, each beside the newest of its attempt. Final metrics
-# are left out: they are in the journal, and are no intermediate results.
-_LAST_SEQUENCES: Final = """
-    SELECT t.id, t.attempt, m.seq, m.value FROM trials t
-    JOIN metrics m ON m.trial = t.id AND m.attempt = t.attempt AND m.seq = (
-        SELECT MAX(n.seq) FROM metrics n
-        WHERE n.trial = t.id AND n.attempt = t.attempt AND n.counted AND NOT n.final)
-    WHERE t.state = 'running'
+# Final metrics are left out: they are in the journal, and are no intermediate results.
+_LAST_METRIC: Final = """
+    SELECT seq, value FROM metrics WHERE trial = ? AND attempt = ? AND counted AND NOT final
+    ORDER BY seq DESC LIMIT 1
 """
 
 
@@ -179,9 +160,9 @@ class SqliteJournal:
     def rows(self, after: int = 0) -> Iterator[JournalRow]:
         """See :meth:`dispatcher.ports.Journal.rows`. Reads as it goes, little at a time.
 
-        An attempt that was stopped early may have been judged by its last intermediate metric,
-        and metrics leave no rows here. So that a replay judges alike, that metric comes before
-        such an end, under the end's own number.
+        Of an older journal also metrics by which attempts were judged that were stopped early,
+        which leave no rows (:mod:`dispatcher.store.early_stops`): each under the number of the
+        row that it comes before.
         """
         number = after
         try:
@@ -194,8 +175,9 @@ class SqliteJournal:
                     if not fits(crc, number, at, kind, payload):
                         raise ProtocolError("its checksum does not fit")
                     event = codec.decode(kind, payload)
-                    if isinstance(event, AttemptEnded) and event.reason is _JUDGED_EARLY:
-                        yield from self._last_intermediate(number, at, event)
+                    metric = judged_by(self.query, event)
+                    if metric is not None:
+                        yield JournalRow(number, at, metric)
                     yield JournalRow(number, at, event)
         except UNREADABLE as error:
             raise store_error(error, str(self._path)) from error
@@ -206,20 +188,10 @@ class SqliteJournal:
                 where=str(self._path),
             ) from error
 
-    def _last_intermediate(self, number: int, at: float, end: AttemptEnded) -> Iterator[JournalRow]:
-        row = self._raw.execute(_LAST_INTERMEDIATE, (end.trial, end.attempt)).fetchone()
-        if row is not None:
-            if number_of(row[0]) != row[1]:
-                raise ProtocolError("the metric by which its attempt was judged has changed")
-            yield JournalRow(
-                number, at, MetricReported(end.trial, end.attempt, _BEYOND_ALL, row[0])
-            )
-
-    def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
-        """See :meth:`dispatcher.ports.Journal.last_sequences`. Final metrics are journalled
-        as events and are not among these."""
-        found = self.query(_LAST_SEQUENCES)
-        return {(trial, attempt): (seq, value) for trial, attempt, seq, value in found}
+    def last_metric(self, trial: int, attempt: int) -> tuple[int, str] | None:
+        """See :meth:`dispatcher.ports.Journal.last_metric`."""
+        found = self.query(_LAST_METRIC, (trial, attempt))
+        return (found[0][0], found[0][1]) if found else None
 
     def save_snapshot(self, snapshot: Snapshot) -> None:
         """See :meth:`dispatcher.ports.Journal.save_snapshot`. Durable when it returns."""

@@ -136,6 +136,26 @@ class Leadership:
             return cls._begin(folder, lock, last_epoch, predecessor if here else None)
 
     @classmethod
+    def keep_heads_out(cls, folder: Path) -> Self:
+        """Hold the lock for a command that looks after an experiment and decides nothing in it.
+
+        No head begins meanwhile. How the last head's lead ended stays true afterwards, whatever
+        becomes of the command: it takes no number of its own. Blocks as :meth:`acquire` does.
+
+        Raises:
+            ExperimentBusy: a head leads; the error names its process and host.
+            StoreError: the folder cannot be written.
+        """
+        with _errors(folder), _alone(folder):
+            lock = LockFile.take(folder / LOCK_NAME, _PATIENCE_S)
+            if lock is None:
+                raise _busy(folder)
+            before = read_leader(folder)
+            if before is None:  # nobody has led it: that stays so
+                return cls(lock, _leader(0))
+            return cls._write_down(folder, lock, _leader(before.epoch))
+
+    @classmethod
     def _begin(
         cls,
         folder: Path,
@@ -143,15 +163,17 @@ class Leadership:
         last_epoch: int,
         predecessor: Predecessor | None = None,
     ) -> Self:
-        """Write down that we lead. Lets go of the lock if that fails."""
+        """Lead under the next number. Lets go of the lock if that fails."""
         failpoint("leadership.lock.taken")
+        before = read_leader(folder)
+        epoch = 1 + max(last_epoch, before.epoch if before else 0)
+        return cls._write_down(folder, lock, _leader(epoch), predecessor)
+
+    @classmethod
+    def _write_down(
+        cls, folder: Path, lock: LockFile, leader: Leader, predecessor: Predecessor | None = None
+    ) -> Self:
         try:
-            before = read_leader(folder)
-            epoch = 1 + max(last_epoch, before.epoch if before else 0)
-            pid = os.getpid()
-            leader = Leader(
-                pid, socket.gethostname(), epoch, time.time(), start_time(pid) or "", fenced=True
-            )
             _write(folder / LEADER_NAME, msgspec.json.encode(leader))
         except OSError as error:
             lock.release()
@@ -176,6 +198,13 @@ class Leadership:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+def _leader(epoch: int) -> Leader:
+    """This process."""
+    pid = os.getpid()
+    started = start_time(pid) or ""
+    return Leader(pid, socket.gethostname(), epoch, time.time(), started, fenced=True)
 
 
 def read_leader(folder: Path) -> Leader | None:

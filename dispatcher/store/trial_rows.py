@@ -7,7 +7,7 @@ differ by accident.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -125,6 +125,20 @@ def worker_of(trials: Mapping[TrialId, Trial], event: Event) -> str | None:
         return None
     record = trials.get(event.trial)
     return record.worker if record is not None and record.attempt == event.attempt else None
+
+
+#: What :func:`lagging` looks at: whatever moves a trial changes one of these.
+_COMPARED: Final = ("id", "state", "since", "asked", "attempt")
+ROWS_TO_COMPARE: Final = f"SELECT {', '.join(_COMPARED)} FROM trials"  # noqa: S608 - our names
+
+
+def lagging(rows: Iterable[Row], trials: Mapping[TrialId, Trial]) -> Iterator[TrialId]:
+    """Trials whose rows say something else than their records, or are missing: they were among
+    many that one event had changed when a head was killed, and nothing need name them again."""
+    written = {row[0]: row for row in rows}
+    for trial in trials.values():
+        if written.get(trial.id) != tuple(getattr(trial, name) for name in _COMPARED):
+            yield trial.id
 
 
 def write_rows(

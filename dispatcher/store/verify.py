@@ -27,6 +27,7 @@ from dispatcher.ports import Entry
 from dispatcher.state_codec import decode_state
 from dispatcher.store.checksums import fits
 from dispatcher.store.compaction import Compaction, Seeds, digest_of, seeds_of
+from dispatcher.store.early_stops import mended, put_back
 from dispatcher.store.faults import UNREADABLE, store_error
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.schema import attempts, metadata, trials
@@ -70,6 +71,7 @@ class Verification:
     damage: tuple[str, ...]  # what SQLite's own check found
     broken_at: str  # where the replay stopped, or ""
     differences: tuple[Difference, ...]
+    mended: str = ""  # what an older bequeath could not have read, in a sentence
 
     @property
     def ok(self) -> bool:
@@ -98,12 +100,16 @@ def verify(path: Path) -> Verification:
             damage = damage or [str(error)]
         (count,) = model.execute("SELECT count(*) FROM trials").fetchone()
         model.close()
+        state = None if broken_at else replayed.state
+        sentence = (
+            "" if state is None else mended(journal.query, state, Compaction(journal).base_number())
+        )
     except UNREADABLE as error:
         raise store_error(error, str(path)) from error
     finally:
         journal.close()
     return Verification(
-        events, count, tuple(damage), broken_at, tuple(differences[:_DIFFERENCES_SHOWN])
+        events, count, tuple(damage), broken_at, tuple(differences[:_DIFFERENCES_SHOWN]), sentence
     )
 
 
@@ -202,6 +208,7 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> Replayed:
         base = compaction.base()
         if base is not None:
             number, state = base.number, decode_state(base.parts)
+            put_back(journal, state)
             folded = _begin_with_base(journal.raw, model, state, compaction.seeds())
         mentioned: set[int] = set()
         for number, at, event in journal.rows(base.number if base is not None else 0):

@@ -169,27 +169,36 @@ class SqliteWeightsLedger:
         with self._errors():
             return dict(self._raw.execute("SELECT trial, note FROM pins ORDER BY trial").fetchall())
 
-    def pin(self, trial: int, note: str, at: float) -> None:
-        """Keep a trial's weights whatever retention says; a second pin replaces the note."""
-        self._write(
-            "INSERT OR REPLACE INTO pins (trial, at, note) VALUES (?, ?, ?)", (trial, at, note)
+    def pin(self, trial: int, note: str, at: float) -> bool:
+        """Keep a trial's weights whatever retention says; a second pin replaces the note. False
+        if they are gone or about to go: pins and intents see one another, in one statement each,
+        so that a pin that is there holds."""
+        written = self._write(
+            "INSERT OR REPLACE INTO pins (trial, at, note) SELECT ?, ?, ? "
+            "WHERE NOT EXISTS (SELECT 1 FROM weights_removed WHERE trial = ?)",
+            (trial, at, note, trial),
         )
+        return written > 0
 
     def unpin(self, trial: int) -> bool:
         """Take the pin away; false if there was none."""
         return self._write("DELETE FROM pins WHERE trial = ?", (trial,)) > 0
 
-    def intend_removal(self, removals: Iterable[Removable], at: float) -> None:
-        """Write down, durably, what is about to be removed. Idempotent."""
+    def intend_removal(self, removals: Iterable[Removable], at: float) -> set[int]:
+        """Write down, durably, what is about to be removed, but for what is pinned by now; return
+        the trials whose weights go. Idempotent."""
         with self._errors():
             self._raw.execute("BEGIN IMMEDIATE")
+            pinned = {trial for (trial,) in self._raw.execute("SELECT trial FROM pins")}
+            going = [each for each in removals if each.trial not in pinned]
             self._raw.executemany(
                 "INSERT OR IGNORE INTO weights_removed (path, trial, intended_at, nbytes) "
                 "VALUES (?, ?, ?, ?)",
-                [(r.path, r.trial, at, r.nbytes) for r in removals],
+                [(r.path, r.trial, at, r.nbytes) for r in going],
             )
             failpoint("ledger.intent.written")
             self._raw.execute("COMMIT")
+        return {each.trial for each in going}
 
     def removal_done(self, path: str, at: float) -> None:
         """The files are gone."""

@@ -19,6 +19,7 @@ from dispatcher.core.model import EndReason
 from dispatcher.ports import Shown
 from dispatcher.tuner_host.shown import BEFORE_ALL
 from dispatcher.tuner_host.tracebacks import describe
+from trial_runtime.trial_wire import brief
 
 
 class Assessing:
@@ -70,7 +71,7 @@ class Assessing:
             if not isinstance(work, Assess):
                 self._end(work.trial, work.success)
             elif (work.attempt, work.seq) > self._recalled.get(work.trial, BEFORE_ALL):
-                self._assess(work.trial, json.loads(work.value))
+                self._show(work.trial, work.value)
 
     def _recall(self) -> None:
         recall = getattr(self._assessor, "recall_trial", None) or self._assessor.assess_trial
@@ -80,14 +81,30 @@ class Assessing:
                 continue
             self._recalled[one.trial] = (one.attempt, one.seq)
             if not one.answered:
-                self._assess(one.trial, json.loads(one.value))
+                self._show(one.trial, one.value)
                 continue
             history = self._histories.setdefault(one.trial, [])
-            history.append(json.loads(one.value))
+            try:
+                history.append(json.loads(one.value))
+            except (ValueError, RecursionError):
+                continue  # it was noted then
             try:
                 recall(str(one.trial), list(history))
             except BaseException:  # noqa: BLE001, S112 - author's code; it was noted then
                 continue
+
+    def _show(self, trial: int, text: str) -> None:
+        """Assess by a metric. One that cannot be read is left out: head and agent check them, and
+        those of an older store may be anything."""
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            self._note(
+                f"the assessor is not shown a metric of trial {trial}, which is not JSON: "
+                f"{brief(error)}; what its agent relays is at fault"
+            )
+            return
+        self._assess(trial, value)
 
     def _assess(self, trial: int, value: Any) -> None:
         history = self._histories.setdefault(trial, [])

@@ -7,6 +7,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +28,8 @@ from dispatcher.tuner_host.messages import (
     encode,
 )
 from dispatcher.tuner_host.output import LOG_BYTES, Output
+from trial_runtime import descriptors
+from trial_runtime.agent.sweep import has_ended
 from trial_runtime.failpoints import failpoint
 
 #: As in ending.py, which only the child imports.
@@ -38,6 +41,9 @@ LAST_BYTES = 8_192
 
 #: What is left of a deadline for killing and reaping.
 _TOLD_SHARE = 0.8
+
+#: How often a process that was told to end is looked at (seconds).
+_LOOK_S = 0.01
 
 
 class TunerHostDriver:
@@ -131,11 +137,8 @@ class TunerHostDriver:
         if self._shown is not None:
             self._shown.check()
         process = self._process
-        if process is None or self._lost:
+        if process is None or self._lost or not _has_ended(process):
             return []
-        if process.poll() is None:
-            return []
-        self._kill_group(process)  # what the tuner started and left behind
         if process.returncode == EXIT_BROKEN:
             return [self._give_up(_read(self._failure_file), fatal=True)]
         return [self._give_up(self._how_it_ended(process.returncode), fatal=False)]
@@ -148,12 +151,11 @@ class TunerHostDriver:
             self._shown.close()
         if process is None:
             return
-        if listens and process.poll() is None:
+        if listens and not _has_ended(process):
             self._link.send(encode([Shutdown(_TOLD_SHARE * deadline_s)])[0])
-            try:
-                process.wait(deadline_s)
-            except subprocess.TimeoutExpired:
-                pass  # killed below
+            give_up = time.monotonic() + deadline_s
+            while not _has_ended(process) and time.monotonic() < give_up:
+                time.sleep(_LOOK_S)
         self._end_process(process)
 
     @property
@@ -204,8 +206,9 @@ class TunerHostDriver:
 
     def _end_process(self, process: subprocess.Popen[bytes]) -> None:
         """Kill what is left of it and of the processes it started, and reap it."""
-        self._kill_group(process)
-        process.wait()
+        if not _has_ended(process):
+            self._kill_group(process)
+            process.wait()
         if self._leash >= 0:
             os.close(self._leash)
             self._leash = -1
@@ -249,10 +252,23 @@ class TunerHostDriver:
         return self._output.last_words(LAST_LINES, LAST_BYTES)
 
 
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it is gone, and reaped. What it had started and left behind is ended before that,
+    while the number of its group cannot be another's; hours later it may be a trial's."""
+    if process.returncode is None:
+        try:
+            if not has_ended(process.pid):
+                return False
+        except ChildProcessError:
+            pass  # reaped by somebody else
+        process.poll()
+    return True
+
+
 def _spawn(config: Path, log: int, pipe: int) -> subprocess.Popen[bytes]:
     """Start the process from our own folder, where ``dispatcher`` is found whether or not it
     is installed; it moves to the author's afterwards."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "dispatcher.tuner_host", str(config)],
         stdin=subprocess.DEVNULL,
         stdout=log,
@@ -261,6 +277,8 @@ def _spawn(config: Path, log: int, pipe: int) -> subprocess.Popen[bytes]:
         pass_fds=(pipe,),
         start_new_session=True,  # Ctrl-C is the head's to interpret
     )
+    descriptors.give_back(process.pid)
+    return process
 
 
 def _read(path: Path) -> str:

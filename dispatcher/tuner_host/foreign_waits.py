@@ -17,6 +17,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.tuner_host.delivery import Delivery
 from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.request import Request, Say
+from dispatcher.tuner_host.stacks import where
 
 #: Between two looks at the same thread. A request that answers sooner is never looked at.
 LOOK_S = 0.05
@@ -85,7 +86,8 @@ class ForeignWaits:
         still = ran - before < STILL * elapsed_ns
         if still and not request.foreign:
             request.foreign = True
-            request.say(ForeignWaitSeen(TrialId(request.trial)))
+            place = where(sys._current_frames().get(request.thread))
+            request.say(ForeignWaitSeen(TrialId(request.trial), place))
         elif not still and request.foreign:
             request.foreign = False
             request.say(ForeignWaitOver(TrialId(request.trial)))

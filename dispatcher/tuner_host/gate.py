@@ -133,7 +133,11 @@ class Gate:
         """The request is answered."""
         self._here.request = None
         with self._lock:
-            self._forget(request.trial)
+            wait = self._waits.get(request.trial)
+            # Once it is answered the same trial may be asked for again: what waits by now may be
+            # another request of its number.
+            if wait is not None and wait.request is request:
+                self._forget(wait)
 
     # ---- the I/O thread and the delivery thread ------------------------------------------
 
@@ -226,9 +230,10 @@ class Gate:
             if request.cancelled or self._closing:
                 raise WaitCancelled(self._closing or "this request was cancelled")
             known = self._resolve(parents, mode)
-            if isinstance(known, BaseException):
-                raise known
             if known is not None:
+                self._say_answered(request, parents, mode)
+                if isinstance(known, BaseException):
+                    raise known
                 return known
             if timeout == 0 and self._all_pending(parents):
                 raise WaitTimeout(parents, 0.0)
@@ -258,7 +263,19 @@ class Gate:
             self._say_started(wait)
             return wait
 
+    def _say_answered(self, request: Request, parents: tuple[int, ...], mode: str) -> None:
+        """Nobody waits, and the head is told all the same: the parents' weights must stay until
+        this request has proposed its trial. Once for each parent, however often they are asked."""
+        if request.awaited.issuperset(parents):
+            return
+        request.awaited.update(parents)
+        request.tickets += 1
+        request.foreign = False
+        of = tuple(TrialId(parent) for parent in parents)
+        request.say(WaitStarted(TrialId(request.trial), request.tickets, of, mode, answered=True))
+
     def _say_started(self, wait: Wait) -> None:
+        wait.request.awaited.update(wait.parents)
         parents = tuple(TrialId(parent) for parent in wait.parents)
         trial = TrialId(wait.request.trial)
         wait.request.say(
@@ -287,13 +304,14 @@ class Gate:
 
     def _finish(self, wait: Wait, answer: list[int] | BaseException, ready: list[Waking]) -> None:
         wait.answer = answer
-        self._forget(wait.request.trial)
+        self._forget(wait)
         ready.append(wait)
 
-    def _forget(self, trial: int) -> None:
-        wait = self._waits.pop(trial, None)
-        if wait is None:
+    def _forget(self, wait: Wait) -> None:
+        trial = wait.request.trial
+        if self._waits.get(trial) is not wait:
             return
+        del self._waits[trial]
         for parent in wait.parents:
             _strike(self._waiters, parent, trial)
         if wait.store:
@@ -318,7 +336,7 @@ class Gate:
         with self._lock:
             if wait.answer is None:
                 wait.request.say(WaitGivenUp(TrialId(wait.request.trial), wait.number))
-                self._forget(wait.request.trial)
+                self._forget(wait)
         self._floor.go_on(wait.request)
 
 

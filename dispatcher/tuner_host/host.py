@@ -360,7 +360,8 @@ class Host:
                 threads[int(trial)] = request.thread
             elif self._delivery.current == trial:
                 threads[int(trial)] = self._delivery.thread
-        self._outbox.say(StacksReported(stacks(threads, self._gate, self._calls)))
+        found = stacks(threads, self._gate, self._calls, self._delivery.current)
+        self._outbox.say(StacksReported(found))
 
 
 def _nothing() -> None:

@@ -15,6 +15,7 @@ from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
 from dispatcher.tuner_host.user_folder import UserFolder
+from trial_runtime.nesting import importing
 from tuners.arguments import check_class_args, spelled
 from tuners.base import Tuner
 from tuners.builtin import builtin_assessor, builtin_tuner, make_assessor, make_builtin
@@ -104,10 +105,11 @@ def _find_class(config: TunerHostConfig | AssessorSpec) -> type:
         raise TunerCodeError(f"the tuner's file {config.file} is not there")
     user_folder = UserFolder.at(folder)
     try:
-        if config.file:
-            module = user_folder.load_file(Path(config.file).resolve())
-        else:
-            module = user_folder.load(module_name)
+        with importing(place):
+            if config.file:
+                module = user_folder.load_file(Path(config.file).resolve())
+            else:
+                module = user_folder.load(module_name)
     except ModuleNotFoundError as error:
         if not config.file and _is_itself_missing(error, user_folder.known_as(module_name)):
             raise _no_module(module_name, folder) from None

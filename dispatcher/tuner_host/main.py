@@ -11,6 +11,7 @@ from dispatcher.tuner_host import config as config_file
 from dispatcher.tuner_host import leash, nni_surroundings
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.host import Host
+from trial_runtime.nesting import mark_inside
 
 #: A tuner that computes must not keep the I/O thread waiting for the interpreter (5 ms is
 #: Python's default).
@@ -28,6 +29,7 @@ def settle(config: TunerHostConfig) -> None:
             reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     if config.gpus is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = config.gpus
+    mark_inside(os.environ)
     if config.nni:
         nni_surroundings.furnish(config)
     folder = str(Path(config.file).parent) if config.file else config.code_directory

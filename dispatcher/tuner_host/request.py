@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Say = Callable[[object], None]
 
@@ -11,16 +11,18 @@ Say = Callable[[object], None]
 @dataclass(slots=True, eq=False)
 class Request:
     """A request from its opening to its answer. Written by its own thread, save ``cancelled``
-    (the gate, under its lock), ``foreign`` and ``ran_ns`` (the I/O thread)."""
+    and ``awaited`` (the gate, under its lock), ``foreign`` and ``ran_ns`` (the I/O thread)."""
 
     trial: int
     say: Say  # where its events go: to the head, or to the replay
     thread: int = 0  # ident of the thread that runs it, 0 before and after
     native_thread: int = 0  # the kernel's number of that thread
     cancelled: bool = False
+    unwanted: bool = False  # its answer is known; what it returns now is dropped in silence
     tickets: int = 0  # waits so far
     turn: object = None  # the wait it was last let go from, for the baton
     since: float = 0.0  # when it last began to run author's code, monotonic
     foreign: bool = False  # the head was told that it stands still
     ran_ns: int = -1  # CPU time of its thread at the last look
     looked: float = 0.0  # when that was, monotonic
+    awaited: set[int] = field(default_factory=set)  # of whose awaiting the head was told

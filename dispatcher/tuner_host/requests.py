@@ -15,7 +15,7 @@ from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose, seen_by_trial
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.signatures import TunerCalls
-from dispatcher.tuner_host.tracebacks import describe
+from dispatcher.tuner_host.tracebacks import describe, shorten
 from dispatcher.tuner_host.wait import is_trial
 from trial_runtime.failpoints import failpoint
 from tuners.errors import ParentFailed, UnknownParent, WaitCancelled
@@ -58,7 +58,7 @@ class Requests:
         if event is None:
             self._put_off(request)
             return
-        if request.cancelled and not isinstance(event, RequestFailed):
+        if request.unwanted and not isinstance(event, RequestFailed):
             self.generated.pop(request.trial, None)
             event = _cancelled(request)
         failpoint("host.request.returned")
@@ -126,7 +126,7 @@ class Requests:
         try:
             proposal = propose(request.trial, returned, self._rules)
         except Nonsense as error:
-            text = f"st_callback({request.trial}, …) was given {error}"
+            text = shorten(f"st_callback({request.trial}, …) was given {error}")
             return RequestFailed(TrialId(request.trial), RequestEnd.NONSENSE, text)
         self.generated[request.trial] = seen_by_trial(returned, self._rules)
         return proposal
@@ -136,7 +136,7 @@ class Requests:
             returned = self._generate(request.trial)
             proposal = propose(request.trial, returned, self._rules)
         except Nonsense as error:
-            text = f"generate_parameters({request.trial}) returned {error}"
+            text = shorten(f"generate_parameters({request.trial}) returned {error}")
             return RequestFailed(TrialId(request.trial), RequestEnd.NONSENSE, text)
         except BaseException as error:  # noqa: BLE001 - top of a request: SystemExit included
             event = failure(request, error)
@@ -163,13 +163,13 @@ def failure(request: Request, error: BaseException) -> RequestFailed:
     trial = TrialId(request.trial)
     if _is_no_more_trial(error):
         words = "".join(traceback.format_exception_only(error)).strip()  # str() may raise
-        return RequestFailed(trial, RequestEnd.NOT_NOW, words)
+        return RequestFailed(trial, RequestEnd.NOT_NOW, shorten(words))
     if request.cancelled and isinstance(error, WaitCancelled):
         return RequestFailed(trial, RequestEnd.CANCELLED)
     if isinstance(error, ParentFailed | UnknownParent):
-        return RequestFailed(trial, RequestEnd.ABANDONED, error.message, _parent(error))
+        return RequestFailed(trial, RequestEnd.ABANDONED, shorten(error.message), _parent(error))
     if isinstance(error, WaitCancelled):
-        return RequestFailed(trial, RequestEnd.ABANDONED, error.message)
+        return RequestFailed(trial, RequestEnd.ABANDONED, shorten(error.message))
     return RequestFailed(trial, RequestEnd.ERROR, describe(error))
 
 

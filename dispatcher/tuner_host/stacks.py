@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import threading
@@ -19,21 +20,66 @@ _OWNER = re.compile(r"<locked .*RLock object owner=(\d+)")
 #: Files of the standard library in which authors' threads usually stand.
 _WAITING_FILES = ("threading.py", "queue.py", "selectors.py", "subprocess.py", "socket.py")
 
+#: Requests that a report names before it counts the rest; longest line of code in a sentence.
+_NAMED = 8
+_MOST_OF_A_LINE = 60
 
-def stacks(threads: Mapping[int, int], gate: Gate, calls: TunerCalls) -> dict[int, str]:
+
+def stacks(
+    threads: Mapping[int, int], gate: Gate, calls: TunerCalls, delivering: int | None = None
+) -> dict[int, str]:
     """One text per request: what it stands in, which lock of the tuner is held by whom, and
     its Python stack without our frames. If a lock is held that knows no owner, the last
     exceptions as well: one that left the locked lines is what usually keeps it so.
 
     Args:
         threads: request → ident of its thread.
+        delivering: the trial among them whose result or end is being delivered.
     """
     frames = sys._current_frames()
-    names = {ident: f"request {trial}" for trial, ident in threads.items()}
-    locks = held_locks(calls.tuner, names)
+    names = {
+        trial: f"the delivery of trial {trial}" if trial == delivering else f"request {trial}"
+        for trial in threads
+    }
+    locks = held_locks(calls.tuner, {ident: names[trial] for trial, ident in threads.items()})
     if any(line.endswith(_OWNERLESS) for line in locks):
         locks.extend(f"before that, {line}" for line in calls.raised)
-    return {trial: _one(trial, frames.get(ident), gate, locks) for trial, ident in threads.items()}
+    return {
+        trial: _one(names[trial], frames.get(ident), gate.waiting(trial), locks)
+        for trial, ident in threads.items()
+    }
+
+
+def together(stacks: Mapping[int, str]) -> str:
+    """A report of stacks in which requests that stand in the same place share one text."""
+    groups: dict[str, list[int]] = {}
+    for trial, text in sorted(stacks.items()):
+        groups.setdefault(text.removeprefix(f"request {trial} "), []).append(trial)
+    parts = []
+    for text, trials in groups.items():
+        if len(trials) == 1:
+            parts.append(stacks[trials[0]])
+            continue
+        named = ", ".join(map(str, trials[:_NAMED]))
+        more = f" and {len(trials) - _NAMED} more" if len(trials) > _NAMED else ""
+        parts.append(f"requests {named}{more}: each {text}")
+    return "\n\n".join(parts)
+
+
+def where(frame: FrameType | None) -> str:
+    """The author's line at which a thread stands, as a person reads it; empty if none is."""
+    line = _authors_line(stack_of(frame)) if frame is not None else None
+    if line is None:
+        return ""
+    code = shorten_line(line.line or "")
+    place = f"{os.path.basename(line.filename)}:{line.lineno}"
+    return f"`{code}` at {place}" if code else f"a wait of its own at {place}"
+
+
+def shorten_line(code: str) -> str:
+    """A line of code, cut for a sentence."""
+    code = " ".join(code.split())
+    return code if len(code) <= _MOST_OF_A_LINE else f"{code[:_MOST_OF_A_LINE]}…"
 
 
 def held_locks(tuner: Any, names: Mapping[int, str]) -> list[str]:
@@ -63,15 +109,11 @@ def _name_of(ident: int, names: Mapping[int, str]) -> str:
     return "a thread that has ended"
 
 
-def _one(trial: int, frame: FrameType | None, gate: Gate, locks: Iterable[str]) -> str:
+def _one(name: str, frame: FrameType | None, awaited: str, locks: Iterable[str]) -> str:
     if frame is None:
-        return f"request {trial} has no thread yet"
+        return f"{name} has no thread yet"
     lines = stack_of(frame)
-    awaited = gate.waiting(trial)
-    if awaited:
-        head = f"request {trial} waits for {awaited} in wait_for"
-    else:
-        head = f"request {trial} is at {_place(lines)}"
+    head = f"{name} waits for {awaited} in wait_for" if awaited else f"{name} is at {_place(lines)}"
     text = "".join(traceback.StackSummary.from_list(lines).format())
     return shorten("\n".join([head, *locks, text.rstrip()]))
 
@@ -84,8 +126,11 @@ def place_of(ident: int) -> str:
 
 
 def _place(lines: list[traceback.FrameSummary]) -> str:
+    line = _authors_line(lines)
+    return "an unknown place" if line is None else f"{line.filename}:{line.lineno} ({line.line})"
+
+
+def _authors_line(lines: list[traceback.FrameSummary]) -> traceback.FrameSummary | None:
     """The innermost line of the author's own."""
-    for line in reversed(lines):
-        if not line.filename.endswith(_WAITING_FILES):
-            return f"{line.filename}:{line.lineno} ({line.line})"
-    return "an unknown place"
+    own = (line for line in reversed(lines) if not line.filename.endswith(_WAITING_FILES))
+    return next(own, None)

@@ -17,6 +17,7 @@ from dispatcher.core import events as e
 from dispatcher.core.model import Phase
 from dispatcher.errors import UserError
 from dispatcher.tuner_host import TunerHostConfig
+from dispatcher.tuner_host.stacks import together
 from dispatcher.tuner_tools.rehearsal import Plan, Rehearsed, rehearse
 
 #: Faults of one kind that are shown; the rest is counted.
@@ -191,7 +192,7 @@ def _proposals(seen: Rehearsed) -> dict[int, str]:
 
 
 def _standing_still(seen: Rehearsed) -> Iterator[Fault]:
-    details = "\n\n".join(seen.stacks.values())
+    details = together(seen.stacks)
     if seen.stuck:
         yield Fault("never returns", f"it did not come to an end in time: {seen.stuck}", details)
     elif seen.stalls:

@@ -29,6 +29,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.model import OVER
 from dispatcher.core.settings import Settings, TunerErrorPolicy
+from dispatcher.core.stalls import STACKS
 from dispatcher.core.why import why
 from dispatcher.engine import Engine
 from dispatcher.errors import BequeathError
@@ -124,7 +125,7 @@ class _Watcher:
 
     def act(self, action: a.HeadAction) -> None:
         if isinstance(action, a.ReportStall):
-            self._rehearsed.stalls.append(action.text)
+            self._rehearsed.stalls.append(action.text.removesuffix(f". {STACKS}"))
 
     def stacks(self, stacks: dict[int, str]) -> None:
         self._rehearsed.stacks.update(stacks)
@@ -216,6 +217,7 @@ class _Stage:
             on_tuner_error=TunerErrorPolicy.CONTINUE,
             trial_retries=0,
             stall_timeout_s=plan.stall_timeout_s,
+            end_dropped=True,
             assess=tuner.assessor is not None or (tuner.nni and not tuner.builtin),
         )
         self.rehearsed: Rehearsed

@@ -14,13 +14,13 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from dispatcher.errors import StoreError, UserError
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder
 from dispatcher.past.history import read_past
 from dispatcher.store.compaction import Compaction
+from dispatcher.store.connection import read_only
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host.rerun import Difference, rerun
 from dispatcher.wiring.tuner_host import tuner_host_config
@@ -87,7 +87,7 @@ def _calls(home: ExperimentFolder) -> tuple[str | None, list[list[Any]]]:
 
 def _copied(store: Path, to: Path) -> Path:
     """A copy of a store that a head may be writing."""
-    source = sqlite3.connect(f"file:{quote(str(store))}?mode=ro", uri=True)
+    source = sqlite3.connect(read_only(store), uri=True)
     try:
         with closing(sqlite3.connect(to)) as target:
             source.backup(target)

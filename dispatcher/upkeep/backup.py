@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.snapshot import from_json, to_json
+from dispatcher.experiment.snapshot import from_json, to_json, to_shared
 from dispatcher.folders import ExperimentFolder
 from dispatcher.store.copying import Committed, committed_weights, copy_store, note_removed
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
+from dispatcher.upkeep.tree_copy import copy_tree
 from dispatcher.wiring.storage_domains import domains_elsewhere, unseen_weights
 from dispatcher.wiring.weights import weights_root
+from trial_runtime.errors import PathThroughLink
+from trial_runtime.weights import confined
 from trial_runtime.weights.paths import STORES_NAME
 
 
@@ -31,8 +35,9 @@ class BackedUp:
     folder: Path
     weights: int  # how many trials' weights were copied
     linked: bool  # all of them as hard links, which take no space
-    gone: int  # weights that retention removed meanwhile; the copy knows
+    gone: int  # weights that retention removed meanwhile, or links are now; the copy knows
     unseen: str = ""  # whose weights stay behind, since this machine does not see them
+    links: tuple[str, ...] = ()  # where somebody has put a link, which is not followed
 
 
 def back_up(source: Path, destination: Path, *, weights: bool = False) -> BackedUp:
@@ -57,11 +62,14 @@ def back_up(source: Path, destination: Path, *, weights: bool = False) -> Backed
         raise UserError("there is something already", hint="name another folder", where=str(place))
     draft = ExperimentFolder(place.with_name(f".{old.id}.{os.getpid()}.partial"))
     try:
-        draft.logs.mkdir(parents=True)
+        draft.path.mkdir(mode=0o700, parents=True)
+        draft.logs.mkdir()
         draft.keys.mkdir(mode=0o700)
         copy_store(old.journal, draft.journal)
         config = from_json(old.config.read_text(encoding="utf-8"), str(old.config))
-        draft.write_config(to_json(_moved(config, old.path, place, own_weights=weights)))
+        moved = _moved(config, old.path, place, own_weights=weights)
+        draft.share(moved.share_with)
+        draft.write_config(to_json(moved), to_shared(moved))
         if old.code.is_dir():
             shutil.copytree(old.code, draft.code, symlinks=True)
         draft.weights.mkdir()
@@ -106,7 +114,8 @@ def _moved(
 def _copy_weights(
     config: ExperimentConfig, root: Path, draft: ExperimentFolder, place: Path
 ) -> BackedUp:
-    copied, gone, linked = 0, list[Committed](), True
+    copied, gone, linked, links = 0, list[Committed](), True, list[str]()
+    real = root.resolve()
     ledger = SqliteWeightsLedger.open(draft.journal, domains_elsewhere(config))
     try:
         unseen = ledger.unseen()
@@ -116,55 +125,50 @@ def _copy_weights(
         if one.trial in unseen:
             continue  # they are where they were, and no less there for the copy
         try:
-            linked = _copy_tree(root / one.path, draft.weights / one.path) and linked
+            linked = copy_tree(real / one.path, draft.weights / one.path) and linked
             copied += 1
-        except FileNotFoundError:
+        except (FileNotFoundError, PathThroughLink) as fault:
+            if isinstance(fault, PathThroughLink):
+                links.append(str(real / one.path))
             shutil.rmtree(draft.weights / one.path, ignore_errors=True)
             gone.append(one)
     note_removed(draft.journal, gone)
     stores = f"{STORES_NAME}/{place.name}"
-    linked = _copy_stores(root / stores, draft.weights / stores) and linked
-    return BackedUp(place, copied, linked, len(gone), unseen_weights(config, unseen))
+    stores_linked, more = _copy_stores(real / stores, draft.weights / stores)
+    return BackedUp(
+        place,
+        copied,
+        linked and stores_linked,
+        len(gone),
+        unseen_weights(config, unseen),
+        (*links, *more),
+    )
 
 
-def _copy_stores(source: Path, target: Path) -> bool:
-    """Copy versions of shared stores, and what lies beside them; whether hard links did it. One
-    that went meanwhile was needed by nobody any more."""
-    linked = True
-    for version in sorted(source.glob("*/*")):
+def _copy_stores(source: Path, target: Path) -> tuple[bool, list[str]]:
+    """Copy versions of shared stores, and what lies beside them: whether hard links did it, and
+    what was not copied since links are there. A version that went meanwhile was needed by nobody
+    any more."""
+    linked, links = True, list[str]()
+    for version in _versions(source, links):
         try:
-            linked = _copy_tree(version, target / version.relative_to(source)) and linked
+            linked = copy_tree(version, target / version.relative_to(source)) and linked
         except FileNotFoundError:
             continue
-    return linked
+        except PathThroughLink:
+            links.append(str(version))
+    return linked, links
 
 
-def _copy_tree(source: Path, target: Path) -> bool:
-    """Copy a file or a folder; whether hard links did it. Committed weights never change.
-
-    Raises:
-        FileNotFoundError: it is not there, or went while it was copied.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if not source.is_dir():
-        return _link(source, target)
-    linked = True
-    target.mkdir(exist_ok=True)
-    for path in sorted(source.rglob("*")):
-        name = target / path.relative_to(source)
-        if path.is_dir() and not path.is_symlink():
-            name.mkdir(exist_ok=True)
-        else:
-            linked = _link(path, name) and linked
-    return linked
-
-
-def _link(source: Path, target: Path) -> bool:
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except FileNotFoundError:
-        raise
-    except OSError:  # another file system, or one without links
-        shutil.copy2(source, target, follow_symlinks=False)
-        return False
-    return True
+def _versions(source: Path, links: list[str]) -> Iterator[Path]:
+    folders = [source]
+    for depth in range(2):
+        found = []
+        for folder in folders:
+            try:
+                found += [folder / name for name in sorted(confined.names(str(folder)))]
+            except PathThroughLink:
+                links.append(str(folder))
+        if depth:
+            yield from found
+        folders = found

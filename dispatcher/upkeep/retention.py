@@ -17,6 +17,7 @@ from dispatcher.core import State
 from dispatcher.core.actions import GrantVersions
 from dispatcher.core.events import Event, RemovalAnnounced, StoresReviewed
 from dispatcher.core.ids import TrialId
+from dispatcher.core.model import Phase
 from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders import ExperimentFolder
@@ -134,6 +135,40 @@ def sweep_at_the_end(
                 sweeps.stores.look()
     except BequeathError as error:
         notify(NoticeKind.RETENTION, f"not all that may go is gone: {error}")
+
+
+def gone_when_completed(journal: SqliteJournal, config: ExperimentConfig, epoch: int) -> str:
+    """The warning for who goes on with an experiment that was completed: what no trial needed then
+    is gone, and a tuner may yet name it. Empty if it was not completed, or nothing went.
+
+    Args:
+        epoch: of the last head.
+    """
+    completed = journal.get_meta("phase") == Phase.COMPLETED
+    if not completed or journal.get_meta("phase_epoch") != str(epoch):
+        return ""
+    if config.retention.keep == "all":
+        return ""  # whoever removed some by hand knows
+    ((gone, saved),) = journal.query(
+        "SELECT coalesce(sum(save_path IN (SELECT path FROM weights_removed)), 0), count(*) "
+        "FROM trials WHERE weights_digest IS NOT NULL"
+    )
+    if not gone:
+        return ""
+    return (
+        f"the weights of {gone} of {saved} trials are gone: this experiment was completed, and its "
+        f"retention ({config.retention.keep}) keeps what trials to come may need, of which there "
+        "were none. A child of one of them fails as 'weights gone', and counts for maxTrialNumber"
+    )
+
+
+def gone_before_it_goes_on(folder: ExperimentFolder, config: ExperimentConfig) -> str:
+    """As :func:`gone_when_completed`, of an experiment that nobody leads yet."""
+    journal = SqliteJournal.at_this_moment(folder.journal)
+    try:
+        return gone_when_completed(journal, config, int(journal.get_meta("epoch") or 0))
+    finally:
+        journal.close()
 
 
 class RetentionThread:

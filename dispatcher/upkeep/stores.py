@@ -7,7 +7,6 @@ import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from dispatcher.core import State, apply
 from dispatcher.core.actions import GrantVersions
@@ -16,6 +15,7 @@ from dispatcher.errors import StoreError
 from dispatcher.past.compacted import read_whole_past
 from dispatcher.ports import Entry
 from dispatcher.store.compaction import Compaction
+from dispatcher.store.connection import read_only
 from dispatcher.store.copying import copy_store
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.weight_keeper.store_sweep import Granted
@@ -52,8 +52,7 @@ def state_with_stores(store: Path) -> State | None:
 def _has_stores(store: Path) -> bool:
     """A quick look, for the many experiments that have none."""
     try:
-        uri = f"file:{quote(str(store))}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=10.0)) as raw:
+        with closing(sqlite3.connect(read_only(store), uri=True, timeout=10.0)) as raw:
             found = raw.execute(
                 "SELECT EXISTS (SELECT 1 FROM journal WHERE kind = 'VersionOffered') "
                 "OR EXISTS (SELECT 1 FROM bases)"

@@ -32,7 +32,7 @@ def sweep_checkpoints(
     removed = 0
     try:
         with confined.folder(place) as above:
-            found = [int(name) for name in os.listdir(place) if name.isdigit()]
+            found = [int(name) for name in os.listdir(place) if name.isascii() and name.isdigit()]
             for trial in over(found) if found else ():
                 shutil.rmtree(str(trial), dir_fd=above)
                 removed += 1

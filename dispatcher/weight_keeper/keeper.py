@@ -2,7 +2,8 @@
 
 1. Plan: what may go (:mod:`~dispatcher.weight_keeper.retention`), by file.
 2. Announce: the head refuses children of these trials from now on.
-3. Intend: durably, in the ledger. From here on they count as gone.
+3. Intend: durably, in the ledger. From here on they count as gone. What a user has pinned since
+   the plan stays, though no child of this run may start from it any more.
 4. Delete, manifests first: no reader finds half of something.
 5. Complete the ledger's rows.
 
@@ -199,9 +200,11 @@ class WeightKeeper:
             UserError: there is no such trial, it saves no weights, or they are gone.
         """
         found = self._with_weights(trial)
-        if found.save_path in self.removed_paths():
+        # A sweep may be under way: it is asked and written in one step.
+        if found.save_path in self.removed_paths() or not self._ledger.pin(
+            trial, note, self._clock()
+        ):
             raise UserError(f"the weights of trial {trial} are gone: retention removed them")
-        self._ledger.pin(trial, note, self._clock())
 
     def unpin(self, trial: int) -> None:
         """Let the policy decide again. Raises ``UserError`` if it was not pinned."""
@@ -245,11 +248,15 @@ class WeightKeeper:
             removal = self._removal(granted, trials)
             told = self._told(decision, trials, granted, removal, done=True)
             if granted:
-                self._ledger.intend_removal(
+                going = self._ledger.intend_removal(
                     [RemovedWeights(one.path, one.trial, one.nbytes) for one in told.doomed],
                     self._clock(),
                 )
                 failpoint("keeper.removal.intended")
+                if len(going) < len(told.doomed):  # pinned since the plan
+                    granted = tuple(trial for trial in granted if trial in going)
+                    removal = self._removal(granted, trials)
+                    told = self._told(decision, trials, granted, removal, done=True)
                 self._delete(removal, [one.path for one in told.doomed])
             return told
 

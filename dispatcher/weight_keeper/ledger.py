@@ -62,16 +62,17 @@ class Ledger(Protocol):
         """Pinned trials, and why."""
         ...
 
-    def pin(self, trial: int, note: str, at: float) -> None:
-        """Pin a trial's weights, durably."""
+    def pin(self, trial: int, note: str, at: float) -> bool:
+        """Pin a trial's weights, durably; false if they are gone, or about to go."""
         ...
 
     def unpin(self, trial: int) -> bool:
         """Take a pin away; false if there was none."""
         ...
 
-    def intend_removal(self, removals: Iterable[Removed], at: float) -> None:
-        """Write down durably what is about to go. Idempotent by path."""
+    def intend_removal(self, removals: Iterable[Removed], at: float) -> set[int]:
+        """Write down durably what is about to go, but for what is pinned by now; return the
+        trials whose weights go. Idempotent by path."""
         ...
 
     def removal_done(self, path: str, at: float) -> None:

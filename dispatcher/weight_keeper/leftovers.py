@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from dispatcher.errors import PassingBackendError
@@ -46,13 +47,14 @@ class LeftoverSweep:
         live = [trial for trial in trials if trial.state != "ended"]
         needed = {trial.id for trial in live} | self._ledger.awaited()
         needed.update(trial.parent for trial in live if trial.parent is not None)
+        claimed = _with_folders_above(trial.save_path for trial in trials)
         removed = 0
         for trial in trials:
             path = trial.save_path
             if path is None or trial.id in needed or path in self._settled:
                 continue
             try:
-                swept = sweep_leftovers(self._root, path, self._clock())
+                swept = sweep_leftovers(self._root, path, self._clock(), claimed)
             except PathError:
                 continue  # somebody has turned it into a link: what that leads to is not ours
             except OSError as error:
@@ -65,3 +67,12 @@ class LeftoverSweep:
             if not swept.waiting:
                 self._settled.add(path)
         return removed
+
+
+def _with_folders_above(paths: Iterable[str | None]) -> set[str]:
+    found: set[str] = set()
+    for path in paths:
+        while path and path not in found:
+            found.add(path)
+            path = posixpath.dirname(path)
+    return found

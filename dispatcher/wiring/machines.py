@@ -14,7 +14,7 @@ from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.fields import Section
 from dispatcher.experiment.planned import LOCAL as LOCAL
-from dispatcher.experiment.references import resolve_reference, secret_values
+from dispatcher.experiment.references import files_referred_to, resolve_reference, secret_values
 from dispatcher.experiment.services import Service
 from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig
 from dispatcher.folders import ExperimentFolder
@@ -108,6 +108,7 @@ def packer(config: ExperimentConfig, folder: ExperimentFolder) -> Callable[[], A
                         excluded=[path for path in ours if isinstance(path, Path)],
                         most_files=limits.max_code_files,
                         most_bytes=limits.max_code_size,
+                        secrets=files_referred_to(config.model_dump()),
                     )
                 except OSError as error:
                     raise PermanentBackendError(

@@ -11,6 +11,7 @@ from dispatcher.errors import BackendError, ExperimentFileError, PassingBackendE
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
+from dispatcher.ownership import demand_ours
 from dispatcher.weight_keeper.shelf import FolderStores, Shelf, StoreShelf
 from dispatcher.wiring.weights import stores_folder
 from trial_runtime.errors import MissingExtra, WeightsError
@@ -82,7 +83,7 @@ def shelf_of(config: ExperimentConfig, folder: ExperimentFolder) -> Path | Shelf
     Raises:
         UserError: they lie in the memory of another process.
     """
-    root = remote_root(config, folder.id)
+    root = _own_root(config, folder)
     if root is None:
         return config.weights_folder or folder.weights
     from trial_runtime.weights.remote.place import Place
@@ -100,7 +101,7 @@ def stores_of(config: ExperimentConfig, folder: ExperimentFolder) -> StoreShelf:
     Raises:
         UserError: they lie in the memory of another process.
     """
-    root = remote_root(config, folder.id)
+    root = _own_root(config, folder)
     if root is None:
         return FolderStores(stores_folder(config, folder))
     from trial_runtime.weights.remote.place import Place
@@ -126,7 +127,7 @@ def brought_here(
     from trial_runtime.weights.remote.pulling import pull
     from trial_runtime.weights.remote.retrying import Persistence
 
-    root = remote_root(config, folder.id)
+    root = _own_root(config, folder)
     assert root is not None, "asked for remote roots only"
     _refuse_memory(root)
     with tempfile.TemporaryDirectory(prefix="bequeath-weights-") as made:
@@ -142,6 +143,19 @@ def brought_here(
         finally:
             place.close()
         yield here
+
+
+def _own_root(config: ExperimentConfig, folder: ExperimentFolder) -> RemoteRoot | None:
+    """The remote root of an experiment that exists. What its options refer to is looked up, and
+    sent where they say, so nobody but us may have written them.
+
+    Raises:
+        NotOurs: the experiment is somebody else's.
+    """
+    root = remote_root(config, folder.id)
+    if root is not None:
+        demand_ours(folder.path)
+    return root
 
 
 def _refuse_memory(root: RemoteRoot) -> None:

@@ -6,6 +6,8 @@ import json
 
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.local_service import LocalServiceConfig
+from dispatcher.experiment.ssh_service import MachineConfig, SshServiceConfig
 from dispatcher.wiring.needs import needs_of, worker_rules
 from dispatcher.wiring.storage_domains import domains_elsewhere
 
@@ -25,9 +27,11 @@ def settings_of(config: ExperimentConfig) -> Settings:
         lost_retries=config.lost_retries,
         retry_backoff_s=config.retry_backoff,
         retries=config.retries.by_reason(),
+        slots_follow=_follow(config),
         losses_at_once=True,
         through_when_stopped=True,
         bounded_drain=True,
+        end_dropped=True,
         asks_at_most=config.asks_at_most,
         max_failed_in_a_row=config.effective_max_failed_in_a_row,
         quarantine_after=config.quarantine_after,
@@ -42,6 +46,18 @@ def settings_of(config: ExperimentConfig) -> Settings:
         worker_rules=worker_rules(config),
         keep_versions=config.shared_stores.bound if sees_versions(config) else 0,
         keep_versions_of=config.shared_stores.bounds if sees_versions(config) else {},
+    )
+
+
+def _follow(config: ExperimentConfig) -> tuple[str, ...]:
+    """Workers of which the file does not say how many slots they have. What those of other
+    packages have, they say themselves."""
+    return tuple(
+        worker.name
+        for service, worker in config.workers
+        if isinstance(service, LocalServiceConfig | SshServiceConfig)
+        and service.slots is None
+        and (not isinstance(worker.part, MachineConfig) or worker.part.slots is None)
     )
 
 

@@ -81,7 +81,7 @@ def _answer(ran: Ran) -> dict[str, Any]:
         if line.startswith("{"):
             try:
                 document = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 break
             if isinstance(document, dict):
                 return document

@@ -16,6 +16,7 @@ from nfs_setup.mount_table import mount_above
 from nfs_setup.verify.facts import Begun, Laid, Moment, Surroundings
 from nfs_setup.verify.files import is_ours, put
 from nfs_setup.verify.kinds import kind_of
+from nfs_setup.walk import widen
 
 #: What exportfs keeps of everything that is exported right now; all may read it on Debian.
 _EXPORTED = "/var/lib/nfs/etab"
@@ -69,16 +70,18 @@ def begin(path: str, name: str, own: str, make: bool, limit_s: float) -> Begun:
     folder = os.path.join(path, name)
     if make:
         os.mkdir(folder, 0o770)
-        _open_to_group(folder)
+        # Whatever the umask: the other machines may run as other users of the same group.
+        widen(path, name, 0o070)
     else:
         _wait_for(folder, limit_s)
     parent = os.stat(path)
     mine = os.path.join(folder, own)
     os.mkdir(mine, 0o770)
-    _open_to_group(mine)
+    widen(folder, own, 0o070)
     put(os.path.join(mine, "mine"), os.urandom(1024))
     before = time.time()
-    os.utime(mine)  # by the clock of whoever keeps the files, where that is another machine
+    # By the clock of whoever keeps the files, where that is another machine.
+    os.utime(mine, follow_symlinks=False)
     after = time.time()
     made = os.stat(mine)
     file = os.stat(os.path.join(mine, "mine"))
@@ -123,14 +126,6 @@ def _kind(found: Any) -> str:
     if found is None:
         return "nothing"
     return "folder" if stat.S_ISDIR(found.st_mode) else "other"
-
-
-def _open_to_group(folder: str) -> None:
-    """Whatever the umask: the other machines may run as other users of the same group."""
-    try:
-        os.chmod(folder, stat.S_IMODE(os.stat(folder).st_mode) | 0o070)  # noqa: S103 - to the group
-    except PermissionError:
-        pass  # an owner that is not who made it (everybody squashed), or SMB
 
 
 def _exports_of(files: Files, path: str) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class RemotePeer:
     def _answer(self, line: str) -> Mapping[str, Any]:
         try:
             document = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise PeerLost("its answer is no JSON", where=self.name) from None
         if "error" in document:
             error = document["error"] if isinstance(document["error"], dict) else {}

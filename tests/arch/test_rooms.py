@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("dispatcher", "tuners", "trial_runtime", "nfs_setup")
 
 #: What any room may import beside itself.
-COMMON = {"core", "errors", "ports", "codec", "state_codec"}
+COMMON = {"core", "errors", "ports", "codec", "state_codec", "ownership"}
 
 #: What each room may import beyond that. The command line is no room in this sense.
 MORE = {

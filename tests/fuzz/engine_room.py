@@ -11,6 +11,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from dispatcher.backends.local import LocalBackend
 from dispatcher.channel import Said
 from dispatcher.control.desk import Desk
@@ -18,7 +20,7 @@ from dispatcher.control.messages import Request, encoder
 from dispatcher.core import actions as a
 from dispatcher.core import apply, check, new_state, outstanding
 from dispatcher.core import events as e
-from dispatcher.core.ids import TrialId
+from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.engine import Engine
 from dispatcher.errors import UserError
@@ -43,6 +45,10 @@ SETTINGS = Settings(
     trial_retries=1,
     retry_backoff_s=0.0,
 )
+
+#: A worker that is not to be trusted, and what it reports, publishes and says.
+TAKEN_OVER = "taken-over"
+EVIL = "666"
 
 
 class _Link:
@@ -79,9 +85,11 @@ class EngineRoom:
         folder: for its store.
         seed: of everything drawn.
         frames: how many of them are said.
+        beside: has an agent on another machine, too, which somebody has taken over: it speaks of
+            all attempts, and marks what it says with :data:`EVIL`.
     """
 
-    def __init__(self, folder: Path, seed: int, frames: int) -> None:
+    def __init__(self, folder: Path, seed: int, frames: int, *, beside: bool = False) -> None:
         self.draw = random.Random(seed)
         self.left = frames
         self.faults = Refusals()
@@ -94,13 +102,17 @@ class EngineRoom:
             self.journal.append([Entry(1.0, event)], (), durable=True)
         self.now = 1.0
         self.backend = _Agentless(_Link(), _agent_config(folder))
+        self.backends = {"local": self.backend}
+        if beside:
+            config = replace(_agent_config(folder), worker=TAKEN_OVER)
+            self.backends[TAKEN_OVER] = _Agentless(_Link(), config)
         self.tuner = _Hostless(_Link(), _host_config(folder), folder)
         self.engine = Engine(
             state,
             self.journal,
             self,  # type: ignore[arg-type]
             self.tuner,
-            {"local": self.backend},
+            dict(self.backends),
             Desk(self._admit, self._update, self._clock),
             self,
             debug=True,
@@ -135,6 +147,8 @@ class EngineRoom:
             self.engine.abandon()
             return []
         said = []
+        if TAKEN_OVER in self.backends:
+            said.append(Said(TAKEN_OVER, b"peer", self._evil_says(self.draw)))
         for _ in range(self.draw.choice((1, 1, 4, 16))):
             self.left -= 1
             owner = self.draw.choice(("local", "local", "tuner", "tuner", ""))
@@ -203,6 +217,32 @@ class EngineRoom:
                 return wire.Ended(
                     trial, attempt, reason, 0, None, "text", 0.1, 0.2, "ab", "files", 1
                 )
+
+    def _evil_says(self, draw: random.Random) -> bytes:
+        """Whatever would decide the search, of attempts wherever they run."""
+        backend, state = self.backends[TAKEN_OVER], self.state
+        worker = state.workers.get(WorkerId(TAKEN_OVER))
+        trial = TrialId(draw.randrange(len(state.trials) + 1))
+        newest = state.trials[trial].attempt if trial in state.trials else 0
+        attempt = max(0, newest + draw.choice((-1, 0, 0, 0, 1)))
+        if worker is None or not worker.alive or draw.random() < 0.02:
+            everything = [(int(t), each.attempt) for t, each in state.trials.items()]
+            first = backend._received + 1
+            life = f"life {draw.randrange(9)}"
+            said: wire.FromAgent = wire.AgentHello(life, TAKEN_OVER, 99, 7, everything, first)
+        else:
+            seq = draw.randrange(1, 200)
+            word = draw.choice(
+                (
+                    wire.Started(trial, attempt, 666),
+                    wire.MetricRelayed(trial, attempt, seq, EVIL),
+                    wire.FinalRelayed(trial, attempt, seq, EVIL),
+                    wire.PublishedRelayed(trial, attempt, seq, EVIL, "files", 10),
+                    wire.Ended(trial, attempt, wire.FINISHED, text=EVIL, digest=EVIL, kind="files"),
+                )
+            )
+            said = wire.Words(backend._received + 1, [wire.encode_word(word)])
+        return wire.frame(wire.AgentFrame(1, [said]))
 
     def _tuner_says(self, draw: random.Random) -> bytes:
         state = self.state

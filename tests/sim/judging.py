@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dispatcher.core.model import Phase
 from dispatcher.ports import Journal
 from tests.support.memory_journal import MemoryJournal
 from tests.support.odds import Case
-from tests.support.world import World
+from tests.support.world import World, came_to_its_end
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ def judge(case: Case, journal: Journal | None = None) -> Judgement:
         state = world.run()
         found.extend(world.violations(state))
         found.extend(f"a peer was refused: {fault}" for fault in world.faults)
-        if state.phase is Phase.COMPLETED and (state.waits or state.waiters):
+        if came_to_its_end(state) and (state.waits or state.waiters):
             found.append(f"over, and {state.waits} still wait")
     except Exception as error:  # noqa: BLE001 - whatever it is, the story is what helps
         found.append(f"{type(error).__name__}: {error}")

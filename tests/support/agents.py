@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from dispatcher.backends.agents import AgentDriver, Loss
 from dispatcher.channel import Said
+from dispatcher.channel.router import RouterLink
 from dispatcher.core import actions as a
 from dispatcher.core.model import EndReason
 from dispatcher.core.resources import Offer
@@ -21,7 +22,7 @@ from tests.support.network import Line
 from tests.support.sim_agent import GRACE_S, HEARTBEAT_S, SimAgent
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.endpoint import Endpoint
+from trial_runtime.endpoint import MAX_MESSAGE_BYTES, Endpoint
 
 if TYPE_CHECKING:
     from tests.support.world import World
@@ -31,8 +32,35 @@ SUSPECT_S = 4.0
 LOST_S = 9.0
 
 
+class _Socket:
+    """One head's ROUTER, as far as the real link on it can tell: what is for whoever connects
+    under an id goes to an agent or to its successor; who was never heard of, or is gone, cannot
+    be sent to. What a link does then is its own affair."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._known = False
+        self.link = RouterLink(self, host.name, b"")  # type: ignore[arg-type]
+
+    def send(self, _routing_id: bytes, payload: bytes) -> bool:
+        """See ``Router.send``."""
+        if self._host.agent is None or not self._known:
+            return False
+        self._host.down.send(payload)
+        return True
+
+    def rename(self, link: RouterLink, routing_id: bytes) -> None:
+        """See ``Router.rename``."""
+        link.routing_id = routing_id
+
+    def heard(self) -> None:
+        """The peer has said something, so it is there."""
+        self._known = True
+        self.link.flush()
+
+
 class Host:
-    """A machine: its agent, if one lives, and the line to it. Implements ``ports.Link``."""
+    """A machine: its agent, if one lives, and the line to it."""
 
     def __init__(
         self, world: World, name: str, slots: int, folder: Path, offer: Offer | None = None
@@ -43,6 +71,11 @@ class Host:
         self.offer = offer  # what it has now
         self.agent: SimAgent | None = None
         self.lives = 0
+        self.ambushed = False  # its agent dies when it is to start something
+        self.trouble = ""  # why its agent may not join
+        self.is_sick = world.odds.sick and name == "local"  # all that it runs fails
+        self._heard_from = 0  # number of the newest agent that was heard of
+        self.socket: _Socket | None = None  # of the head that leads
         self.up = Line(world, self._at_the_head, overtaking=True)
         self.down = Line(world, self._at_the_agent)
         self.config = AgentConfig(
@@ -64,20 +97,27 @@ class Host:
         """Whether nothing gets through."""
         return self.up.cut
 
-    def _at_the_head(self, frame: bytes) -> list[Said] | None:
+    def _at_the_head(self, frame: bytes, sender: int) -> list[Said] | None:
+        if sender < self._heard_from:  # ROUTER_HANDOVER: a successor has taken its place
+            return None
+        self._heard_from = sender
+        if len(frame) > MAX_MESSAGE_BYTES:
+            self.reset()
+            return None
+        if self.socket is not None:
+            self.socket.heard()
         return [Said(self.name, self.name.encode(), frame)]
 
-    def _at_the_agent(self, frame: bytes) -> None:
-        if self.agent is not None:
+    def _at_the_agent(self, frame: bytes, _sender: int) -> None:
+        if len(frame) > MAX_MESSAGE_BYTES:  # as ZeroMQ has it: the connection is closed
+            self.reset()
+        elif self.agent is not None:
             self.agent.hear(frame)
 
-    def send(self, payload: bytes) -> bool:
-        """See ``ports.Link``."""
-        self.down.send(payload)
-        return True
-
-    def renew(self, routing_id: str) -> None:
-        """See ``ports.Link``; an agent keeps its name."""
+    def connect(self) -> RouterLink:
+        """A link of a head that begins, which has heard nobody yet."""
+        self.socket = _Socket(self)
+        return self.socket.link
 
     # -- fate ------------------------------------------------------------------------------
 
@@ -90,6 +130,7 @@ class Host:
     def cut_off(self, seconds: float) -> None:
         """Nothing gets through for a while."""
         self.world.note(f"{self.name} is cut off for {seconds:.1f} s")
+        self.world.harm(self.name)
         self.up.cut = self.down.cut = True
         self.up.reset()
         self.down.reset()
@@ -102,12 +143,14 @@ class Host:
         """The agent's process is killed, and its trials with it."""
         if self.agent is not None:
             self.world.note(f"the agent of {self.name} is killed")
+            self.world.harm(self.name)
             self.agent.die()
 
     def freeze(self, seconds: float) -> None:
         """The agent stands still; what it is told waits."""
         if self.agent is not None:
             self.world.note(f"the agent of {self.name} stands still for {seconds:.1f} s")
+            self.world.harm(self.name)
             self.agent.freeze(seconds)
 
 
@@ -158,7 +201,7 @@ class SimBackend(AgentDriver):
         self._world = host.world
         config = replace(host.config, epoch=epoch)
         super().__init__(
-            host,
+            host.connect(),
             config,
             SimProcess(host),
             Path(config.experiment_folder),
@@ -170,8 +213,11 @@ class SimBackend(AgentDriver):
     def perform(self, action: a.WorkerAction) -> None:
         """See the port; notes what the agent is ordered."""
         self._world.step(f"perform {type(action).__name__}")
-        if isinstance(action, a.StartAttempt):
+        if isinstance(action, a.StartAttempt | a.AnswerOffer):
             self._world.ordered(action)
+        if isinstance(action, a.StartAttempt) and self._host.ambushed:
+            self._host.ambushed = False
+            self._host.die()
         super().perform(action)
 
     def flush(self) -> None:

@@ -13,12 +13,22 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dispatcher import codec
+from dispatcher.core import actions as a
 from dispatcher.ports import JournalRow
 from tests.support import promises
 from tests.support.reading import Reading
-from tests.support.witnesses import Call, Ordered, Witnesses
+from tests.support.witnesses import Call, Harm, Order, Ordered, Witnesses
 
-__all__ = ["Call", "Ordered", "Witnesses", "check_journal", "check_store", "read_store"]
+__all__ = [
+    "Call",
+    "Harm",
+    "Order",
+    "Ordered",
+    "Witnesses",
+    "check_journal",
+    "check_store",
+    "read_store",
+]
 
 
 def check_journal(
@@ -36,6 +46,11 @@ def check_journal(
     """
     reading = Reading(rows)
     seen = witnesses if isinstance(witnesses, Witnesses) else Witnesses(calls=witnesses)
+    reading.harms = seen.harms
+    for _, _, order in seen.orders:
+        if isinstance(order, a.StartAttempt):
+            where = reading.worker_of.setdefault((order.trial, order.attempt), set())
+            where.add(order.worker)
     found = list(reading.disorder)
     for promise in promises.ALL:
         found.extend(promise(reading, seen, over=over))

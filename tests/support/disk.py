@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dispatcher.core.events import NOT_JOURNALLED
+from dispatcher.core.events import NOT_JOURNALLED, TunerStateTaken
 from dispatcher.core.model import Trial
 from dispatcher.errors import StoreError
 from dispatcher.ports import Entry, Journal, JournalRow, Snapshot
@@ -42,6 +42,7 @@ class Disk:
             self._sync()
         if entries:
             self._world.moved_at = self._world.now
+            self._world.committed(entries)
         if refusal == "after":  # an error of the last fsync: what is on disk, nobody can know
             raise StoreError("the disk refused to read or write: EIO")
         self._world.step("committed")
@@ -62,13 +63,14 @@ class Disk:
         """See the Protocol."""
         return self._journal.rows(after)
 
-    def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
+    def last_metric(self, trial: int, attempt: int) -> tuple[int, str] | None:
         """See the Protocol."""
-        return self._journal.last_sequences()
+        return self._journal.last_metric(trial, attempt)
 
     def save_snapshot(self, snapshot: Snapshot) -> None:
         """See the Protocol."""
         self._world.step("snapshot")
+        self._world.met.add(TunerStateTaken.__name__)
         self._journal.save_snapshot(snapshot)
         self._sync()
         self._world.step("snapshot kept")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dispatcher.channel import Said
 from dispatcher.core import events as e
@@ -18,6 +18,27 @@ if TYPE_CHECKING:
 #: Accidents and users' wishes fall into the first seconds of a world, and how many those are.
 SPAN_S = 40.0
 
+#: Seconds after which a user takes a trial for one that hangs.
+HANG_S = 40.0
+
+#: What users change of the settings, or an edited file does, and to what.
+CHANGES: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    ("slots", (1, 2, 4)),
+    ("max_trials", (10, 30)),
+    ("max_duration_s", (None, 30.0, 90.0)),
+    ("lookahead", (1, 6)),
+    ("trial_retries", (0, 3)),
+    ("keep_versions", (0, 1, 3)),
+)
+
+#: Rules that an upgrade turns on.
+NEWER_RULES: tuple[tuple[str, Any], ...] = (
+    ("losses_at_once", True),
+    ("through_when_stopped", True),
+    ("quarantine_after", 3),
+    ("end_dropped", True),
+)
+
 
 class HeadCrash(BaseException):
     """``kill -9`` of the head, where it hurts."""
@@ -29,6 +50,7 @@ class Fate:
     def __init__(self, world: World) -> None:
         self._world = world
         self._rng = world.rng
+        self._seen_running: set[tuple[int, int]] = set()
 
     @property
     def _engine(self) -> Engine:
@@ -57,11 +79,27 @@ class Fate:
             (odds.removals, self._remove),
             (odds.stops, self._stop),
         ]
+        later: list[tuple[int, Callable[[], list[Said] | None]]] = [
+            (odds.reviews, lambda: self._engine.post(e.StoresReviewed(rng.choice((0, 0, 1))))),
+            (odds.imports, self._import),
+            (odds.spaces, lambda: self._engine.post(e.SearchSpaceUpdated(f"{rng.random()}"))),
+            (odds.updates, self._change),
+            (odds.troubles, self._trouble),
+            (odds.aimed, self._world.aim_at_what_was_heard),
+            (odds.ambushes, self._lie_in_wait),
+        ]
         for count, do in kinds:
             for _ in range(rng.randint(min(count, 1), count)):
                 self._world.later(rng.uniform(0, SPAN_S), do)
         for _ in range(odds.offers):  # asked last: worlds without devices stay as they were
             self._world.later(rng.uniform(0, SPAN_S), self._spoil_devices)
+        for count, do in later:  # worlds without these stay as they were, too
+            for _ in range(count):
+                self._world.later(rng.uniform(0, SPAN_S), do)
+        if odds.sick:
+            self._world.later(rng.uniform(5.0, SPAN_S), self._heal)
+        if odds.hangs:
+            self._world.later(HANG_S, self._end_hanging)
 
     def _host(self) -> Host:
         return self._rng.choice(list(self._world.hosts.values()))
@@ -123,6 +161,8 @@ class Fate:
 
     def _power(self) -> None:
         self._world.note("the power of the head's machine fails")
+        for name in self._world.hosts:
+            self._world.harm(name)
         self._world.hosts["local"].die()
         self._world.disk.lose_power()
         raise HeadCrash
@@ -131,6 +171,45 @@ class Fate:
         hours = self._rng.choice((-5, -1, 1, 7))
         self._world.note(f"the wall clock is stepped by {hours} h")
         self._world.skew += hours * 3600.0
+
+    def _import(self) -> list[Said]:
+        rows = [{"parameter": {"x": self._world.fresh()}, "value": 1.0}]
+        return self._world.ask("import", rows=rows)
+
+    def _change(self) -> list[Said]:
+        """A user changes a limit while it runs."""
+        key, values = self._rng.choice(CHANGES)
+        return self._world.ask("update", key=key, value=self._rng.choice(values))
+
+    def _trouble(self) -> None:
+        """Something is wrong with a host, which an agent that begins there will find."""
+        host = self._host()
+        host.trouble = "its weights root is not there"
+        self._world.note(f"{host.name} is in trouble")
+        host.die()
+
+        def mend() -> None:
+            host.trouble = ""
+
+        self._world.later(self._rng.uniform(1.0, 20.0), mend)
+
+    def _heal(self) -> None:
+        self._world.note("the first host fails no more")
+        for host in self._world.hosts.values():
+            host.is_sick = False
+
+    def _end_hanging(self) -> list[Said]:
+        """A user looks in now and then, and ends a trial that ran the last time, too; once it is
+        answered, not again."""
+        self._world.later(HANG_S, self._end_hanging)
+        asked = {r.arguments["trial"] for r in self._world.safe_wishes if r.verb == "stop_trial"}
+        state, before = self._state, self._seen_running
+        self._seen_running = {(t, state.trials[t].attempt) for t in state.running}
+        old = [int(t) for t, _ in sorted(before & self._seen_running) if t not in asked]
+        return self._world.ask("stop_trial", trial=old[0]) if old else []
+
+    def _lie_in_wait(self) -> None:
+        self._host().ambushed = True
 
     def _remove(self) -> None:
         trials = self._state.trials

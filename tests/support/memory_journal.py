@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dispatcher import codec
-from dispatcher.core.events import NOT_JOURNALLED, AttemptEnded, MetricReported
-from dispatcher.core.model import EndReason, Trial, TrialState
+from dispatcher.core.events import NOT_JOURNALLED, MetricReported
+from dispatcher.core.model import Trial
 from dispatcher.ports import Entry, JournalRow, Snapshot
 
 
@@ -21,9 +21,8 @@ class MemoryJournal:
     def __init__(self) -> None:
         self._rows: list[tuple[int, float, str, bytes]] = []
         self._metrics: dict[tuple[int, int], tuple[int, str]] = {}
-        self._running: dict[int, int] = {}  # trial → attempt, from the touched records
         self._snapshots: list[Snapshot] = []
-        self.metrics: set[tuple[int, int, int]] = set()  # (trial, attempt, seq), counted or not
+        self.metrics: dict[tuple[int, int, int], str] = {}  # by trial, attempt, seq; all of them
         self.appends = 0
 
     def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
@@ -31,34 +30,23 @@ class MemoryJournal:
         self.appends += 1
         for at, event, counted, _ in entries:
             if isinstance(event, MetricReported):
-                self.metrics.add((event.trial, event.attempt, event.seq))
+                self.metrics[event.trial, event.attempt, event.seq] = event.value
             if isinstance(event, MetricReported) and counted:
                 self._metrics[event.trial, event.attempt] = (event.seq, event.value)
             if not isinstance(event, NOT_JOURNALLED):
                 row = (len(self._rows) + 1, at, type(event).__name__, codec.encode(event))
                 self._rows.append(row)
-        for trial in touched:
-            if trial.state is TrialState.RUNNING:
-                self._running[trial.id] = trial.attempt
-            else:
-                self._running.pop(trial.id, None)
         return len(self._rows)
 
     def rows(self, after: int = 0) -> Iterator[JournalRow]:
-        """See the Protocol; the metric that an early stop was judged by comes before the stop."""
+        """See the Protocol."""
         for number, at, kind, payload in self._rows[after:]:
             event = codec.decode(kind, payload)
-            if isinstance(event, AttemptEnded) and event.reason is EndReason.STOPPED_EARLY:
-                metric = self._metrics.get((event.trial, event.attempt))
-                if metric is not None:
-                    last = MetricReported(event.trial, event.attempt, (1 << 63) - 1, metric[1])
-                    yield JournalRow(number, at, last)
             yield JournalRow(number, at, event)
 
-    def last_sequences(self) -> dict[tuple[int, int], tuple[int, str]]:
+    def last_metric(self, trial: int, attempt: int) -> tuple[int, str] | None:
         """See the Protocol."""
-        keys = {(trial, attempt) for trial, attempt in self._running.items()}
-        return {key: value for key, value in self._metrics.items() if key in keys}
+        return self._metrics.get((trial, attempt))
 
     def save_snapshot(self, snapshot: Snapshot) -> None:
         """See the Protocol."""
@@ -70,6 +58,10 @@ class MemoryJournal:
 
     def close(self) -> None:
         """Nothing to close."""
+
+    def counted(self) -> dict[tuple[int, int], str]:
+        """The newest metric of each attempt, of those that were taken."""
+        return {attempt: value for attempt, (_, value) in self._metrics.items()}
 
     @property
     def last(self) -> int:

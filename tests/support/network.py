@@ -22,7 +22,7 @@ class Line:
     def __init__(
         self,
         world: World,
-        arrive: Callable[[bytes], list[Said] | None],
+        arrive: Callable[[bytes, int], list[Said] | None],
         *,
         overtaking: bool = False,
     ) -> None:
@@ -33,8 +33,8 @@ class Line:
         self._last_arrival = 0.0
         self.cut = False
 
-    def send(self, frame: bytes) -> None:
-        """Hand a frame in. A cut is not noticed by who speaks."""
+    def send(self, frame: bytes, sender: int = 0) -> None:
+        """Hand a frame in. A cut is not noticed by who speaks. ``sender`` arrives with it."""
         if self.cut:
             return
         world, odds = self._world, self._world.odds
@@ -43,17 +43,17 @@ class Line:
             arrival = world.now + delay
         else:
             arrival = self._last_arrival = max(self._last_arrival, world.now + delay)
-        self._carry(frame, arrival)
+        self._carry(frame, sender, arrival)
         if world.rng.random() < odds.repeats:
-            self._carry(frame, arrival + world.rng.expovariate(1 / 0.2))
+            self._carry(frame, sender, arrival + world.rng.expovariate(1 / 0.2))
 
-    def _carry(self, frame: bytes, arrival: float) -> None:
+    def _carry(self, frame: bytes, sender: int, arrival: float) -> None:
         connection = self._connection
 
         def arrive() -> list[Said] | None:
             if self.cut or connection != self._connection:
                 return None
-            return self._arrive(frame)
+            return self._arrive(frame, sender)
 
         self._world.at(arrival, arrive)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from dispatcher.core.resources import A_SLOT, Device, Needs, Offer, WorkerRules
@@ -34,6 +35,22 @@ class Odds:
     removals: int = 0  # retention wants to delete weights
     user_acts: int = 3
     stops: int = 0
+    early_stops: float = 0.0  # of a trial at each of its intermediate results
+    advisor: bool = False  # judges where results are delivered; else an assessor, beside them
+    stores: float = 0.0  # that a trial writes to a shared store
+    reviews: int = 0  # the weight keeper looks through the stores unasked
+    imports: int = 0  # of other experiments' results
+    spaces: int = 0  # changes of the search space
+    changes: float = 0.0  # of settings, before a head
+    upgrades: bool = False  # such a change turns a newer rule on
+    updates: int = 0  # of settings, by a user, while it runs
+    troubles: int = 0  # of a host: its agent may not join for some seconds
+    sick: bool = False  # the first host fails all that it runs, for a while
+    hangs: float = 0.0  # of trials: they end when they are stopped
+    aimed: int = 0  # heads that end between what they received and what they applied
+    ambushes: int = 0  # agents that die just before they are told to start something
+    saves_again: float = 0.0  # of trials that publish: they do so a second time
+    bulk_bytes: int = 0  # of the parameters of each trial, more or less
     latency_s: float = 0.02
     repeats: float = 0.02  # of frames between head and agents
     overtakes: float = 0.02
@@ -106,6 +123,15 @@ def _lab(seed: int, case: Case) -> Case:
 
 def case_of(seed: int) -> Case:
     """What a seed stands for."""
+    case = _lab(seed, _plain_case(seed))
+    for name, add in _KINDS.items():
+        dice = random.Random(f"{name} {seed}")
+        if dice.random() < _SHARE.get(name, 0.3):
+            case = add(case, dice)
+    return case
+
+
+def _plain_case(seed: int) -> Case:
     dice = random.Random(f"settings {seed}")
     slots = dice.choice((1, 2, 2, 3, 5))
     settings = Settings(
@@ -124,12 +150,124 @@ def case_of(seed: int) -> Case:
         retries=dice.choice(({}, {}, {"failed": 2, "lost": 1})),
         losses_at_once=dice.random() < 0.5,
         through_when_stopped=dice.random() < 0.5,
+        end_dropped=random.Random(f"dropped {seed}").random() < 0.5,
         max_failed_in_a_row=dice.choice((0, 0, 4)),
         quarantine_after=dice.choice((0, 2)),
         asks_at_most=random.Random(f"asks {seed}").choice((0, 0, slots)),
     )
     workers = {"local": slots} if dice.random() < 0.5 else {"local": slots, "far": 2}
-    return _lab(seed, Case(seed, settings, _odds(dice), workers))
+    return Case(seed, settings, _odds(dice), workers)
+
+
+def _is_calm(case: Case) -> bool:
+    return case.odds.trial_fails == 0.0
+
+
+def _judged(case: Case, dice: random.Random) -> Case:
+    """An assessor, or an advisor, ends trials by what they report."""
+    settings = replace(case.settings, assess=True, early_stop_keeps_result=dice.random() < 0.6)
+    odds = replace(case.odds, early_stops=dice.choice((0.1, 0.4)), advisor=dice.random() < 0.4)
+    return replace(case, settings=settings, odds=odds)
+
+
+def _shared(case: Case, dice: random.Random) -> Case:
+    """Trials write to shared stores; the tuner waits for versions, holds and pins them."""
+    keep = dice.choice((0, 1, 1, 2))
+    of = dice.choice(({}, {"omega": 2}, {"omega": 0, "psi": 1}))
+    settings = replace(case.settings, keep_versions=keep, keep_versions_of=of)
+    odds = replace(case.odds, stores=dice.choice((0.3, 0.8)), reviews=dice.choice((0, 5)))
+    return replace(case, settings=settings, odds=odds)
+
+
+def _changed(case: Case, dice: random.Random) -> Case:
+    """Limits are other ones than before: under the next head, or while this one leads."""
+    limit = dice.choice((None, 8.0, 25.0, 60.0))
+    follow = ("local",) if dice.random() < 0.5 else ()
+    settings = replace(case.settings, max_duration_s=limit, slots_follow=follow)
+    odds = replace(
+        case.odds,
+        changes=dice.choice((0.0, 0.7)),
+        upgrades=dice.random() < 0.5,
+        updates=0 if _is_calm(case) else dice.choice((0, 4)),
+    )
+    more = {name: slots + dice.choice((0, 3)) for name, slots in case.workers.items()}
+    return replace(case, settings=settings, odds=odds, workers=more)
+
+
+def _told(case: Case, dice: random.Random) -> Case:
+    """Users bring results of other experiments, and change the search space."""
+    odds = replace(case.odds, imports=dice.choice((1, 4)), spaces=dice.choice((0, 2)))
+    return replace(case, odds=odds)
+
+
+def _hosts(case: Case, dice: random.Random) -> Case:
+    """Hosts that may not join, or that fail what they run; other patience with all of that."""
+    settings = replace(
+        case.settings,
+        workers=len(case.workers),
+        lost_retries=dice.choice((1, 5)),
+        retry_backoff_s=dice.choice((0.1, 3.0)),
+        quarantine_after=dice.choice((1, 2)),
+        quarantine_pause_s=dice.choice((2.0, 20.0)),
+    )
+    if _is_calm(case):
+        return replace(case, settings=settings)
+    odds = replace(
+        case.odds,
+        troubles=dice.choice((0, 3)),
+        sick=len(case.workers) > 1 and dice.random() < 0.7,
+        hangs=dice.choice((0.0, 0.15)),
+    )
+    return replace(case, settings=settings, odds=odds)
+
+
+def _strict(case: Case, dice: random.Random) -> Case:
+    """The first exception of the tuner ends the experiment, until somebody resumes it."""
+    settings = replace(case.settings, on_tuner_error=TunerErrorPolicy.FAIL)
+    return replace(case, settings=settings)
+
+
+def _aimed(case: Case, dice: random.Random) -> Case:
+    """Heads end where it hurts; trials save more than once."""
+    if _is_calm(case):
+        return case
+    odds = replace(
+        case.odds,
+        aimed=dice.choice((0, 3)),
+        ambushes=dice.choice((0, 2)),
+        saves_again=dice.choice((0.0, 0.5)),
+    )
+    return replace(case, odds=odds)
+
+
+def _bulky(case: Case, dice: random.Random) -> Case:
+    """Many slots on one host and large parameters: what is ordered at once is many frames."""
+    settings = replace(
+        case.settings,
+        slots=16,
+        lookahead=16,
+        max_trials=20,
+        needs=A_SLOT,
+        worker_rules={},
+        workers=1,
+    )
+    odds = replace(case.odds, bulk_bytes=900_000)
+    return replace(case, settings=settings, odds=odds, workers={"local": 16}, offers={})
+
+
+_KINDS: dict[str, Callable[[Case, random.Random], Case]] = {
+    "judged": _judged,
+    "shared": _shared,
+    "changed": _changed,
+    "told": _told,
+    "hosts": _hosts,
+    "strict": _strict,
+    "aimed": _aimed,
+    "bulky": _bulky,
+}
+
+#: How many of the worlds know a kind, where it is not three in ten.
+_SHARE = {"strict": 0.1, "bulky": 0.02}
 
 
 def _odds(dice: random.Random) -> Odds:

@@ -18,6 +18,12 @@ from tests.support.placed import (
     only_what_is_offered_is_given,
 )
 from tests.support.reading import Attempt, Reading, TrialStory
+from tests.support.shared import (
+    early_stops_keep_what_was_reported_last,
+    imports_are_taken_once,
+    nothing_is_heard_of_the_ended,
+    versions_form_one_line,
+)
 from tests.support.surroundings import nothing_starts_on_a_full_disk
 from tests.support.witnesses import Promise, Witnesses
 
@@ -43,7 +49,7 @@ def children_start_after_their_parents(
 
 
 def _names_a_parent(trial: TrialStory) -> bool:
-    return trial.restore is not None and not trial.restore.startswith("/")
+    return trial.restore is not None and not trial.restore.startswith(("/", ".stores/"))
 
 
 def _parent_of(reading: Reading, trial: TrialStory) -> TrialStory | None:
@@ -284,6 +290,7 @@ def children_are_given_the_right_weights(
     for _, _, order in seen.orders:
         if isinstance(order, a.GrantRemoval):
             removed.update(order.trials)
+        if not isinstance(order, a.StartAttempt):
             continue
         parent = owners.get(order.restore_path or "")
         if parent is None:
@@ -309,7 +316,7 @@ def good_trials_are_told_as_good(reading: Reading, seen: Witnesses, *, over: boo
         if what != "end" or trial is None or last is None or last.ended is None:
             continue
         row, reason = last.ended
-        if reading.maybe_lost(number, last, row):
+        if reading.maybe_lost(number, last, row) or reading.silent_since(last, number):
             continue
         if reason is EndReason.FINISHED and last.final is not None and not success:
             yield f"the tuner was told that {number} failed, and it did not (promise 9)"
@@ -363,4 +370,8 @@ ALL: tuple[Promise, ...] = (
     good_trials_are_told_as_good,
     nobody_is_tried_again_without_need,
     the_killed_stay_dead,
+    versions_form_one_line,
+    imports_are_taken_once,
+    nothing_is_heard_of_the_ended,
+    early_stops_keep_what_was_reported_last,
 )

@@ -6,7 +6,7 @@ codec are the language that the journal is written in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dispatcher.core import events as e
@@ -67,7 +67,8 @@ class TrialStory:
     attempts: dict[int, Attempt] = field(default_factory=dict)
     results: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
-    kills: list[int] = field(default_factory=list)
+    kills: list[int] = field(default_factory=list)  # by users
+    stops: list[tuple[int, EndReason]] = field(default_factory=list)  # those, and early ones
 
     def attempt(self, number: int, row: int) -> Attempt:
         """The record of an attempt, made at its first word."""
@@ -87,9 +88,13 @@ class Reading:
         self.trials: dict[int, TrialStory] = {}
         self.settings: list[tuple[int, Settings]] = []
         self.epochs: list[tuple[int, int]] = []
-        self.losses: list[int] = []  # rows at which attempts may have been given up as lost
+        self.losses: list[tuple[int, str]] = []  # (row, worker): attempts may have been given up
+        self.worker_of: dict[tuple[int, int], set[str]] = {}  # of attempts, where it is known
+        self.harms: Sequence[tuple[int, str]] | None = None  # (row, worker), where it is known
         self.holds: dict[int, set[tuple[int, int]]] = {}  # row of a hello → attempts that live on
         self.starts: list[tuple[int, int, int]] = []  # (row, trial, attempt) of AttemptStarted
+        self.imports_delivered: set[int] = set()
+        self.offers: list[tuple[int, e.VersionOffered]] = []  # to shared stores
         self.submitted: list[tuple[int, str | None]] = []  # by hand: (row, save path)
         self.surroundings: list[tuple[int, e.Event]] = []  # disks and workers, as they were told
         self.last_row = 0
@@ -117,7 +122,24 @@ class Reading:
 
     def _losses_of(self, trial: int, number: int, since: int) -> list[int]:
         key = (trial, number)
-        return [n for n in self.losses if n >= since and key not in self.holds.get(n, ())]
+        where = self.worker_of.get(key)
+        return [
+            n
+            for n, worker in self.losses
+            if n >= since
+            and key not in self.holds.get(n, ())
+            and (where is None or worker in where)
+            and self._harmed(worker, n)
+        ]
+
+    def silent_since(self, last: Attempt, trial: int) -> bool:
+        """Whether a later attempt was ordered than the last one that ever spoke."""
+        return any(t == trial and n > last.number for t, n in self.worker_of)
+
+    def _harmed(self, worker: str, before: int) -> bool:
+        """Whether anything had befallen the worker by then: a head that comes and goes, or a line
+        that breaks, loses nothing."""
+        return self.harms is None or any(n <= before and w == worker for n, w in self.harms)
 
     def begun_after(self, trial: TrialStory, number: int) -> int:
         """The row before which an attempt cannot have been started (starts leave no row): the
@@ -147,17 +169,23 @@ class Reading:
         match event:
             case e.ExperimentCreated(settings=settings) | e.SettingsUpdated(settings=settings):
                 self.settings.append((row, settings))
-            case e.HeadStarted(epoch=epoch):
+            case e.HeadStarted(epoch=epoch, settings=changed):
                 self.epochs.append((row, epoch))
-            case e.WorkerLost():
-                self.losses.append(row)
-            case e.WorkerJoined(holds=holds):
-                self.losses.append(row)
+                if changed is not None:
+                    self.settings.append((row, changed))
+            case e.WorkerLost(worker=worker):
+                self.losses.append((row, worker))
+            case e.WorkerJoined(worker=worker, holds=holds):
+                self.losses.append((row, worker))
                 self.holds[row] = {(t, n) for t, n in holds}
+            case e.ImportDelivered(number=number) if self._host:
+                self.imports_delivered.add(number)
             case e.TrialSubmitted(save_path=save):
                 self.submitted.append((row, save))
-            case e.TrialStopRequested(trial=t):
-                self.trial(t).kills.append(row)
+            case e.TrialStopRequested(trial=t, reason=reason):
+                self.trial(t).stops.append((row, reason))
+                if reason is EndReason.KILLED:
+                    self.trial(t).kills.append(row)
             case e.Proposed(trial=t, save_path=save, restore_path=restore):
                 trial = self.trial(t)
                 trial.proposed, trial.save, trial.restore = row, save, restore
@@ -176,6 +204,9 @@ class Reading:
                 self.starts.append((row, t, n))
             case e.FinalReported(trial=t, attempt=n, value=value):
                 self.trial(t).attempt(n, row).finals.append((row, value))
+            case e.VersionOffered(trial=t, attempt=n):
+                self.trial(t).attempt(n, row)
+                self.offers.append((row, event))
             case e.WeightsPublished(trial=t, attempt=n, seq=seq, weights=weights):
                 attempt = self.trial(t).attempt(n, row)
                 if attempt.ended is None:

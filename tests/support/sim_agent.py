@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import zmq
@@ -36,6 +37,7 @@ class _Socket:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._sender = host.lives
         self.inbox: list[bytes] = []
 
     def setsockopt(self, _option: int, _value: object) -> None:
@@ -50,7 +52,7 @@ class _Socket:
         return self.inbox.pop(0)
 
     def send(self, frame: bytes, _flags: int) -> None:
-        self._host.up.send(frame)
+        self._host.up.send(frame, self._sender)
 
 
 class _Context:
@@ -90,11 +92,19 @@ class WitnessedOutbox(Outbox):
         super().acknowledge(number)
 
 
+#: Seconds after which a trial says again what it offered to a shared store.
+OFFER_AGAIN_S = 3.0
+
+
 @dataclass
 class _Process:
     start: wire.Start
     alive: bool = True
     seq: int = 0
+    written: str = ""  # digest of the weights that it saved last
+    announced: str = ""  # digest of the weights that the head was told of
+    offered: wire.VersionOffered | None = None  # to a shared store, and not answered
+    offers: int = 0  # that it still wants to make
 
 
 class SimAgent:
@@ -114,7 +124,10 @@ class SimAgent:
         self.outbox.end_orphans()
         self.link = _Link(_Context(host), config, self.outbox, self._holds, offer=self._told)  # type: ignore[arg-type]
         self.link.pid = self.number
-        self._heard_at = self._world.now
+        self.born = self._heard_at = self._world.now
+        self._in_trouble = bool(host.trouble)  # looked for once, and until it is mended
+        if self._in_trouble:
+            self.link._troubles["root"] = host.trouble
         self._soon(0.2, self._tick)
 
     def _told(self, _newest: bool) -> wire.OfferTold | None:
@@ -150,6 +163,7 @@ class SimAgent:
         silence = self._world.now - self._heard_at
         if silence > GRACE_S:
             self._world.note(f"the agent of {self._host.name} leaves: no head")
+            self._world.harm(self._host.name)
             for process in list(self.processes.values()):
                 self._end(process, EndReason.SHUTDOWN)
             self.outbox.spool()
@@ -157,6 +171,9 @@ class SimAgent:
             return
         if silence > 3.0:
             self.outbox.spool()
+        if self._in_trouble and not self._host.trouble:
+            self._in_trouble = False
+            self.link.tell_trouble("")
         self.link._offered = None  # said again each time: its pause is one of the real clock
         self.link.heartbeat(len(self.processes), {})
         self._later(HEARTBEAT_S, self._tick)
@@ -184,6 +201,8 @@ class SimAgent:
                 self._start(order)
             elif isinstance(order, wire.Stop):
                 self._stop(order)
+            elif isinstance(order, wire.VersionAnswered):
+                self._answered(order)
         self._flush()
 
     def _say(self, word: Any) -> None:
@@ -205,8 +224,45 @@ class SimAgent:
         for process in list(self.processes.values()):
             if process.start.trial == order.trial:
                 self._end(process, EndReason.LOST)  # superseded
+        self._world.began(self._host, self, order)
         process = self.processes[key] = _Process(order)
         self._script(process)
+
+    # -- shared stores ---------------------------------------------------------------------
+
+    def _offer(self, process: _Process, store: str, base: int) -> None:
+        """Write what would be the next version, and ask whether it is."""
+        start = process.start
+        process.seq += 1
+        name = f"{start.trial}.{start.attempt}-{process.seq:x}"
+        process.offered = wire.VersionOffered(
+            start.trial, start.attempt, process.seq, store, base, f"{store}/{name}", name, 10
+        )
+        self._say_offer(process, process.offered)
+
+    def _say_offer(self, process: _Process, offered: wire.VersionOffered) -> None:
+        if not process.alive or process.offered is not offered:
+            return
+        self._say(offered)
+        self._later(OFFER_AGAIN_S, lambda: self._say_offer(process, offered))
+
+    def _answered(self, order: wire.VersionAnswered) -> None:
+        """Merge and offer again, if another one came first; then, perhaps, the next one."""
+        process = self.processes.get((order.trial, order.attempt))
+        told = order.answer
+        if process is None or process.offered is None or process.offered.digest != told.digest:
+            return
+        store, process.offered = process.offered.store, None
+        if told.refusal:
+            self._world.faults.append(f"an offer was refused: {told.refusal}")
+            return
+        assert told.newest is not None
+        number = told.newest.number
+        if told.accepted:
+            process.offers -= 1
+            if process.offers <= 0:
+                return
+        self._soon(0.2, lambda: process.alive and self._offer(process, store, number))
 
     def _stop(self, order: wire.Stop) -> None:
         process = self.processes.get((order.trial, order.attempt))
@@ -219,16 +275,54 @@ class SimAgent:
             return
         process.alive = False
         start = process.start
+        path = start.save_path
+        if process.announced and path is not None and reason is not EndReason.LOST:
+            there = self._world.files.get(path, process.announced)
+            if there != process.announced:  # saved again, and ended before it said so
+                process.seq += 1
+                self._say(
+                    wire.PublishedRelayed(
+                        start.trial, start.attempt, process.seq, there, "bequeath", 10
+                    )
+                )
         self.processes.pop((start.trial, start.attempt), None)
         self._over.add((start.trial, start.attempt))
         more = {"digest": files, "kind": "files", "nbytes": 10} if files else {}
+        if files and path is not None:
+            self._world.files[path] = files
         self._say(wire.Ended(start.trial, start.attempt, reason.value, **more))  # type: ignore[arg-type]
+
+    def _write(self, process: _Process, digest: str) -> None:
+        """Complete weights replace what was at the save path."""
+        assert process.start.save_path is not None
+        process.written = digest
+        self._world.files[process.start.save_path] = digest
+
+    def _announce(self, process: _Process) -> None:
+        """Say what was saved last, if that was not said."""
+        if process.written == process.announced:
+            return
+        process.announced = process.written
+        process.seq += 1
+        start = process.start
+        self._say(
+            wire.PublishedRelayed(
+                start.trial, start.attempt, process.seq, process.announced, "bequeath", 10
+            )
+        )
+
+    def _and_announce(self, process: _Process, do: Callable[[], None]) -> None:
+        do()
+        self._announce(process)
 
     def _script(self, process: _Process) -> None:
         """What the process will do, step by step, unless it is ended before."""
         rng, start = self._world.rng, process.start
         trial, attempt = start.trial, start.attempt
-        bad = rng.random() < self._world.odds.trial_fails
+        odds = self._world.odds
+        bad = rng.random() < odds.trial_fails
+        if odds.sick and self._host.is_sick:
+            bad = True
         digest = f"{trial}.{attempt}"
 
         def seq() -> int:
@@ -240,19 +334,24 @@ class SimAgent:
             steps.append(lambda: self._end(process, EndReason.START_FAILED))
         else:
             steps.append(lambda: self._say(wire.Started(trial, attempt, 1)))
-        for _ in range(rng.randrange(3)):
+        if odds.stores and rng.random() < odds.stores:
+            process.offers = rng.choice((1, 1, 3))
+            store = rng.choice(("omega", "psi"))
+            base = max((each.number for each in start.versions if each.store == store), default=0)
+            steps.append(lambda: self._offer(process, store, base))
+            steps.extend([lambda: None] * rng.randrange(6))
+        for _ in range(rng.randrange(3) + (2 if odds.early_stops else 0)):
             steps.append(
                 lambda: self._say(wire.MetricRelayed(trial, attempt, (n := seq()), f"0.{n}"))
             )
         writes = start.save_path is not None and rng.random() < 0.9
         publishes = writes and rng.random() < 0.6
         says: list[Callable[[], None]] = []
+
         if publishes:
-            says.append(
-                lambda: self._say(
-                    wire.PublishedRelayed(trial, attempt, seq(), digest, "bequeath", 10)
-                )
-            )
+            says.append(lambda: self._write(process, digest))
+            if odds.saves_again and rng.random() < odds.saves_again:
+                says.append(lambda: self._write(process, f"{digest}+"))
         if rng.random() < 0.9:
             says.append(lambda: self._say(wire.FinalRelayed(trial, attempt, seq(), digest)))
             if rng.random() < 0.1:
@@ -260,7 +359,13 @@ class SimAgent:
         rng.shuffle(says)
         if bad:
             says = says[: rng.randint(0, len(says))]
+        if publishes and odds.saves_again:  # a moment passes between a save and the word of it
+            says = [part for one in says for part in (one, lambda: self._announce(process))]
+        elif publishes:
+            says = [partial(self._and_announce, process, one) for one in says]
         steps.extend(says)
+        if odds.hangs and rng.random() < odds.hangs:
+            steps.extend([lambda: None] * 2000)
         files = digest if writes and not publishes and not bad else ""
         reason = rng.choice(_BAD_ENDS) if bad else EndReason.FINISHED
         steps.append(lambda: self._end(process, reason, files))

@@ -18,15 +18,22 @@ from dispatcher import codec
 from dispatcher.channel import Said
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.model import Verdict
+from dispatcher.core.model import EndReason, Verdict
 from dispatcher.core.waits import resolve
 from tests.support.checker import Call
 
 if TYPE_CHECKING:
     from tests.support.world import World
 
-#: What an author's generator yields: ("think", s), ("stand", s), ("wait", parents, mode).
+#: What an author's generator yields: ("think", s), ("stand", s), ("wait", parents, mode),
+#: ("version", store, number, parents).
 Script = Generator[tuple[Any, ...], str, e.Event]
+
+#: What comes to the tuner one after another.
+Work = a.Deliver | a.TellImport | a.TellSearchSpace | a.Assess
+
+#: The shared stores that its trials write to.
+STORES = ("omega", "psi")
 
 
 class _Process:
@@ -38,8 +45,12 @@ class _Process:
         self.verdicts: dict[int, Verdict] = {}
         self.scripts: dict[int, Script] = {}
         self.waits: dict[int, tuple[int, tuple[int, ...], str]] = {}
+        self.awaited: dict[int, tuple[str, int]] = {}  # version, by the waiting request
+        self.newest: dict[str, int] = {}  # version of each shared store
+        self.held: dict[str, int] = {}
+        self.judged: set[int] = set()  # trials that it has stopped early
         self.tickets: dict[int, int] = {}
-        self.line: deque[a.Deliver] = deque()
+        self.line: deque[Work] = deque()
         self.busy = False
         self.alive = True
         self.gone_at = float("inf")  # what it said before may still be on its way then
@@ -126,18 +137,27 @@ class TunerModel:
             self._process.alive = False
         past = msgspec.msgpack.decode(self._world.restore_file.read_bytes())
         calls: list[Call] = []
+        newest: dict[str, int] = {}
         if past["state"] is not None:
             calls.extend(tuple(call) for call in json.loads(past["state"]))
         for call in past["calls"]:
-            if call[0] == "result":
-                calls.append(("result", call[1], call[3]))
-            elif call[0] == "generate":
-                calls.append(("generate", call[1], None))
-            else:
-                calls.append(("end", call[1], call[2]))
+            match call:
+                case ["result", number, _, value]:
+                    calls.append(("result", number, value))
+                case ["generate", number, _]:
+                    calls.append(("generate", number, None))
+                case ["end", number, success, _]:
+                    calls.append(("end", number, success))
+                case ["import", number, data]:
+                    calls.append(("import", number, data))
+                case ["version", _, store, number]:
+                    newest[store] = number
+                case _:  # a request that ended without a trial
+                    assert call[0] == "gate", call
         self._lives += 1
         self._lost = False
         process = self._process = _Process(calls, self._lives)
+        process.newest = newest
         process.proposed = [number for what, number, _ in calls if what == "generate"]
         self._later(process, 0.3, lambda: self._say(process, e.TunerHostReady()))
 
@@ -169,18 +189,30 @@ class TunerModel:
                 process.scripts[trial] = self._author(process, trial)
                 self._go_on(process, trial, "begin")
             case a.CancelRequest(trial=trial):
-                process.scripts.pop(trial, None)
-                process.waits.pop(trial, None)
+                process.awaited.pop(trial, None)
+                if process.waits.pop(trial, None) is not None:
+                    process.scripts.pop(trial, None)  # else its thread goes on, and may answer
             case a.AnswerWait(trial=trial, ticket=ticket):
                 wait = process.waits.get(trial)
                 if wait is not None and wait[0] == ticket:
                     del process.waits[trial]
-                    if action.kind == "granted":
+                    of_store = process.awaited.pop(trial, None)
+                    if action.kind == "granted" and of_store is None:
                         self._granted(process, trial, wait[1], wait[2])
                     self._go_on(process, trial, action.kind)
-            case a.Deliver():
+            case a.Deliver() | a.TellImport() | a.TellSearchSpace():
                 process.line.append(action)
                 self._serve(process)
+            case a.Assess() if self._world.odds.advisor:
+                process.line.append(action)
+                self._serve(process)
+            case a.Assess():
+                self._later(process, 0.05, lambda: self._judge(process, action))
+            case a.TellVersion(store=store, number=number, trial=by):
+                process.newest[store] = number
+                self._wake_for_version(process, store, number, by)
+            case a.AskStacks(trials=trials):
+                self._say(process, e.StacksReported({int(t): "in wait_for" for t in trials}))
             case a.OpenGate(trial=trial, verdict=verdict):
                 process.verdicts[trial] = verdict
                 self._wake(process, trial)
@@ -193,6 +225,9 @@ class TunerModel:
         process.busy = True
         work = process.line.popleft()
         rng, odds = self._world.rng, self._world.odds
+        if not isinstance(work, a.Deliver):
+            self._later(process, 0.02, lambda: self._told(process, work))
+            return
 
         def error() -> str:
             return "ValueError: no" if rng.random() < odds.tuner_raises else ""
@@ -218,6 +253,28 @@ class TunerModel:
         else:
             self._later(process, 0.02, result)
 
+    def _told(self, process: _Process, work: a.TellImport | a.TellSearchSpace | a.Assess) -> None:
+        """What comes between results."""
+        if isinstance(work, a.TellImport):
+            raises = self._world.rng.random() < self._world.odds.tuner_raises
+            process.calls.append(("import", work.number, work.data))
+            self._say(process, e.ImportDelivered(work.number, "ValueError: no" if raises else ""))
+        elif isinstance(work, a.Assess):
+            process.calls.append(("intermediate", work.trial, work.value))
+            self._judge(process, work)
+        else:
+            process.calls.append(("space", 0, work.search_space))
+        process.busy = False
+        self._serve(process)
+
+    def _judge(self, process: _Process, shown: a.Assess) -> None:
+        """An assessor's word, or an advisor's: once for each trial."""
+        if shown.trial in process.judged:
+            return
+        if self._world.rng.random() < self._world.odds.early_stops:
+            process.judged.add(shown.trial)
+            self._say(process, e.TrialStopRequested(shown.trial, EndReason.STOPPED_EARLY))
+
     def _keep_state(self, process: _Process) -> None:
         """``state()`` at rest: nothing is being delivered, every request's thread waits."""
         if not self._world.odds.keeps_state or self._world.rng.random() < 0.6:
@@ -230,6 +287,8 @@ class TunerModel:
 
     def _wake(self, process: _Process, opened: int) -> None:
         for trial, (_, parents, mode) in list(process.waits.items()):
+            if mode == "version":
+                continue  # the head's to answer
             answer = resolve(parents, mode, process.verdicts.get)  # type: ignore[arg-type]
             if answer.kind != "pending":
                 del process.waits[trial]
@@ -240,6 +299,13 @@ class TunerModel:
                 ticket = process.tickets[trial] = process.tickets[trial] + 1
                 process.waits[trial] = (ticket, parents, mode)
                 self._say(process, e.WaitStarted(trial, ticket, parents, mode))  # type: ignore[arg-type]
+
+    def _wake_for_version(self, process: _Process, store: str, number: int, by: int | None) -> None:
+        for trial, (awaited, least) in list(process.awaited.items()):
+            _, parents, _ = process.waits[trial]
+            if awaited == store and (number >= least if least else by in parents):
+                del process.waits[trial], process.awaited[trial]
+                self._go_on(process, trial, "granted")
 
     def _go_on(self, process: _Process, trial: int, answer: str) -> None:
         script = process.scripts.get(trial)
@@ -254,8 +320,16 @@ class TunerModel:
                 process.calls.append(("generate", trial, None))
             value = stop.value
             if isinstance(value, e.Proposed):
-                value = replace(value, needs=self._world.case.needs_of(trial))
+                value = self._finished(value)
             self._say(process, value)
+            return
+        if step[0] == "version":
+            self._wait_for_version(process, trial, *step[1:])
+            return
+        if step[0] == "hold":
+            process.held[step[1]] = step[2]
+            self._say(process, e.VersionsHeld(step[1], (step[2],)))
+            self._go_on(process, trial, "on")
             return
         if step[0] == "wait":
             self._wait(process, trial, step[1], step[2])
@@ -270,27 +344,82 @@ class TunerModel:
 
         self._later(process, step[1], on)
 
+    def _finished(self, proposed: e.Proposed) -> e.Proposed:
+        """With what the author says of each trial alike."""
+        bulk = self._world.odds.bulk_bytes
+        text = json.dumps("x" * bulk) if bulk else proposed.parameters
+        needs = self._world.case.needs_of(proposed.trial)
+        return replace(proposed, needs=needs, parameters=text)
+
+    def _wait_for_version(
+        self, process: _Process, trial: int, store: str, number: int, parents: tuple[int, ...]
+    ) -> None:
+        if number and process.newest.get(store, 0) >= number:
+            self._go_on(process, trial, "granted")
+            return
+        self._enter(process, trial, parents, "version")
+        process.awaited[trial] = (store, number)
+        ticket = process.tickets[trial]
+        self._say(process, e.WaitStarted(trial, ticket, parents, "version", store, number))  # type: ignore[arg-type]
+
+    def _enter(self, process: _Process, trial: int, parents: tuple[int, ...], mode: str) -> None:
+        ticket = process.tickets[trial] = process.tickets.get(trial, 0) + 1
+        process.waits[trial] = (ticket, parents, mode)
+        if self._world.rng.random() < 0.1:
+            self._later(process, 2.0, lambda: self._give_up(process, trial, ticket))
+
     def _wait(self, process: _Process, trial: int, parents: tuple[int, ...], mode: str) -> None:
         known = resolve(parents, mode, process.verdicts.get)  # type: ignore[arg-type]
         if known.kind != "pending" and trial not in parents:
+            ticket = process.tickets[trial] = process.tickets.get(trial, 0) + 1
+            self._say(process, e.WaitStarted(trial, ticket, parents, mode, answered=True))  # type: ignore[arg-type]
             self._go_on(process, trial, known.kind)
             return
-        ticket = process.tickets[trial] = process.tickets.get(trial, 0) + 1
-        process.waits[trial] = (ticket, parents, mode)
+        self._enter(process, trial, parents, mode)
+        ticket = process.tickets[trial]
         self._say(process, e.WaitStarted(trial, ticket, parents, mode))  # type: ignore[arg-type]
-        if self._world.rng.random() < 0.1:
-            self._later(process, 2.0, lambda: self._give_up(process, trial, ticket))
 
     def _give_up(self, process: _Process, trial: int, ticket: int) -> None:
         wait = process.waits.get(trial)
         if wait is not None and wait[0] == ticket:
             del process.waits[trial]
+            process.awaited.pop(trial, None)
             self._say(process, e.WaitGivenUp(trial, ticket))  # type: ignore[arg-type]
             self._go_on(process, trial, "timeout")
 
     # -- the author ------------------------------------------------------------------------
 
     def _author(self, process: _Process, trial: Any) -> Script:
+        proposal = yield from self._answer(process, trial)
+        stores = self._world.odds.stores
+        if not (stores and isinstance(proposal, e.Proposed)):
+            return proposal
+        return (yield from self._with_versions(process, trial, proposal))
+
+    def _with_versions(self, process: _Process, trial: Any, proposal: e.Proposed) -> Script:
+        """A proposal that reads from a shared store; the newest version is held now and then."""
+        rng = self._world.rng
+        store = rng.choice(STORES)
+        dice = rng.random()
+        if dice < 0.15:
+            number = rng.randint(1, process.newest.get(store, 0) + 2)
+            yield ("version", store, number, ())
+        elif dice < 0.3:
+            by = tuple(rng.sample(process.proposed, min(1, len(process.proposed))))
+            if by:
+                yield ("version", store, 0, by)
+        newest = process.newest.get(store, 0)
+        if newest and rng.random() < 0.2:
+            yield ("hold", store, newest)
+            yield ("think", 0.05)
+        pin = process.held.get(store) if rng.random() < 0.3 else process.newest.get(store)
+        if not pin or rng.random() < 0.2:
+            return proposal
+        if proposal.restore_path is None and rng.random() < 0.3:
+            proposal = replace(proposal, restore_path=f".stores/{store}/{pin}")
+        return replace(proposal, reads=((store, pin),))
+
+    def _answer(self, process: _Process, trial: Any) -> Script:
         rng, odds = self._world.rng, self._world.odds
         yield ("think", 0.05)
         dice = rng.random()

@@ -16,13 +16,24 @@ from tests.support.reading import Reading
 Call = tuple[str, int, Any]
 
 
+#: What leaves the head and is looked at.
+Order = a.StartAttempt | a.GrantRemoval | a.GrantVersions | a.AnswerOffer
+
+
 class Ordered(NamedTuple):
     """What left the head, and between which rows it was decided: after ``since``, not after
     ``until``."""
 
     since: int
     until: int
-    order: a.StartAttempt | a.GrantRemoval
+    order: Order
+
+
+class Harm(NamedTuple):
+    """Something befell a worker itself, after that row: what it ran may be lost."""
+
+    row: int
+    worker: str
 
 
 @dataclass
@@ -31,15 +42,18 @@ class Witnesses:
 
     ``calls``: what the tuner of the newest host was told, restored calls included. ``orders``:
     what agents and the weight keeper were told to do, in order. ``words``: those that agents
-    were allowed to forget; ``metrics``: those that the store has, by (trial, attempt, seq).
-    ``wishes``: those of users that were answered with yes.
+    were allowed to forget; ``metrics``: the values that the store has, by (trial, attempt, seq);
+    ``counted``: of each attempt the value of the newest one that was taken. ``wishes``: those of
+    users that were answered with yes. ``harms``: what befell workers; None if nobody looked.
     """
 
     calls: Sequence[Call] | None = None
     orders: Sequence[Ordered] = ()
     words: Sequence[Any] = ()
-    metrics: set[tuple[int, int, int]] | None = None
+    metrics: dict[tuple[int, int, int], str] | None = None
+    counted: dict[tuple[int, int], str] | None = None
     wishes: Sequence[Request] = field(default_factory=tuple)
+    harms: Sequence[Harm] | None = None
 
 
 class Promise(Protocol):

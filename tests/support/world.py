@@ -12,8 +12,9 @@ import heapq
 import itertools
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from dispatcher.core import State, apply, new_state, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER, Phase
+from dispatcher.core.settings import Settings, StallPolicy
 from dispatcher.core.why import Cause, why
 from dispatcher.engine import Engine
 from dispatcher.errors import StoreError
@@ -35,13 +37,15 @@ from dispatcher.ports import Entry, Journal
 from dispatcher.store import SqliteJournal
 from dispatcher.store.compaction import Compaction
 from tests.support.agents import Host, SimBackend
-from tests.support.checker import Ordered, Witnesses, check_journal
+from tests.support.checker import Harm, Order, Ordered, Witnesses, check_journal
 from tests.support.disk import Disk
-from tests.support.fate import Fate, HeadCrash
+from tests.support.fate import CHANGES, NEWER_RULES, Fate, HeadCrash
 from tests.support.memory_journal import MemoryJournal
 from tests.support.odds import Case
 from tests.support.replaying import differences
+from tests.support.sim_agent import SimAgent
 from tests.support.tuner_model import TunerModel
+from trial_runtime import wire
 
 #: Turns after which a run is taken for one that will never end.
 TURNS = 60_000
@@ -58,6 +62,11 @@ HEADS = 12
 
 #: Where the few files of a world lie: in memory, where the machine offers that.
 _SHM = Path("/dev/shm")
+
+#: What ends an experiment under ``max_duration_s``.
+OUT_OF_TIME = "maxExperimentDuration has passed"
+
+_REVIEW = e.StoresReviewed()
 
 
 class Stuck(AssertionError):
@@ -104,6 +113,15 @@ class World:
         self._tie = itertools.count()
         self._turns = 0
         self._crash_in = 0
+        self._aimed = False
+        self.harms: list[Harm] = []
+        self.files: dict[str, str] = {}  # save path → digest of what lies there
+        self.met: set[str] = set()  # kinds of events that reached the core
+        self.values: dict[str, set[str]] = {}  # of settings: all that were in force
+        self._given: dict[str, set[tuple[int, int]]] = {}  # attempts, by worker
+        self._lost_at: dict[tuple[int, int], float] = {}
+        self._led_s = 0.0  # by heads that are gone
+        self._leads_since = 0.0
         self._folder = tempfile.TemporaryDirectory(dir=_SHM if _SHM.is_dir() else None)
         folder = Path(self._folder.name)
         self.restore_file = folder / "restore"
@@ -146,7 +164,25 @@ class World:
             moment, _, do = heapq.heappop(self._agenda)
             self.now = max(self.now, moment)
             said.extend(do() or ())
-        return said
+        return self._shoot(said) if self._aimed else said
+
+    def aim_at_what_was_heard(self) -> None:
+        """When an agent's words come in next, a user's request comes with them, and the head ends
+        somewhere between the two."""
+        self._aimed = True
+
+    def _shoot(self, said: list[Said]) -> list[Said]:
+        assert self.engine is not None
+        state = self.engine.state
+        if not state.running or not any(each.owner in self.hosts for each in said):
+            return said
+        self._aimed = False
+        self.kill_head(after_steps=self.rng.randint(1, 10))
+        return self.ask("stop_trial", trial=int(self.rng.choice(list(state.running)))) + said
+
+    def harm(self, worker: str) -> None:
+        """Something befalls a worker: what it runs may be lost from now on."""
+        self.harms.append(Harm(self.disk.last, worker))
 
     def note(self, text: str) -> None:
         """A line of the story."""
@@ -181,15 +217,79 @@ class World:
 
     def act(self, action: a.HeadAction) -> None:
         """What leaves the engine for the head."""
-        if isinstance(action, a.GrantRemoval):
-            self.ordered(action)
+        match action:
+            case a.GrantRemoval() | a.GrantVersions():
+                self.ordered(action)
+            case a.ReviewStores():
+                assert self.engine is not None
+                self.later(self.rng.uniform(0.1, 2.0), partial(self.engine.post, _REVIEW))
+            case a.ReportTunerError(text=text) if "was removed: sharedStores" in text:
+                self.faults.append(f"what was held or new is gone: {text}")
+            case a.ReportStall():
+                self._stalled(action)
+            case _:
+                pass
 
-    def ordered(self, order: a.StartAttempt | a.GrantRemoval) -> None:
+    def ordered(self, order: Order) -> None:
         """Something leaves the head that the checker should know of."""
         self.orders.append(Ordered(self.disk.before, self.disk.last, order))
+        if isinstance(order, a.StartAttempt):
+            self._given.setdefault(order.worker, set()).add((order.trial, order.attempt))
+
+    def _stalled(self, stall: a.ReportStall) -> None:
+        """A stall was named. Where the experiment is to wait, a user comes to its help."""
+        self.note(f"stall, {'certain' if stall.certain else 'suspected'}: {stall.text}")
+        assert self.engine is not None
+        if self.engine.state.settings.on_stall is StallPolicy.WAIT and stall.trials:
+            trial = int(self.rng.choice(stall.trials))
+            self.later(5.0, lambda: self.ask("stop_trial", trial=trial))
+
+    def committed(self, entries: Sequence[Entry]) -> None:
+        """A batch is on the disk."""
+        for entry in entries:
+            event = entry.event
+            self.met.add(type(event).__name__)
+            if isinstance(event, e.WorkerLost):
+                for attempt in self._given.pop(event.worker, ()):
+                    self._lost_at[attempt] = self.now
+            elif isinstance(event, e.AttemptEnded):
+                for attempts in self._given.values():
+                    attempts.discard((event.trial, event.attempt))
+            elif isinstance(event, e.WaitStarted | e.Proposed | e.TrialSubmitted):
+                self._look_for_cycles(int(getattr(event, "trial", -1)))
+
+    def _look_for_cycles(self, waiter: int) -> None:
+        """Each wait that would close a ring is refused: drawn by hand, from what is waited for."""
+        if self.engine is None:
+            return
+        waits = self.engine.state.waits
+        seen: set[int] = set()
+        front = [waiter]
+        while front:
+            wait = waits.get(front.pop())  # type: ignore[call-overload]
+            for above in wait.parents if wait is not None else ():
+                if above == waiter:
+                    raise AssertionError(f"request {waiter} waits for itself through {seen}")
+                if above not in seen and self.engine.state.trials[above].verdict is None:
+                    seen.add(above)
+                    front.append(above)
+
+    def began(self, host: Host, agent: SimAgent, order: wire.Start) -> None:
+        """An agent begins an attempt: one that nobody gave up before that agent was there, and
+        from the weights that it is told to find."""
+        name = f"{order.trial}.{order.attempt}"
+        lost = self._lost_at.get((order.trial, order.attempt))
+        if lost is not None and lost <= agent.born:
+            self.faults.append(f"{host.name} begins {name}, which was lost before it was there")
+        there = self.files.get(order.restore_path or "")
+        if there is not None and order.restore_digest != there and not self.harms:
+            self.faults.append(f"{name} is to find {order.restore_digest}, and {there} lies there")
+        if order.save_path is not None:
+            self.files.pop(order.save_path, None)
 
     def stacks(self, stacks: dict[int, str]) -> None:
         """Nobody reads them here."""
+        self.met.add(e.StacksReported.__name__)
 
     def peer_fault(self, owner: str, error: Exception) -> None:
         """No peer of this world says what it may not say, but for one that follows a later
@@ -243,7 +343,8 @@ class World:
         self.now += self.rng.choice((0.1, 1.0, 5.0, 80.0 if self.odds.head_crashes else 1.0))
         past = self._past()
         state = past.state
-        row = self._write([e.HeadStarted(self.epoch)], state)
+        row = self._begin_epoch(state)
+        self._leads_since = self.now
         if state.phase in OVER:
             return state
         self.note(f"head {self.epoch} takes the lead")
@@ -271,6 +372,19 @@ class World:
         engine.run()  # in this thread: the world is its router, and jumps through time
         return self._after(engine)
 
+    def _begin_epoch(self, state: State) -> int:
+        """As a head does it, with the settings of a file that was edited meanwhile."""
+        wanted = self._edited(state.settings)
+        changed = None if wanted == state.settings else wanted
+        return self._write([e.HeadStarted(self.epoch, changed)], state)
+
+    def _edited(self, settings: Settings) -> Settings:
+        if self.epoch == 1 or self.rng.random() >= self.odds.changes:
+            return settings
+        rules = NEWER_RULES if self.odds.upgrades else ()
+        some = [(key, self.rng.choice(values)) for key, values in self.rng.sample(CHANGES, 2)]
+        return replace(settings, **dict([*some, *rules]))
+
     def _past(self) -> Past:
         """What a head reads at its start; on a real disk the beginning may be folded."""
         self._compaction: Compaction | _Uncompacted = _Uncompacted()
@@ -284,6 +398,7 @@ class World:
 
     def _after(self, engine: Engine) -> State | None:
         error = engine.error
+        self._judge_time(engine.state)
         if isinstance(error, HeadCrash | StoreError):
             self.note(f"head {self.epoch} is no more {error}")
             if isinstance(error, HeadCrash) and self.rng.random() < self.odds.zombies:
@@ -300,9 +415,9 @@ class World:
     def _admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
         return e.TrialSubmitted("{}", parameters["as"], f"t/{parameters['of']}")
 
-    def _update(self, _key: str, value: Any) -> list[e.Event]:
+    def _update(self, key: str, value: Any) -> list[e.Event]:
         assert self.engine is not None
-        return [e.SettingsUpdated(replace(self.engine.state.settings, slots=value))]
+        return [e.SettingsUpdated(replace(self.engine.state.settings, **{key: value}))]
 
     # -- judgement -------------------------------------------------------------------------
 
@@ -316,16 +431,28 @@ class World:
         busy = answer.cause is Cause.ALL_SLOTS_BUSY
         assert live.running or not busy, f"nothing runs, and {answer} (promise 10)"
 
+    def _judge_time(self, state: State) -> None:
+        """``max_duration_s`` counts the time in which somebody led. What passed between the last
+        word of a head that was killed and its end, only we know."""
+        self._led_s += self.now - self._leads_since
+        limit = state.settings.max_duration_s
+        if limit is not None and state.phase_reason == OUT_OF_TIME:
+            assert self._led_s > limit - 0.1, (
+                f"the experiment is over after {limit} s, and was led for {self._led_s:.1f} s"
+            )
+
     def violations(self, state: State) -> list[str]:
         """What the independent checker says of this run."""
-        over = state.phase is Phase.COMPLETED
+        over = came_to_its_end(state)
         seen = Witnesses(
-            calls=self.tuner.calls if over else None,
+            calls=self.tuner.calls if state.phase is Phase.COMPLETED else None,
             orders=self.orders,
             words=self.safe_words,
-            metrics=self.store.metrics if isinstance(self.store, MemoryJournal) else None,
             wishes=self.safe_wishes,
+            harms=self.harms,
         )
+        if isinstance(self.store, MemoryJournal):
+            seen.metrics, seen.counted = self.store.metrics, self.store.counted()
         return check_journal(self.disk.history(), seen, over=over)
 
     def story(self, rows: int = 100_000) -> str:
@@ -335,6 +462,11 @@ class World:
         lines += [(r.number, 0, f"#{r.number} {_told(r.event)}") for r in self.disk.history()]
         lines.sort(key=lambda line: line[:2])
         return "\n".join([text for _, _, text in lines][-rows:])
+
+
+def came_to_its_end(state: State) -> bool:
+    """Whether nothing can be left to do: time that has run out leaves things undone."""
+    return state.phase is Phase.COMPLETED and state.phase_reason != OUT_OF_TIME
 
 
 def _told(event: e.Event) -> str:

@@ -28,6 +28,7 @@ from trial_runtime.agent.environment import (
 )
 from trial_runtime.agent.forked import ForkedRunner
 from trial_runtime.agent.fresh import FreshRunner
+from trial_runtime.agent.guarding import Guard
 from trial_runtime.agent.head_link import HeadLink
 from trial_runtime.agent.helper import Helper
 from trial_runtime.agent.lending import Lending
@@ -45,6 +46,7 @@ from trial_runtime.agent.warm import WarmRunner
 from trial_runtime.agent.watch import Watch
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.masking import Mask, MaskFilter
+from trial_runtime.session_file import AGENT_VARIABLE
 
 #: How long words that are not urgent wait for company; metrics are looked at by people.
 LINGER_S = 0.01
@@ -84,7 +86,8 @@ class Agent:
         self._door = Door(config.run_folder, config.worker, config.trial, self._timers)
         self._children = ChildWatch(self._watch)
         self._outputs = Outputs(config.trial, self._watch)
-        self._base_environment = base_environment(config)
+        self._guard = Guard(config.run_folder, self._children, self._timers)
+        self._base_environment = base_environment(config) | {AGENT_VARIABLE: self._guard.mark}
         self._remote = remote_weights(config)
         self._attempts = Attempts(
             config,
@@ -133,6 +136,7 @@ class Agent:
         self._watch.add(self._helper.descriptor, self._helper.deliver)
         self._poller.register(self._head.socket, zmq.POLLIN | zmq.POLLOUT)
         self._poller.register(self._watch.fileno(), zmq.POLLIN)
+        self._guard.start()
         self._listen(True)
         self._lending.start()
         self._tick()

@@ -53,9 +53,10 @@ class Attempt:
     phase: Phase = Phase.WAITING
     pid: int = 0
     seq: int = 0
-    metrics: int = 0
-    published: bool = False
-    held: wire.Published | None = None  # until the weights are on the remote root
+    metrics: int = 0  # and whatever else counts with them
+    has_final: bool = False
+    published: wire.Published | None = None  # what it announced last
+    unsaid: wire.Published | None = None  # its newest weights, if the head was not told of them
     heeding: bool = False
     attached: bool = False  # a process of it has opened a connection
     stop_reason: str | None = None

@@ -21,6 +21,7 @@ from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.door import Door
 from trial_runtime.agent.ending import Ending, ending_of
 from trial_runtime.agent.helper import Helper
+from trial_runtime.agent.left_weights import weights_left_by
 from trial_runtime.agent.oom import OutOfMemoryWatch
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.output import Outputs
@@ -81,12 +82,12 @@ class Attempts:
             from trial_runtime.agent.remote_offers import RemoteOffers
 
             words = self.words
-            words.offers = RemoteOffers(remote, helper, words.relay_offer, words.tell)
+            words.offers = RemoteOffers(remote, helper, words.reports.offered, words.tell)
         self._nni_words: NniWords | None = None
         if config.trial.nni:
             from trial_runtime.agent.nni_words import NniWords
 
-            self._nni_words = NniWords(config.trial, outbox, timers)
+            self._nni_words = NniWords(config.trial, self.words.reports, timers)
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
@@ -283,23 +284,16 @@ class Attempts:
             tail=attempt.stderr.tail() if failed and attempt.stderr is not None else "",
             stop_text=attempt.stop_text,
         )
-        save_path, remote = attempt.session.save_path, self._remote
-        wanted = ending.reason == wire.FINISHED and not attempt.published
-        held = attempt.held  # complete weights count, however their trial ended
-        announced = held.digest if held is not None else None
-        if remote is not None and save_path is not None:
-            wanted |= held is not None and attempt.stop_reason != wire.LOST
-        if not wanted or save_path is None:
+        # Complete weights count, however their trial ended; but what one wrote that was
+        # superseded is nobody's.
+        announced = attempt.published is not None and attempt.stop_reason != wire.LOST
+        left = ending.reason == wire.FINISHED or announced
+        if not left or attempt.session.save_path is None:
+            attempt.unsaid = None
             self._end(attempt, ending)
             return
-        from trial_runtime.weights.plain import published_digest
-
         self._helper.submit(
-            lambda: (
-                remote.publish(attempt.start, announced)
-                if remote is not None
-                else published_digest(save_path, root=attempt.session.weights_root)
-            ),
+            lambda: weights_left_by(attempt, self._remote),
             lambda found, error: self._digested(attempt, ending, found, error),
         )
 
@@ -313,11 +307,12 @@ class Attempts:
         failpoint("agent.files.digested")
         if error is not None:
             # Nothing there is no error of this attempt: the table of endings knows the case.
+            attempt.unsaid = None
             _log.info("no weights of %r: %s", attempt, error)
             ending = Ending(ending.reason, f"{ending.text}\nno weights to commit: {error}".lstrip())
-        elif attempt.held is not None:
-            self.words.relay(attempt, attempt.held)
-            found = None  # it has been said
+        elif attempt.published is not None and found is not None:
+            attempt.unsaid = wire.Published(found.digest, found.kind, found.nbytes)
+            found = None  # told before the end
         self._end(attempt, ending, found)
 
     def _end(
@@ -336,6 +331,7 @@ class Attempts:
             self.words.offers.forget(attempt)
         if (remote := self._remote) is not None:
             self._helper.submit(lambda: remote.discard(attempt.key), lambda _gone, _error: None)
+        self.words.reports.last(attempt)
         self._ended[attempt.key] = None
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)

@@ -33,7 +33,7 @@ from trial_runtime.agent.record import (
     write_private,
 )
 from trial_runtime.agent.sweep import kill_sessions_below
-from trial_runtime.run_folder import run_folder_below
+from trial_runtime.run_folder import NotOurs, run_folder_below
 from trial_runtime.trial_wire import VERSION
 
 #: What SIGKILL may take until a process is gone (seconds).
@@ -192,7 +192,12 @@ def _sweep(folder: Path) -> None:
 
 def _run_folder(folder: Path) -> Path:
     """Not below XDG_RUNTIME_DIR: that goes away with the last login."""
-    return run_folder_below(Path(tempfile.gettempdir()), folder)
+    base = Path(tempfile.gettempdir())
+    try:
+        return run_folder_below(base, folder)
+    except NotOurs:  # another one is noted in the experiment's folder, once there is one
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return run_folder_below(base, folder)
 
 
 def _last_words(folder: Path) -> str:

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from trial_runtime.failpoints import failpoint
+from trial_runtime.nesting import importing
 
 _OURS = __file__.removesuffix("agent/calling.py")
 
@@ -51,12 +52,20 @@ def put_code_first(code_directory: str) -> None:
 def find(call: str) -> Callable[..., Any]:
     """The function that ``module:function`` names. Raises whatever the import raises."""
     module_name, _, path = call.partition(":")
-    found: Any = import_module(module_name)
+    with importing(module_name):
+        found: Any = import_module(module_name)
     for part in path.split("."):
         found = getattr(found, part)
     if not callable(found):
         raise TypeError(f"{call} is not callable but {type(found).__name__}")
     return found  # type: ignore[no-any-return]
+
+
+def preload(names: tuple[str, ...]) -> None:
+    """Import modules before the first trial needs them. Raises whatever an import raises."""
+    for name in names:
+        with importing(name):
+            import_module(name)
 
 
 def invoke(function: Callable[..., Any], parameters: Any) -> Any:

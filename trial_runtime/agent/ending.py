@@ -21,6 +21,9 @@ _MEMORY_ERROR = re.compile(
 #: bash: found and not executable; not found. Exit codes above this are 128 + signal.
 _NOT_EXECUTABLE, _NOT_FOUND, _SIGNAL_BASE = 126, 127, 128
 
+#: Signals that somebody sends. A process says something about the others, and nothing about these.
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
 
 class Ending(NamedTuple):
     """A reason of :data:`trial_runtime.wire.END_REASONS`, with a text for the user."""
@@ -68,6 +71,8 @@ def ending_of(
     aborted = exit.signal in (None, signal.SIGABRT)  # of itself, not by others
     if exit.code != 0 and aborted and _MEMORY_ERROR.match(_last_line(text)):
         return Ending(wire.OUT_OF_MEMORY, text)
+    if exit.signal in _FROM_OUTSIDE:  # what it had printed before is no reason for that
+        return Ending(wire.SIGNALLED, exit.text or f"ended by {_signal_name(exit.signal)}")
     if exit.signal is not None:
         return Ending(wire.SIGNALLED, text or f"ended by {_signal_name(exit.signal)}")
     if exit.code == 0:

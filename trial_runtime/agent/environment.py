@@ -7,6 +7,7 @@ import sys
 
 from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
+from trial_runtime.nesting import mark_inside
 
 #: What numerical libraries read at start to know how many threads they may use.
 THREAD_VARIABLES = (
@@ -60,6 +61,7 @@ def base_environment(config: AgentConfig) -> dict[str, str]:
     _find_our_python(environment)
     environment["BEQUEATH_WEIGHTS_ROOT"] = config.weights_root
     environment["BEQUEATH_EXPERIMENT"] = config.experiment
+    mark_inside(environment)
     if config.read_roots:
         environment["BEQUEATH_WEIGHTS_READ_ROOTS"] = os.pathsep.join(config.read_roots)
     # This agent's experiment decides, not whoever started it.

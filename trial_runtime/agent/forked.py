@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import errno
 import logging
 import os
 import signal
@@ -25,6 +26,9 @@ _log = logging.getLogger("bequeath.agent")
 _encoder = msgspec.msgpack.Encoder()
 _replies: msgspec.msgpack.Decoder[zygote.FromZygote] = msgspec.msgpack.Decoder(zygote.FromZygote)
 
+# A socket that holds no more, or a system that lets no more descriptors be under way.
+_FULL = (errno.EAGAIN, errno.ENOBUFS, errno.ETOOMANYREFS)
+
 # Messages with boundaries that carry descriptors; macOS has no SEQPACKET for this family.
 _KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
 
@@ -43,23 +47,44 @@ class ForkedRunner:
         self._attempts: dict[tuple[int, int], Attempt] = {}
         self._speakers: dict[tuple[int, int], Speaker] = {}
         self._kill_when_known: set[tuple[int, int]] = set()
+        # Attempts that the server could not be asked for yet: it takes nothing while it imports.
+        self._waiting: dict[tuple[int, int], Attempt] = {}
 
     def launch(self, attempt: Attempt) -> None:
         channel = self._channel or self._start_server()
-        path = attempt.session_path
-        write_session(path, attempt.session)
+        write_session(attempt.session_path, attempt.session)
+        if self._waiting or not self._ask_for(attempt, channel):
+            self._waiting[attempt.key] = attempt
+
+    def _ask_for(self, attempt: Attempt, channel: socket.socket) -> bool:
+        """Ask the server for a fork; false if it has not taken in yet what it was asked before,
+        so that its next answer says when there is room."""
         ends = self._means.outputs.open(attempt)
-        request = _encoder.encode(zygote.Fork(attempt.key, path))
+        request = _encoder.encode(zygote.Fork(attempt.key, attempt.session_path))
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))]
         try:
             channel.sendmsg([request], rights)
         except OSError as error:
+            if error.errno in _FULL and any(not each.pid for each in self._attempts.values()):
+                self._means.outputs.finish(attempt)
+                return False
             raise CannotStart(f"the fork server does not listen: {error.strerror}") from error
         finally:
             for end in ends:
                 os.close(end)
         self._attempts[attempt.key] = attempt
         self._speakers[attempt.key] = self._means.door.admit(attempt.session.routing, attempt)
+        return True
+
+    def _ask_for_those_that_wait(self) -> None:
+        while self._waiting and self._channel is not None:
+            key, attempt = next(iter(self._waiting.items()))
+            try:
+                if not self._ask_for(attempt, self._channel):
+                    return
+            except (CannotStart, OSError) as error:
+                self._means.on_exit(attempt, Exit(code=1, text=str(error)))
+            self._waiting.pop(key, None)
 
     def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
         speaker = self._speakers.get(attempt.key)
@@ -83,6 +108,7 @@ class ForkedRunner:
     def forget(self, attempt: Attempt) -> None:
         remove_session(attempt.session_path)
         self._attempts.pop(attempt.key, None)
+        self._waiting.pop(attempt.key, None)
         self._kill_when_known.discard(attempt.key)
         speaker = self._speakers.pop(attempt.key, None)
         if speaker is not None:
@@ -140,6 +166,7 @@ class ForkedRunner:
             try:
                 content = self._channel.recv(1 << 16)
             except BlockingIOError:
+                self._ask_for_those_that_wait()
                 return
             except ConnectionError:
                 content = b""
@@ -176,7 +203,8 @@ class ForkedRunner:
         self._server_pid = 0
         text = self._server_fault or f"the fork server ended ({outcome.signal or outcome.code})"
         _log.warning("%s", text)
-        for attempt in list(self._attempts.values()):
+        waiting, self._waiting = self._waiting, {}
+        for attempt in [*self._attempts.values(), *waiting.values()]:
             if attempt.exit is None:
                 # Its parent-death signal ends it; make sure of its group.
                 if attempt.pid:

@@ -9,6 +9,7 @@ import sys
 from trial_runtime.agent.attempt import Attempt, Exit
 from trial_runtime.agent.door import Speaker
 from trial_runtime.agent.means import Means
+from trial_runtime.agent.preparing import make_checkpoints
 from trial_runtime.agent.processes import python_command, spawn
 from trial_runtime.agent.runners import CannotStart
 from trial_runtime.agent.sweep import kill_group, signal_group
@@ -44,8 +45,8 @@ class FreshRunner:
 
     If the agent itself is killed, its trials are ended by a parent-death signal, which
     ``setpriv`` (util-linux) asks for where it is there: code of ours in the child would need
-    a slow way to fork. What a trial had started in turn is ended by the head that watches
-    the agent, or by the next one: all processes that carry a session of this experiment.
+    a slow way to fork. What a trial had started in turn is ended by the agent's warden, and
+    by the head that watches the agent, or by the next one.
     """
 
     sweeps_at_once = True
@@ -73,7 +74,7 @@ class FreshRunner:
         if attempt.session.checkpoints is not None and wants_checkpoints:
             # A program that does not ask us for it cannot ask us to make it either.
             if not attempt.has_room:  # else it was made beside the loop
-                os.makedirs(attempt.session.checkpoints, exist_ok=True)
+                make_checkpoints(attempt.session.checkpoints)
             environment[CHECKPOINTS_VARIABLE] = attempt.session.checkpoints
         ends = self._means.outputs.open(attempt)
         try:

@@ -49,6 +49,7 @@ class HeadLink:
         where: the head's address as of now; asked when the head is quiet.
         offer: what this host has for trials beside slots, hints that change often as they were
             told last, unless it is asked for the newest.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class HeadLink:
         holds: Callable[[], list[tuple[int, int]]],
         where: Callable[[], Endpoint] | None = None,
         offer: Callable[[bool], wire.OfferTold | None] = lambda newest: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._context = context
         self._config = config
@@ -67,7 +69,8 @@ class HeadLink:
         self.life = secrets.token_hex(8)
         self.epoch = config.epoch
         self.refused = Refusals()
-        self._silence = Silence(_STEP_BEATS * config.heartbeat_s)
+        self._clock = clock
+        self._silence = Silence(_STEP_BEATS * config.heartbeat_s, clock)
         self._greeted = False
         # What keeps us from joining, by where it was looked for; None: not known yet.
         self._troubles: dict[str, str | None] = {}
@@ -134,6 +137,9 @@ class HeadLink:
                 payload = self.socket.recv(_NOBLOCK)
             except zmq.Again:
                 if missed:
+                    # What is heard behind a gap counts as lost, too: the hello says what we
+                    # hold now, and the head gives its orders by that. All but the last one.
+                    orders = [each for each in orders if isinstance(each, wire.Shutdown)]
                     self._begin_anew()
                 elif welcomed:
                     self.greet()
@@ -156,6 +162,10 @@ class HeadLink:
                 self.epoch = frame.epoch
                 self._greeted = False
                 self._orders = 0
+                orders.clear()  # of a head that does not lead any more
+            if frame.life not in ("", self.life):
+                _log.info("dropped a frame for the agent before this one")
+                continue
             known = len(orders)
             for message in frame.messages:
                 if type(message) is wire.Welcome:
@@ -198,7 +208,7 @@ class HeadLink:
         )
         self._greeted = self._send([hello]) and not trouble
         if self._greeted:
-            self._offered, self._offered_at = hello.offer, time.monotonic()
+            self._offered, self._offered_at = hello.offer, self._clock()
             outbox.rewind()
 
     def found_share(self, token: str) -> None:
@@ -221,7 +231,7 @@ class HeadLink:
 
     def tell_offer(self) -> None:
         """What we have for trials may be another than this head knows of."""
-        now = time.monotonic()
+        now = self._clock()
         again = now - self._offered_at >= OFFER_AGAIN_S
         offer = self._offer(again) if self._greeted else None
         if offer is None or (offer == self._offered and not again):

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from trial_runtime import wire
+from trial_runtime import descriptors, wire
 from trial_runtime.agent.config import ON_RECORD
 from trial_runtime.agent.record import (
     AgentRecord,
@@ -49,6 +49,7 @@ def start_agent(
             env=full,
             start_new_session=True,
         )
+    descriptors.give_back(process.pid)
     # It may outlive us, and is reaped by its number: Popen need not watch it.
     process.returncode = 0
     failpoint("launch.agent.spawned")

@@ -12,6 +12,7 @@ import os
 import sys
 
 from trial_runtime.failpoints import failpoint
+from trial_runtime.opening import open_regular
 
 #: Bytes moved per stream and turn of the loop: a loud trial must not hold up the others.
 PUMP_BYTES = 1 << 20
@@ -76,7 +77,7 @@ class LogFile:
     def tail(self, lines: int = 20) -> str:
         """The last lines, bounded in bytes as well; also of what could not be kept."""
         try:
-            with open(self.path, "rb") as file:
+            with open(open_regular(self.path, os.O_RDONLY), "rb") as file:
                 size = file.seek(0, os.SEEK_END)
                 file.seek(max(0, size - _TAIL_BYTES))
                 kept = file.read()
@@ -125,13 +126,13 @@ class LogFile:
         return content
 
     def _open(self) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT
         try:
-            self._descriptor = os.open(self.path, flags, 0o644)
+            self._descriptor = open_regular(self.path, flags)
         except FileNotFoundError:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
             failpoint("agent.folder.made")
-            self._descriptor = os.open(self.path, flags, 0o644)
+            self._descriptor = open_regular(self.path, flags)
         self._size = os.lseek(self._descriptor, 0, os.SEEK_END)
 
     def _rotate(self) -> None:

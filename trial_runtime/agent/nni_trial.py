@@ -10,6 +10,7 @@ import msgspec
 from trial_runtime import nni_shim
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import AgentConfig
+from trial_runtime.opening import open_regular
 
 #: Tells our module ``nni`` that it may give its place to a real one.
 FILES_ARE_READ = "BEQUEATH_NNI_FILES"
@@ -54,5 +55,6 @@ def furnish(attempt: Attempt, environment: MutableMapping[str, str]) -> None:
         "parameters": msgspec.Raw(session.parameters.encode()),
         "parameter_index": 0,
     }
-    with open(os.path.join(session.folder, PARAMETER_FILE), "wb") as file:
+    path = os.path.join(session.folder, PARAMETER_FILE)
+    with open(open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
         file.write(msgspec.json.encode(content))

@@ -3,6 +3,9 @@
 Each record is ``ME``, six digits of length, that many bytes of JSON with a line end. The value is
 JSON within JSON since v1.5. The file is read twice a second while the trial runs, and once more
 when its process is gone, so that no word of it comes after the end.
+
+The trial's code may put anything there, and the agent's loop reads it: only a regular file is
+read, never waited for, a bounded part at a time, and one that costs much less often.
 """
 
 from __future__ import annotations
@@ -14,23 +17,32 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt, Phase
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.metric_check import metric_fault
-from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.reports import Reports
 from trial_runtime.agent.timers import Timers
 from trial_runtime.any_metric import any_metric_text
 from trial_runtime.api_errors import InvalidMetric
+from trial_runtime.opening import open_regular
+from trial_runtime.refusals import Refusals
 
 #: Where NNI's library writes, below ``NNI_SYS_DIR``.
-METRICS_FILE = os.path.join(".nni", "metrics")
+_FOLDER, _NAME = ".nni", "metrics"
+METRICS_FILE = os.path.join(_FOLDER, _NAME)
 
 _EVERY_S = 0.5
 _MARK, _DIGITS = b"ME", 6
 
-#: What is read at once; a record has at most a million bytes.
-_MOST_BYTES = 4 << 20
+#: The next look comes after so many times what the last one took, at least.
+_PAUSES_PER_LOOK = 20
+
+#: A record has at most so many bytes; more is read at once, so that there is one in it.
+_LONGEST = 10**_DIGITS + len(_MARK) + _DIGITS
+_MOST_BYTES = 2 << 20
+
+#: What is still read of a file when its attempt is over.
+_LAST_BYTES = 16 << 20
 
 _log = logging.getLogger("bequeath.agent")
 
@@ -55,52 +67,74 @@ def records(content: bytes) -> Iterator[tuple[Any, int]]:
             return
         try:
             value = json.loads(content[start + head : end])
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         yield value, end
         place = end
 
 
+def read_part(folder: str, offset: int) -> tuple[bytes, int]:
+    """A part of an attempt's file, from ``offset`` on or from its beginning if it is shorter by
+    now, and where that part begins. Never waits for somebody to write. Raises ``OSError``."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+    above = os.open(os.path.join(folder, _FOLDER), flags)
+    try:
+        file = open_regular(_NAME, os.O_RDONLY, dir_fd=above)
+    finally:
+        os.close(above)
+    try:
+        if os.fstat(file).st_size < offset:
+            offset = 0  # another process of the trial has begun the file anew
+        return os.pread(file, _MOST_BYTES, offset), offset
+    finally:
+        os.close(file)
+
+
 class NniWords:
     """Follows the files of all attempts of an agent. Owned by its loop."""
 
-    def __init__(self, spec: TrialSpec, outbox: Outbox, timers: Timers) -> None:
+    def __init__(self, spec: TrialSpec, reports: Reports, timers: Timers) -> None:
         self._spec = spec
-        self._outbox = outbox
+        self._reports = reports
         self._timers = timers
+        self._left_out = Refusals()
         self._read: dict[tuple[int, int], int] = {}  # bytes of each file
 
     def follow(self, attempt: Attempt) -> None:
         """Read what is there, and go on until the attempt is over."""
         if attempt.phase is not Phase.RUNNING:
             return
+        begun = time.monotonic()
         self._take(attempt)
-        again = self._timers.at(time.monotonic() + _EVERY_S, lambda: self.follow(attempt))
-        attempt.timers.append(again)
+        now = time.monotonic()
+        pause_s = max(_EVERY_S, _PAUSES_PER_LOOK * (now - begun))
+        attempt.timers.append(self._timers.at(now + pause_s, lambda: self.follow(attempt)))
         del attempt.timers[:-8]  # those that have fired
 
     def last(self, attempt: Attempt) -> None:
         """The process is gone: read the rest."""
-        self._take(attempt)
+        left = _LAST_BYTES
+        while left > 0 and (taken := self._take(attempt)):
+            left -= taken
+        if left <= 0:
+            _log.warning("%r left more in %s than is read", attempt, METRICS_FILE)
         self._read.pop(attempt.key, None)
 
-    def _take(self, attempt: Attempt) -> None:
-        path = os.path.join(attempt.session.folder, METRICS_FILE)
-        offset = self._read.get(attempt.key, 0)
+    def _take(self, attempt: Attempt) -> int:
+        """Relay what is new; how many bytes were done with."""
         try:
-            if os.stat(path).st_size < offset:
-                offset = 0  # another process of the trial has begun the file anew
-            with open(path, "rb") as file:
-                file.seek(offset)
-                content = file.read(_MOST_BYTES)
+            content, offset = read_part(attempt.session.folder, self._read.get(attempt.key, 0))
         except OSError:
-            return  # nothing was said yet, or nothing ever will be
+            return 0  # nothing was said yet, or nothing ever will be
         taken = 0
         for record, end in records(content):
             taken = end
             if isinstance(record, dict):
                 self._relay(attempt, record)
+        if not taken and len(content) > _LONGEST:
+            taken = len(content) - _LONGEST  # before that there is no record
         self._read[attempt.key] = offset + taken
+        return taken
 
     def _relay(self, attempt: Attempt, record: dict[str, Any]) -> None:
         kind = record.get("type")
@@ -109,29 +143,30 @@ class NniWords:
         text = self._text(attempt, record.get("value"))
         if text is None:
             return
-        attempt.seq += 1
-        trial, number = attempt.trial, attempt.number
         if kind == "FINAL":
-            self._outbox.add(wire.FinalRelayed(trial, number, attempt.seq, text), urgent=True)
-        elif attempt.metrics < self._spec.max_metrics:
-            attempt.metrics += 1
-            self._outbox.add(wire.MetricRelayed(trial, number, attempt.seq, text), urgent=False)
+            self._reports.final(attempt, text)
+        else:
+            self._reports.metric(attempt, text)
 
     def _text(self, attempt: Attempt, value: Any) -> str | None:
         if isinstance(value, str):
             try:
                 value = json.loads(value)
-            except ValueError:
+            except (ValueError, RecursionError):
                 pass  # of v1.4 and before: the text itself
         limit = self._spec.max_metric_bytes
         try:
             text = any_metric_text(value, limit=limit)
-        except InvalidMetric as error:
-            _log.warning("%r reports %s", attempt, error)
-            return None
-        fault = "a result that is not finite" if text is None else ""
-        fault = fault or metric_fault(text or "", limit, any_value=True)
-        if fault:
-            _log.warning("%r reports %s, which is left out", attempt, fault)
-            return None
-        return text
+        except (InvalidMetric, RecursionError) as error:
+            fault = str(error)
+        else:
+            if text is None:
+                fault = "a result that is not finite"
+            else:
+                fault = metric_fault(text, limit, any_value=True)
+            if not fault:
+                return text
+        if self._left_out.count("metric"):
+            many = self._left_out.total
+            _log.warning("%r reports %s, which is left out (%d so far)", attempt, fault, many)
+        return None

@@ -18,6 +18,7 @@ import msgspec
 
 from trial_runtime import wire
 from trial_runtime.failpoints import failpoint
+from trial_runtime.opening import create_private, open_regular
 
 #: Encoded words kept at most (bytes): a metric takes about 30, so this is two million.
 MAX_BYTES = 64 << 20
@@ -133,7 +134,8 @@ class Outbox:
         for word in islice(self._words, start, None):
             raw = bytes(word)
             pieces += (_RECORD.pack(len(raw), crc32(raw)), raw)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT
+        descriptor = create_private(path) if whole else open_regular(path, flags, 0o600)
         with open(descriptor, "wb") as file:
             # What a write that failed has left there would hide all that follows it.
             file.truncate(self._spool_bytes)

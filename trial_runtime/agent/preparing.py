@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.remote_weights import version_of, view_of
-from trial_runtime.checkpoints import folder_of
+from trial_runtime.checkpoints import folder_of, make_folder
 from trial_runtime.errors import PathError
 from trial_runtime.failpoints import failpoint
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
@@ -167,6 +167,22 @@ def make_room(save_path: str, attempt: int) -> None:
         raise Unpreparable(why) from error
     except PathError as error:
         raise Unpreparable(f"cannot prepare {save_path}: {error}") from error
+
+
+def make_checkpoints(folder: str) -> None:
+    """Make the folder of a trial's checkpoints.
+
+    Raises:
+        Unpreparable: the disk or its permissions do not allow it, or a link is in the way.
+    """
+    from trial_runtime.weights.faults import named
+
+    try:
+        make_folder(folder)
+    except OSError as error:
+        raise Unpreparable(str(named(error, folder) or error)) from error
+    except PathError as error:
+        raise Unpreparable(f"cannot prepare {folder}: {error}") from error
 
 
 def _is_empty_folder(path: str) -> bool:

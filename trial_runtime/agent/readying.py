@@ -7,13 +7,12 @@ done by the helper's threads. On a disk of this host it costs less to do it at o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.helper import Helper
-from trial_runtime.agent.preparing import Unpreparable, located, make_room
+from trial_runtime.agent.preparing import Unpreparable, located, make_checkpoints, make_room
 from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.errors import WeightsError
 from trial_runtime.session_file import SessionFile
@@ -60,17 +59,12 @@ class Readying:
             ready(attempt, None)
 
     def _on_share(self, attempt: Attempt) -> SessionFile:
-        from trial_runtime.weights.faults import named
-
         session = located(self._config, attempt.start, attempt.session)
         _verify_parent(session)
         if session.save_path is not None:
             make_room(session.save_path, attempt.number)
         if session.checkpoints is not None and self._config.trial.command is not None:
-            try:
-                os.makedirs(session.checkpoints, exist_ok=True)
-            except OSError as error:
-                raise Unpreparable(str(named(error, session.checkpoints) or error)) from error
+            make_checkpoints(session.checkpoints)
         return session
 
 

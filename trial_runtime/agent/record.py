@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from trial_runtime.opening import create_private
 from trial_runtime.process_start import boot_id, start_time
 from trial_runtime.trial_wire import VERSION
 
@@ -38,11 +39,10 @@ def write_private(path: Path, content: bytes) -> None:
     """Write a file that only its owner can read, all at once and durably: after a power cut
     it is this one, or the one before, and not an empty one. Blocks for the disk."""
     partial = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as file:
+    with open(create_private(str(partial)), "wb") as file:
         file.write(content)
         file.flush()
-        os.fsync(descriptor)
+        os.fsync(file.fileno())
     os.replace(partial, path)
 
 

@@ -19,6 +19,9 @@ from trial_runtime.errors import WeightsError
 from trial_runtime.failpoints import failpoint
 from trial_runtime.weights.remote.faults import RemoteUnavailable
 
+#: Offers of one attempt that are copied at the same time; others are said again.
+MOST_AT_ONCE = 16
+
 _log = logging.getLogger("bequeath.agent")
 
 
@@ -53,7 +56,8 @@ class RemoteOffers:
         if mark in self._there:
             self._relay(attempt, word)
             return
-        if mark in self._under_way:
+        of_it = sum(key == attempt.key for key, _digest in self._under_way)
+        if mark in self._under_way or of_it >= MOST_AT_ONCE:
             return
         self._under_way.add(mark)
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from trial_runtime.session_file import MARKER_VARIABLE, SESSION_VARIABLE
+from trial_runtime.session_file import AGENT_VARIABLE, MARKER_VARIABLE, SESSION_VARIABLE
 
 _ON_LINUX = sys.platform == "linux"
 _MARKS = (f"{SESSION_VARIABLE}=".encode(), f"{MARKER_VARIABLE}=".encode())
+# What a forked trial forks in turn carries the environment of its server: this alone is in it.
+_AGENTS_MARK = f"{AGENT_VARIABLE}=".encode()
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -111,15 +113,19 @@ def children() -> list[int]:
 
 def session_of(pid: int) -> str | None:
     """The session file (or marker) that a process was started with, None if there is none."""
+    return next(_told(pid, _MARKS), None)
+
+
+def _told(pid: int, variables: tuple[bytes, ...]) -> Iterator[str]:
+    """The values of these variables in the environment that a process was started with."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             content = file.read()
     except OSError:
-        return None
+        return
     for entry in content.split(b"\0"):
-        if entry.startswith(_MARKS):
-            return os.fsdecode(entry.partition(b"=")[2])
-    return None
+        if entry.startswith(variables):
+            yield os.fsdecode(entry.partition(b"=")[2])
 
 
 def reap(pid: int) -> bool:
@@ -159,7 +165,8 @@ def kill(pid: int) -> None:
 
 
 def kill_sessions_below(folder: str) -> int:
-    """SIGKILL every process whose session file lies below ``folder``; returns how many.
+    """SIGKILL every process whose session file lies below ``folder``, or that an agent with this
+    run folder has marked; returns how many.
 
     For a head that finds its agent dead: reads the process list of the machine, and again until
     nobody new is in it, since whoever is killed may just have started another one.
@@ -182,8 +189,8 @@ def _sessions_below(inside: str) -> set[int]:
     found = set()
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
-            told = session_of(int(name))
-            if told is not None and told.startswith(inside):
+            told = _told(int(name), (*_MARKS, _AGENTS_MARK))
+            if any(value.startswith(inside) for value in told):
                 found.add(int(name))
     return found
 

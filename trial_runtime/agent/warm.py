@@ -20,6 +20,7 @@ from trial_runtime.agent.runners import CannotStart
 from trial_runtime.agent.sweep import kill_group, signal_group
 from trial_runtime.agent.worker import WORKER_VARIABLE, WorkerFile
 from trial_runtime.failpoints import failpoint
+from trial_runtime.opening import create_private
 from trial_runtime.session_file import remove_session
 
 _SERVE = "from trial_runtime.agent.worker import main; main()"
@@ -36,6 +37,7 @@ class _Worker:
         self.connection: Connection | None = None  # None until it has said where it is
         self.attempt: Attempt | None = None
         self.trials = 0
+        self.signalled = False  # it may be on its way out, however long the kernel takes for that
         self.variables: dict[str, str] = {}  # of its environment, beyond what all share
         self.pipes: list[int] = []  # read ends of its output
         self.files: list[LogFile | None] = []  # where they go now
@@ -92,7 +94,8 @@ class WarmRunner:
         self._release(worker, attempt)
         worker.trials += 1
         enough = self._means.spec.max_trials_per_worker
-        if message.spent or (enough is not None and worker.trials >= enough):
+        # What was sent to one trial must not end the next: a signal may still be on its way.
+        if message.spent or worker.signalled or (enough is not None and worker.trials >= enough):
             self._retire(worker)
         else:
             self._idle.append(worker)
@@ -120,11 +123,13 @@ class WarmRunner:
         worker = self._of_attempt.get(attempt.key)
         if worker is not None:
             # The worker is replaced; the signal still lets exit handlers of the trial run.
+            worker.signalled = True
             signal_group(worker.pid, signal.SIGTERM)
 
     def kill(self, attempt: Attempt) -> None:
         worker = self._of_attempt.get(attempt.key)
         if worker is not None:
+            worker.signalled = True
             kill_group(worker.pid)
 
     def forget(self, attempt: Attempt) -> None:
@@ -167,8 +172,7 @@ class WarmRunner:
             self._means.spec.preload,
         )
         path = self._told_path(number)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
+        with open(create_private(path), "wb") as file:
             file.write(msgspec.json.encode(told))
         failpoint("agent.worker.told")
         environment = self._means.environment()

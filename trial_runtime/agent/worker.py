@@ -7,7 +7,6 @@ import resource
 import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -21,6 +20,7 @@ from trial_runtime.agent.calling import (
     flush_streams,
     invoke,
     leave,
+    preload,
     put_code_first,
 )
 from trial_runtime.agent.settling import settle
@@ -66,8 +66,7 @@ def main() -> None:
 
 
 def _import(told: WorkerFile) -> Callable[..., Any]:
-    for name in told.preload:
-        import_module(name)
+    preload(told.preload)
     return find(told.call)
 
 

@@ -13,18 +13,25 @@ import select
 import signal
 import socket
 import sys
-from importlib import import_module
 from typing import Optional, Union
 
 import msgspec
 
 from trial_runtime import session as sessions
-from trial_runtime.agent.calling import Result, attempt_call, flush_streams, leave, put_code_first
+from trial_runtime.agent.calling import (
+    Result,
+    attempt_call,
+    flush_streams,
+    leave,
+    preload,
+    put_code_first,
+)
 from trial_runtime.agent.run_function import run as run_function
 from trial_runtime.agent.scripts import Script, run_script, script_of
 from trial_runtime.agent.settling import settle
 from trial_runtime.agent.sweep import die_with_parent, has_ended
 from trial_runtime.agent.workplace import make_workplace
+from trial_runtime.checkpoints import make_folder
 from trial_runtime.session_file import CHECKPOINTS_VARIABLE, SESSION_VARIABLE, read_session
 
 ZYGOTE_VARIABLE = "BEQUEATH_ZYGOTE"
@@ -88,7 +95,7 @@ def main(descriptor: int) -> None:
     channel = socket.socket(fileno=descriptor)
     put_code_first(told.code_directory)
     script = script_of(told.command) if told.command is not None else None
-    preloaded = attempt_call(lambda: [import_module(name) for name in told.preload])
+    preloaded = attempt_call(lambda: preload(told.preload))
     if preloaded.code:
         channel.send(_encoder.encode(Broken(f"preload failed:\n{preloaded.text}"[:60_000])))
         leave(1)
@@ -130,13 +137,14 @@ class _Zygote:
         if not content:
             return False
         request = _forks.decode(content)
+        server = os.getpid()
         try:
             pid = os.fork()
         except OSError as error:
             self._send(Broken(f"cannot fork: {error.strerror}", request.key))
         else:
             if pid == 0:
-                self._become_trial(request, descriptors)
+                self._become_trial(request, descriptors, server)
             self._children[pid] = request.key
             self._send(Forked(request.key, pid))
         for each in descriptors:
@@ -156,15 +164,15 @@ class _Zygote:
         except ConnectionError:
             os._exit(0)
 
-    def _become_trial(self, request: Fork, descriptors: list[int]) -> None:
-        """In the child: never returns."""
+    def _become_trial(self, request: Fork, descriptors: list[int], server: int) -> None:
+        """In the child: never returns. ``server`` is who forked it: asked for here, its parent
+        might be whoever takes in the orphans of a server that has just died."""
         code = 70
         try:
-            zygote = os.getppid()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
-            die_with_parent(zygote)
+            die_with_parent(server)
             os.dup2(descriptors[0], 1)
             os.dup2(descriptors[1], 2)
             for each in (*descriptors, self._woken, self._wake):
@@ -191,7 +199,7 @@ class _Zygote:
             return run_function(session)
         script = self._script
         if session.file.checkpoints is not None:
-            os.makedirs(session.file.checkpoints, exist_ok=True)
+            make_folder(session.file.checkpoints)
             os.environ[CHECKPOINTS_VARIABLE] = session.file.checkpoints
         return _as_exit(attempt_call(lambda: run_script(script, session.file.code_directory)))
 

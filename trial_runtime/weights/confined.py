@@ -85,6 +85,45 @@ def sync(folder_fd: int) -> None:
         os.close(fd)
 
 
+def names(path: str) -> list[str]:
+    """Names in the folder at a canonical path; empty if there is none.
+
+    Raises:
+        PathThroughLink: a part of the path is a symbolic link now.
+    """
+    try:
+        with folder(path) as at:
+            fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    try:
+        return os.listdir(fd)
+    finally:
+        os.close(fd)
+
+
+def remove_tree(path: str) -> None:
+    """Remove the folder at a canonical path with all that is in it; links in it go themselves.
+
+    Raises:
+        PathThroughLink: a folder on the way is a symbolic link now; nothing was removed.
+        FileNotFoundError: it is not there.
+        NotADirectoryError: it is a link or a file, and stays.
+        OSError, RecursionError: part of it stays.
+    """
+    above, name = os.path.split(path)
+    with folder(above) as at:
+        for _, folders, files, inside in os.fwalk(name, topdown=False, dir_fd=at):
+            for each in files:
+                os.unlink(each, dir_fd=inside)
+            for each in folders:
+                if _is_link(each, inside):
+                    os.unlink(each, dir_fd=inside)
+                else:
+                    os.rmdir(each, dir_fd=inside)
+        os.rmdir(name, dir_fd=at)
+
+
 def unlink(path: str) -> None:
     """Remove a file, or a link itself, at a canonical path.
 

@@ -26,6 +26,9 @@ from trial_runtime.weights.paths import open_regular
 OWN_NAME: Final = re.compile(r"weights-[0-9a-f]{16}\.safetensors")
 # The limit of the format's own implementation; checked before anything is allocated.
 MAX_HEADER_BYTES: Final = 100_000_000
+# Of a header that is read, since no manifest describes its file: some 150,000 tensors. What is
+# made of it in memory takes up to twenty times as much.
+MAX_READ_HEADER_BYTES: Final = 16 * 1024 * 1024
 _LENGTH: Final = struct.Struct("<Q")
 # Tensors begin at a cache line, whatever their element type.
 _ALIGNMENT: Final = 64
@@ -92,7 +95,10 @@ def header_length(fd: int, size: int, where: str, writer: str = "") -> int:
     Raises:
         CorruptWeights: the header would not fit into the file, or exceeds the format's limit.
     """
-    prefix = os.pread(fd, _LENGTH.size, 0)
+    return _tensors_begin(os.pread(fd, _LENGTH.size, 0), size, where, writer)
+
+
+def _tensors_begin(prefix: bytes, size: int, where: str, writer: str = "") -> int:
     if len(prefix) < _LENGTH.size:
         raise CorruptWeights(
             f"is cut short: holds {size} bytes, not even a header", where=where, writer=writer
@@ -125,10 +131,31 @@ def read_entries(path: str) -> tuple[dict[str, TensorEntry], int, int]:
     """
     fd, size = open_regular(path)
     try:
-        start = header_length(fd, size, path)
+        start = _readable(header_length(fd, size, path), path)
         raw = os.pread(fd, start - _LENGTH.size, _LENGTH.size)
     finally:
         os.close(fd)
+    return _described(raw, path, size, start), size, start
+
+
+def entries_of(data: Any, path: str) -> tuple[dict[str, TensorEntry], int, int]:
+    """As :func:`read_entries`, of a file that is in memory already."""
+    size = len(data)
+    start = _readable(_tensors_begin(bytes(data[: _LENGTH.size]), size, path), path)
+    return _described(bytes(data[_LENGTH.size : start]), path, size, start), size, start
+
+
+def _readable(start: int, path: str) -> int:
+    if start - _LENGTH.size > MAX_READ_HEADER_BYTES:
+        raise CorruptWeights(
+            f"has a header of {start - _LENGTH.size:,} bytes (at most {MAX_READ_HEADER_BYTES:,} "
+            "are read)",
+            where=path,
+        )
+    return start
+
+
+def _described(raw: bytes, path: str, size: int, start: int) -> dict[str, TensorEntry]:
     try:
         described = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
         described.pop("__metadata__", None)
@@ -146,14 +173,18 @@ def read_entries(path: str) -> tuple[dict[str, TensorEntry], int, int]:
         if wrong:
             raise CorruptWeights(f"tensor {name!r}: {wrong}", where=path)
         entries[name] = entry
-    return entries, size, start
+    return entries
 
 
 def looks_like_safetensors(path: str) -> bool:
     """Whether a file begins like one: a length, then an opening brace."""
     fd, _ = open_regular(path)
     try:
-        begin = os.pread(fd, _LENGTH.size + 1, 0)
+        return begins_like_safetensors(os.pread(fd, _LENGTH.size + 1, 0))
     finally:
         os.close(fd)
+
+
+def begins_like_safetensors(begin: bytes) -> bool:
+    """Whether the first nine bytes of a file are a length and an opening brace."""
     return len(begin) == _LENGTH.size + 1 and begin[-1:] == b"{"

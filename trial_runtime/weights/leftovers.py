@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import errno
 import os
+import posixpath
 import re
 import shutil
 import stat
 import sys
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,7 +49,9 @@ class Swept:
     waiting: bool
 
 
-def sweep_leftovers(root: str, path: str, now: float) -> Swept:
+def sweep_leftovers(
+    root: str, path: str, now: float, others: Container[str] = frozenset()
+) -> Swept:
     """Remove the leftovers at and beside a save path whose trial has ended. Blocks on the disk.
 
     Nothing is removed through a link, and nothing that is younger than its kind's age. A file
@@ -57,6 +61,8 @@ def sweep_leftovers(root: str, path: str, now: float) -> Swept:
         root: the weights root.
         path: canonical, relative to it.
         now: the time, in seconds since the epoch.
+        others: what is somebody's own, however it is called: save paths, and folders above them;
+            canonical, relative to the root.
 
     Raises:
         OSError: the file system refuses.
@@ -65,10 +71,11 @@ def sweep_leftovers(root: str, path: str, now: float) -> Swept:
     above, name = os.path.split(full)
     aside = re.compile(re.escape(name) + r"\.superseded\.[0-9]+(-[0-9]+)?")
     removed, waiting = _sweep_files(full, now)
+    beside = posixpath.dirname(path)
     try:
         with confined.folder(above) as at:
             for other in _names(above):
-                if not aside.fullmatch(other):
+                if not aside.fullmatch(other) or posixpath.join(beside, other) in others:
                     continue
                 if now - _newest(os.path.join(above, other)) < SET_ASIDE_AGE_S:
                     waiting = True

@@ -22,6 +22,9 @@ VERSION: Final = 1
 
 # A manifest line takes about 250 bytes: 64 MiB is a quarter of a million tensors.
 MAX_MANIFEST_BYTES: Final = 64 * 1024 * 1024
+# A list or an object takes two bytes there and up to a hundred in memory. A tensor has three: its
+# entry, its shape, its place in the state.
+MAX_PARTS: Final = 4_000_000
 # No dimension and no size reaches this; it keeps products of forged shapes small.
 _MAX_SIZE: Final = 1 << 62
 _MAX_DIMENSIONS: Final = 64
@@ -73,6 +76,11 @@ def encode(manifest: Manifest) -> bytes:
     return msgspec.json.encode(manifest)
 
 
+def parts_of(raw: bytes) -> int:
+    """How many lists and objects some JSON has at most: brackets within texts count, too."""
+    return raw.count(b"[") + raw.count(b"{")
+
+
 def decode(raw: bytes, where: str) -> Manifest:
     """Read and check a manifest.
 
@@ -83,6 +91,11 @@ def decode(raw: bytes, where: str) -> Manifest:
     Raises:
         CorruptWeights: it is no manifest, of a newer version, or contradicts itself.
     """
+    parts = parts_of(raw)
+    if parts > MAX_PARTS:
+        raise CorruptWeights(
+            f"has {parts:,} lists and objects ({MAX_PARTS:,} are allowed)", where=where
+        )
     try:
         manifest = msgspec.json.decode(raw, type=Manifest)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as fault:

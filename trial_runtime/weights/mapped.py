@@ -9,8 +9,10 @@ from typing import Any
 
 from trial_runtime.errors import CorruptWeights
 from trial_runtime.weights import faults, hashing, staging
+from trial_runtime.weights.held import is_only_ours
 from trial_runtime.weights.manifest import TensorEntry
 from trial_runtime.weights.paths import open_regular
+from trial_runtime.weights.read_in import ReadFiles
 from trial_runtime.weights.reading import OpenedManifest, check_data_file
 from trial_runtime.weights.tensor_files import TensorFiles, on_threads
 
@@ -19,7 +21,8 @@ _COPY_PIECE_BYTES = 8 * 1024 * 1024
 
 
 class MappedFiles(TensorFiles):
-    """The data files of one manifest, each mapped when the first tensor of it is asked for.
+    """The data files of one manifest, each mapped when the first tensor of it is asked for,
+    where nobody else can change it; the others are read, see :mod:`~.held`.
 
     Mappings are private and copy-on-write: tensors over them may be trained on, and the
     file never changes. They live as long as a tensor over them does; the files may be
@@ -29,20 +32,26 @@ class MappedFiles(TensorFiles):
 
     def __init__(self, opened: OpenedManifest) -> None:
         super().__init__(opened)
-        self._maps: dict[str, mmap.mmap] = {}
+        self._maps: dict[str, mmap.mmap | None] = {}  # None: it is read
+        self._read = ReadFiles(opened)
 
     def prepare(self, entries: Iterable[TensorEntry]) -> None:
         """Map what these tensors need and have the disk begin to read it, and nothing else."""
+        foreign = []
         for entry in entries:
             if not entry.nbytes:
                 continue
             mapping = self._map(entry.file)
+            if mapping is None:
+                foreign.append(entry)
+                continue
             begin = entry.offset - entry.offset % mmap.PAGESIZE
             mapping.madvise(mmap.MADV_WILLNEED, begin, entry.offset + entry.nbytes - begin)
+        if foreign:
+            self._read.prepare(foreign)
 
-    def _map(self, reference: str) -> mmap.mmap:
-        mapping = self._maps.get(reference)
-        if mapping is None:
+    def _map(self, reference: str) -> mmap.mmap | None:
+        if reference not in self._maps:
             path = self._opened.file(reference)
             try:
                 mapping = faults.persist(lambda: self._map_now(reference, path), path)
@@ -50,15 +59,18 @@ class MappedFiles(TensorFiles):
                 raise CorruptWeights(
                     "the data file is gone", where=path, writer=self._opened.manifest.writer
                 ) from None
-            # A partial load must not pay for the neighbours that read-ahead would bring.
-            mapping.madvise(mmap.MADV_RANDOM)
+            if mapping is not None:
+                # A partial load must not pay for the neighbours that read-ahead would bring.
+                mapping.madvise(mmap.MADV_RANDOM)
             self._maps[reference] = mapping
-        return mapping
+        return self._maps[reference]
 
-    def _map_now(self, reference: str, path: str) -> mmap.mmap:
+    def _map_now(self, reference: str, path: str) -> mmap.mmap | None:
         fd, size = open_regular(path)
         try:
             check_data_file(self._opened, reference, fd, size)
+            if not is_only_ours(os.fstat(fd)):
+                return None
             return mmap.mmap(fd, size, access=mmap.ACCESS_COPY)
         finally:
             os.close(fd)
@@ -67,11 +79,16 @@ class MappedFiles(TensorFiles):
         """The bytes of a tensor."""
         if not entry.nbytes:
             return memoryview(b"")
-        return memoryview(self._map(entry.file))[entry.offset : entry.offset + entry.nbytes]
+        mapping = self._map(entry.file)
+        if mapping is None:
+            return self._read.view(entry)
+        return memoryview(mapping)[entry.offset : entry.offset + entry.nbytes]
 
     def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
-        """A tensor over the mapping, of torch or numpy."""
+        """A tensor over the mapping or the memory, of torch or numpy."""
         data: Any = self._map(entry.file) if entry.nbytes else b""
+        if data is None:
+            return self._read.tensor(name, entry, like)
         make = staging.torch_from if like == "torch" else staging.numpy_from
         return make(data, entry.offset, entry.dtype, entry.shape, f"tensor {name!r}")
 

@@ -22,6 +22,7 @@ from trial_runtime.errors import (
     WeightsNotFound,
 )
 from trial_runtime.weights import faults, hashing
+from trial_runtime.weights.held import Held, hold
 from trial_runtime.weights.manifest import MANIFEST_NAME
 from trial_runtime.weights.paths import open_regular, relative_to
 from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
@@ -86,6 +87,29 @@ def published_digest(
     return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
 
 
+def saved_again(path: str, announced: str, *, root: str | None = None) -> PublishedDigest | None:
+    """What lies at a ``save_path`` if it is another save than the one that was announced; None
+    if it is that one. A trial that is ended between the rename of a manifest and the word of it
+    has replaced what it announced. Blocks on the disk.
+
+    Args:
+        path: the canonical ``save_path``, absolute.
+        announced: the digest of the manifest that its writer announced.
+        root: the weights root that the manifest may not lead out of, see ``load``.
+
+    Raises:
+        WeightsNotFound: there is no manifest.
+        CorruptWeights: one that cannot be read, or whose files are missing or short.
+        PathError, StorageError: see :func:`published_digest`.
+    """
+    raw = manifest_bytes(path)
+    if raw is not None and hashing.digest(raw) == announced:
+        return None
+    opened = open_manifest(locate_to_read(path, root), None, Patience(0.0))
+    faults.persist(lambda: _sync_published(opened), path)
+    return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
+
+
 def await_published(
     path: str,
     kind: Literal["bequeath", "files"],
@@ -145,10 +169,15 @@ def digest_tree(path: str, *, max_files: int = MAX_FILES, sync: bool = True) -> 
         WeightsError: too many files, or something that is no file (a socket, a FIFO).
         StorageError: the file system refuses to read or to sync them.
     """
-    return faults.persist(lambda: _digest_tree(path, max_files, sync), path)
+    return faults.persist(lambda: _digest_tree(path, max_files, sync, {}), path)
 
 
-def _digest_tree(path: str, max_files: int, sync: bool) -> FilesDigest:
+#: By canonical path, files whose very bytes are to be loaded once they are found to be right.
+Holding = dict[str, Held | None]
+
+
+def _digest_tree(path: str, max_files: int, sync: bool, holding: Holding) -> FilesDigest:
+    holding.update(dict.fromkeys(holding))  # what an earlier look saw is not what this one compares
     # Asked in words: os.path.isfile and its like take a disk that fails for nothing being there.
     try:
         kind = stat.S_IFMT(os.lstat(path).st_mode)
@@ -157,11 +186,11 @@ def _digest_tree(path: str, max_files: int, sync: bool) -> FilesDigest:
     if kind == stat.S_IFLNK:
         raise PathThroughLink("is a symbolic link", where=path)
     if kind == stat.S_IFREG:
-        files = [_digest_file(path, ".", sync, os.path.abspath(path))]
+        files = [_digest_file(path, ".", sync, os.path.abspath(path), holding)]
         if sync:
             sync_folder(os.path.dirname(os.path.abspath(path)))
     elif kind == stat.S_IFDIR:
-        files = _digest_folder(path, max_files, sync)
+        files = _digest_folder(path, max_files, sync, holding)
     else:
         raise WeightsNotFound(
             "there are no weights here",
@@ -174,7 +203,7 @@ def _digest_tree(path: str, max_files: int, sync: bool) -> FilesDigest:
     return FilesDigest(hashing.digest(listing), tuple(files), sum(f.nbytes for f in files))
 
 
-def _digest_folder(top: str, max_files: int, sync: bool) -> list[PlainFile]:
+def _digest_folder(top: str, max_files: int, sync: bool, holding: Holding) -> list[PlainFile]:
     found: list[str] = []
     folders: list[str] = []
     pending = [top]
@@ -197,7 +226,7 @@ def _digest_folder(top: str, max_files: int, sync: bool) -> list[PlainFile]:
                 where=top,
             )
     files = [
-        _digest_file(path, os.path.relpath(path, top).replace(os.sep, "/"), sync, real_top)
+        _digest_file(path, os.path.relpath(path, top).replace(os.sep, "/"), sync, real_top, holding)
         for path in found
     ]
     if sync:
@@ -214,10 +243,13 @@ def _refuse_link_out(real_top: str, path: str) -> None:
         raise WeightsError("a symbolic link to something that is not a file", where=path)
 
 
-def _digest_file(path: str, name: str, sync: bool, top: str) -> PlainFile:
+def _digest_file(path: str, name: str, sync: bool, top: str, holding: Holding) -> PlainFile:
     real = os.path.realpath(path)
     if relative_to(top, real) is None:
         raise PathThroughLink(f"a symbolic link leads out of the weights, to {real}", where=path)
+    if real in holding:
+        held = holding[real] = hold(real)
+        return PlainFile(name, held.nbytes, hashing.digest(held.memory, hashing.workers()))
     fd, _ = open_regular(real)
     try:
         if sync:
@@ -258,10 +290,39 @@ def verify_tree(
         StorageError: the file system refuses to read them.
     """
     waiting = patience or Patience(stale_timeout_s)
+    return _verify(path, digest, expected, max_files, writer, waiting, {})
+
+
+def hold_verified(path: str, digest: str, file: str, patience: Patience) -> Held:
+    """As :func:`verify_tree`; and the bytes of one of its files, just those that were compared.
+
+    Raises:
+        PathThroughLink: the file is a link.
+        CorruptWeights: it is none of those that have this digest.
+    """
+    holding: Holding = {file: None}
+    _verify(path, digest, (), MAX_FILES, "", patience, holding)
+    held = holding[file]
+    if held is not None:
+        return held
+    if os.path.islink(file):
+        raise PathThroughLink("is a symbolic link, not a file", where=file)
+    raise CorruptWeights("is not one of the files that were committed", where=file)
+
+
+def _verify(
+    path: str,
+    digest: str,
+    expected: tuple[PlainFile, ...],
+    max_files: int,
+    writer: str,
+    waiting: Patience,
+    holding: Holding,
+) -> FilesDigest:
     found = FilesDigest("", (), 0)
     for _ in waiting.looks(path):
         try:
-            found = digest_tree(path, max_files=max_files, sync=False)
+            found = faults.persist(lambda: _digest_tree(path, max_files, False, holding), path)
         except (WeightsNotFound, FileNotFoundError, NotADirectoryError, StorageStale):
             found = FilesDigest("", (), 0)
         if found.digest == digest:

@@ -37,7 +37,9 @@ class NewFile:
         self._stack = ExitStack()
         self._folder = self._stack.enter_context(confined.folder(folder)) if at is None else at
         try:
-            self.fd = os.open(self._temporary, flags, 0o666, dir_fd=self._folder)
+            # Never for a group to write, whatever the umask: what is published does not change,
+            # and readers map only what nobody else can change.
+            self.fd = os.open(self._temporary, flags, 0o644, dir_fd=self._folder)
         except BaseException:
             self._stack.close()
             raise

@@ -50,6 +50,11 @@ class Located:
     path: str
     root: str
 
+    def __fspath__(self) -> str:
+        """A place that was resolved already is a path, too, and is not resolved once more:
+        what is a link by then is found by the walk, and refused."""
+        return self.path
+
 
 def locate_to_write(path: str | os.PathLike[str], root: str | None) -> Located:
     """Where a save goes.
@@ -57,6 +62,8 @@ def locate_to_write(path: str | os.PathLike[str], root: str | None) -> Located:
     Raises:
         PathOutsideRoot, PathThroughLink: it may not be written to.
     """
+    if isinstance(path, Located):
+        return path
     spelled = os.fspath(path)
     base = root or current().root
     if base is None:
@@ -74,6 +81,8 @@ def locate_to_read(
     Raises:
         PathOutsideRoot, PathThroughLink: it may not be read from.
     """
+    if isinstance(path, Located):
+        return path
     spelled = os.fspath(path)
     base = root or current().root
     reads = current().read_roots if read_roots is None else tuple(read_roots)

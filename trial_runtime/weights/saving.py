@@ -15,10 +15,12 @@ from trial_runtime.weights.manifest import (
     FORMAT,
     MANIFEST_NAME,
     MAX_MANIFEST_BYTES,
+    MAX_PARTS,
     VERSION,
     Manifest,
     decode,
     encode,
+    parts_of,
 )
 from trial_runtime.weights.reading import manifest_bytes
 from trial_runtime.weights.roots import CACHE_VARIABLE, Located, current, locate_to_write
@@ -146,9 +148,17 @@ def publish_manifest(folder: str, manifest: Manifest, at: int | None = None) -> 
     """Make a manifest the one of its folder (a descriptor of it is ``at``); returns its bytes.
 
     Raises:
-        WeightsError: it is larger than readers accept.
+        WeightsError: it is larger than readers accept, or has more parts.
     """
     raw = encode(manifest)
+    parts = parts_of(raw)
+    if parts > MAX_PARTS:
+        raise WeightsError(
+            f"the state around the tensors has {parts:,} lists and dicts ({MAX_PARTS:,} are "
+            "allowed)",
+            hint="store lists of lists of numbers as arrays",
+            where=folder,
+        )
     if len(raw) > MAX_MANIFEST_BYTES:
         raise WeightsError(
             f"the state around the tensors takes {len(raw):,} bytes of JSON "

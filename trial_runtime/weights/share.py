@@ -14,8 +14,10 @@ import secrets
 from contextlib import suppress
 from typing import Final
 
+from trial_runtime.errors import PathThroughLink
+from trial_runtime.weights import confined
 from trial_runtime.weights.paths import SHARE_NAME
-from trial_runtime.weights.publishing import TEMPORARY_PREFIX, sync_folder
+from trial_runtime.weights.publishing import TEMPORARY_PREFIX
 
 _FILE: Final = "share"
 _TOKEN_BYTES: Final = 16
@@ -34,30 +36,41 @@ def lay_token(root: str) -> str:
     Raises:
         OSError: it can be neither read nor written.
     """
-    folder = os.path.join(root, SHARE_NAME)
-    path = os.path.join(folder, _FILE)
-    with suppress(FileNotFoundError):
-        return _read(path)
-    os.makedirs(folder, exist_ok=True)
-    draft = os.path.join(folder, f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}")
-    token = secrets.token_hex(_TOKEN_BYTES)
-    with open(draft, "x", encoding="ascii") as file:
-        file.write(token)
-        file.flush()
-        os.fsync(file.fileno())
+    folder = os.path.join(os.path.realpath(root), SHARE_NAME)
     try:
-        os.link(draft, path)  # whoever comes second finds the first one's
+        with suppress(FileNotFoundError):
+            return _read(folder)
+        with confined.folder(folder, make=True) as at:
+            _lay(at)
+    except PathThroughLink as link:
+        # As the system says it to whoever follows none: a link there is somebody else's.
+        raise OSError(errno.ELOOP, f"{link.message} ({folder})", folder) from link
+    return _read(folder)
+
+
+def _lay(at: int) -> None:
+    draft = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
+    token = secrets.token_hex(_TOKEN_BYTES)
+    _write(draft, token, at)
+    try:
+        os.link(draft, _FILE, src_dir_fd=at, dst_dir_fd=at)  # who comes second finds the first's
     except FileExistsError:
         pass
     except OSError:  # a file system without hard links
-        with suppress(FileExistsError), open(path, "x", encoding="ascii") as file:
-            file.write(token)
-            file.flush()
-            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            _write(_FILE, token, at)
     finally:
-        os.unlink(draft)
-    sync_folder(folder)
-    return _read(path)
+        os.unlink(draft, dir_fd=at)
+    confined.sync(at)
+
+
+def _write(name: str, token: str, at: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(name, flags, 0o644, dir_fd=at)
+    with os.fdopen(fd, "w", encoding="ascii") as file:
+        file.write(token)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def trouble_with(root: str, token: str, canonical: str = "") -> str:
@@ -85,11 +98,13 @@ def trouble_with(root: str, token: str, canonical: str = "") -> str:
     if not inside:
         return f"{called} is empty, as a place is where nothing is mounted: mount the share there"
     try:
-        found = _read(os.path.join(root, SHARE_NAME, _FILE))
+        found = _read(os.path.join(os.path.realpath(root), SHARE_NAME))
     except FileNotFoundError:
         return f"{called} is not the same share as {share}: what the head wrote is not there"
     except OSError as fault:
         return f"{called}: what the head wrote there cannot be read: {fault.strerror}"
+    except PathThroughLink as link:
+        return f"{called}: what the head wrote there is not read: {link.message}"
     if found != token:
         return f"{called} is another share than {share}: another token stands there"
     return _trouble_with_writing(root, called)
@@ -116,8 +131,10 @@ def _who() -> str:
     return f"user {os.geteuid()} (group {os.getegid()}) of this host"
 
 
-def _read(path: str) -> str:
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+def _read(folder: str) -> str:
+    """The token in a folder at a canonical path."""
+    with confined.folder(folder) as at:
+        fd = os.open(_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
     try:
         return os.read(fd, _MOST_BYTES).decode("ascii", "replace").strip()
     finally:

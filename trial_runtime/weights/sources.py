@@ -6,12 +6,13 @@ import functools
 import importlib.util
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, BinaryIO, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
-from trial_runtime.errors import CorruptWeights, MissingExtra, WeightsError
-from trial_runtime.weights import datafile, dtypes, faults, staging
+from trial_runtime.errors import CorruptWeights, WeightsError, WeightsNotFound
+from trial_runtime.weights import datafile, dtypes, faults, staging, torch_file
 from trial_runtime.weights.choosing import tensor_files
 from trial_runtime.weights.datafile import OWN_NAME
+from trial_runtime.weights.held import Held, HeldFiles, hold
 from trial_runtime.weights.manifest import (
     FORMAT,
     MANIFEST_NAME,
@@ -21,9 +22,8 @@ from trial_runtime.weights.manifest import (
 )
 from trial_runtime.weights.mapped import MappedFiles
 from trial_runtime.weights.matching import Form
-from trial_runtime.weights.paths import open_regular
 from trial_runtime.weights.patience import Patience
-from trial_runtime.weights.plain import verify_tree
+from trial_runtime.weights.plain import digest_tree, hold_verified
 from trial_runtime.weights.reading import OpenedManifest, open_manifest
 from trial_runtime.weights.roots import CACHE_VARIABLE, Located
 from trial_runtime.weights.skeleton import flatten, is_numpy_array, rebuild, references, subtree
@@ -67,12 +67,14 @@ def _has_torch() -> bool:
 class PublishedSource:
     """Weights with a manifest (one made up from the header, for a bare safetensors file)."""
 
-    def __init__(self, opened: OpenedManifest) -> None:
+    def __init__(self, opened: OpenedManifest, held: Held | None = None) -> None:
         self.where = opened.folder
         self.digest = opened.digest
         self._manifest = opened.manifest
-        self._originals = tensor_files(opened)
-        self._files = _through_cache(opened, self._originals)
+        self._originals = tensor_files(opened) if held is None else HeldFiles(opened, held)
+        self._files: TensorFiles = self._originals
+        if held is None:
+            self._files = _through_cache(opened, self._originals)
         self._made: dict[tuple[str, str], Any] = {}
         self._owners: dict[tuple[str, int], str] = {}
         self._first = {name: group[0] for group in self._manifest.ties for name in group}
@@ -141,17 +143,18 @@ def _through_cache(opened: OpenedManifest, originals: TensorFiles) -> TensorFile
 class PickledSource:
     """A file of ``torch.save``: read as a whole, and only what weights consist of."""
 
-    def __init__(self, path: str, digest: str) -> None:
-        self.where = path
+    def __init__(self, held: Held, digest: str) -> None:
+        self.where = held.path
         self.digest = digest
-        self._skeleton, self._tensors = flatten(_torch_load(path))
+        self._nbytes = held.nbytes
+        self._skeleton, self._tensors = flatten(torch_file.load(held))
         self.forms: Mapping[str, Form] = {
             name: Form(staging.dtype_of(name, tensor), tuple(tensor.shape))
             for name, tensor in self._tensors.items()
         }
 
     def prepare(self, names: Iterable[str], verify: bool) -> int:
-        return os.path.getsize(self.where)  # torch has read it all, whatever was asked for
+        return self._nbytes  # torch has read it all, whatever was asked for
 
     def view(self, name: str) -> memoryview | None:
         return None
@@ -183,12 +186,39 @@ def open_source(located: Located, digest: str | None, patience: Patience) -> Sou
     """
     file = _file_at(located.path)
     if file is None:
+        if digest is not None:
+            _refuse_several(located.path, digest)
         return PublishedSource(open_manifest(located, digest, patience))
+    if digest is None and datafile.looks_like_safetensors(file):
+        return PublishedSource(_opened_safetensors(file, datafile.read_entries(file), ""))
+    held = _held(located.path, file, digest, patience)
+    if datafile.begins_like_safetensors(held.memory[:9]):
+        read = datafile.entries_of(held.memory, file)
+        return PublishedSource(_opened_safetensors(file, read, digest or ""), held)
+    return PickledSource(held, digest or "")
+
+
+def _held(path: str, file: str, digest: str | None, patience: Patience) -> Held:
+    """The file, by one descriptor: what is compared with the digest is what will be loaded."""
     if digest is not None:
-        verify_tree(located.path, digest, patience=patience)
-    if datafile.looks_like_safetensors(file):
-        return PublishedSource(_opened_safetensors(file, digest or ""))
-    return PickledSource(file, digest or "")
+        return hold_verified(path, digest, file, patience)
+    return faults.persist(lambda: hold(file), file)
+
+
+def _refuse_several(path: str, digest: str) -> None:
+    """Say what is there, where an announced folder of plain files leaves a choice."""
+    if not os.path.isdir(path) or os.path.lexists(os.path.join(path, MANIFEST_NAME)):
+        return
+    try:
+        found = digest_tree(path, sync=False)
+    except (WeightsError, OSError):
+        return  # perhaps it is not all there yet
+    if found.digest == digest:
+        raise WeightsNotFound(
+            f"there are no weights here (no {MANIFEST_NAME}), but {len(found.files)} files",
+            hint="load the one that is meant by its own name, or by the means that wrote them",
+            where=path,
+        )
 
 
 _WEIGHT_SUFFIXES: Final = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
@@ -214,8 +244,10 @@ def _file_at(path: str) -> str | None:
     return os.path.join(path, files[0]) if len(files) == 1 else None
 
 
-def _opened_safetensors(path: str, digest: str) -> OpenedManifest:
-    entries, size, _ = datafile.read_entries(path)
+def _opened_safetensors(
+    path: str, read: tuple[dict[str, TensorEntry], int, int], digest: str
+) -> OpenedManifest:
+    entries, size, _ = read
     manifest = Manifest(
         format=FORMAT,
         version=VERSION,
@@ -228,43 +260,3 @@ def _opened_safetensors(path: str, digest: str) -> OpenedManifest:
     )
     folder = os.path.dirname(path)
     return OpenedManifest(folder, folder, manifest, digest)
-
-
-def _torch_load(path: str) -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtra(
-            "this file was written by torch.save, and torch is not installed",
-            hint="pip install 'bequeath[torch]', or have its writer use trial_runtime.weights",
-            where=path,
-        ) from None
-
-    def read() -> Any:
-        fd, size = open_regular(path)
-        with os.fdopen(fd, "rb") as file:
-            return _unpickled(torch, file, path, size)
-
-    return faults.persist(read, path)
-
-
-def _unpickled(torch: Any, file: BinaryIO, path: str, size: int) -> Any:
-    import pickle  # for the name of its error: torch unpickles, and tensors only
-
-    try:
-        return torch.load(file, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as fault:
-        raise WeightsError(
-            f"is not read: {_first_line(fault)}",
-            hint="only tensors and plain values are read from files of torch.save, since "
-            "unpickling runs whatever a file says; save the state_dict() itself",
-            where=path,
-        ) from None
-    except (RuntimeError, EOFError, ValueError, KeyError, AttributeError) as fault:
-        raise CorruptWeights(
-            f"torch cannot read these {size:,} bytes: {_first_line(fault)}", where=path
-        ) from fault
-
-
-def _first_line(fault: Exception) -> str:
-    return (str(fault).splitlines() or [type(fault).__name__])[0]

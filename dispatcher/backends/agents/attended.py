@@ -16,6 +16,7 @@ from dispatcher.errors import PassingBackendError, PermanentBackendError
 from trial_runtime.agent.attending import KILL_S, Answer, Order
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.safe_path import module_words
+from trial_runtime.trial_wire import UNREADABLE, brief
 
 #: What a look or a start may take on a busy machine, beyond any grace (seconds).
 ORDER_S = 60.0
@@ -142,7 +143,12 @@ class AttendedVisit(ABC):
             raise PassingBackendError(
                 f"cannot {order.verb} the agent (exit code {ran.code}): {said}", where=self.place
             )
-        return msgspec.json.decode(lines[-1], type=Answer)
+        try:
+            return msgspec.json.decode(lines[-1], type=Answer)
+        except UNREADABLE as error:
+            raise PassingBackendError(
+                f"does not answer as an agent's keeper: {brief(error)}", where=self.place
+            ) from error
 
 
 def _ended(answer: Answer) -> AgentEnded:

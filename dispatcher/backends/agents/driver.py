@@ -16,11 +16,11 @@ from dispatcher.backends.agents.self_report import SelfReport, Statistics
 from dispatcher.backends.agents.speech import ACKNOWLEDGE_EVERY, Speech
 from dispatcher.backends.agents.translation import (
     answer_order,
-    event_of,
     offer_of,
     start_order,
     stop_order,
 )
+from dispatcher.backends.agents.word_check import WordCheck
 from dispatcher.core.actions import (
     AnswerOffer,
     LaunchWorker,
@@ -29,18 +29,20 @@ from dispatcher.core.actions import (
     WorkerAction,
 )
 from dispatcher.core.events import (
+    AttemptEnded,
     Event,
     WorkerHeard,
     WorkerJoined,
     WorkerLost,
+    WorkerOffers,
     WorkerSuspect,
 )
 from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import EndReason
 from dispatcher.errors import ProtocolError, Superseded
 from dispatcher.ports import Link
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.refusals import Refusals
 from trial_runtime.silence import Silence
 
 #: What counts as silence of the agent between two calls of ``check`` at most (seconds): less
@@ -98,7 +100,6 @@ class AgentDriver:
     ) -> None:
         routing_id = agent_routing_id(folder, config.worker)
         link.renew(routing_id)
-        self._link = link
         self._config = replace(config, head=replace(config.head, routing_id=routing_id))
         self._suspect_s = suspect_s
         self._lost_s = lost_s
@@ -117,8 +118,9 @@ class AgentDriver:
         self._acknowledged = 0
         self._holding = Holding()
         self._report = SelfReport()
-        self._unreadable = Refusals()
-        self._speech = Speech(link, config.epoch, clock)
+        self._check = WordCheck(config.worker, config.trial, clock)
+        self._speech = Speech(link, routing_id, config.epoch, clock)
+        self._unsendable: list[Event] = []  # ends of attempts whose orders no frame can carry
         self._closing = False
         self._parted = False
 
@@ -127,14 +129,25 @@ class AgentDriver:
     def perform(self, action: WorkerAction) -> None:
         """Carry out an action at the next :meth:`flush`; never blocks."""
         if isinstance(action, StartAttempt):
-            self._speech.add(start_order(action))
-            self._holding.given(action)
+            self._start(action)
         elif isinstance(action, StopAttempt):
             self._speech.add(stop_order(action))
         elif isinstance(action, AnswerOffer):
             self._speech.add(answer_order(action))
         elif isinstance(action, LaunchWorker):
             self._launch()
+
+    def _start(self, action: StartAttempt) -> None:
+        if self._speech.add(start_order(action)):
+            self._holding.given(action)
+            self._check.given(action.trial, action.attempt)
+            return
+        text = (
+            f"its parameters are too large to be sent to an agent: {len(action.parameters):,} "
+            "characters of JSON; keep large things in files and pass their paths"
+        )
+        end = AttemptEnded(action.trial, action.attempt, EndReason.START_FAILED, text=text)
+        self._unsendable.append(end)
 
     def acknowledge(self) -> None:
         """All words received are on disk; told to the agent at the next :meth:`flush`."""
@@ -157,10 +170,9 @@ class AgentDriver:
 
     def receive(self, payload: bytes) -> list[Event]:
         """Decode what the agent said. Raises ``ProtocolError`` for what it may not say."""
-        try:
-            frame = wire.from_agent(payload)
-        except wire.WireError as error:
-            raise ProtocolError(f"agent {self._worker}: {error}") from error
+        frame = self._check.read(payload)
+        if frame is None:  # it is given up at the next check
+            return []
         self._silence.heard()
         if frame.epoch > self._config.epoch:
             raise self._later_head(frame.epoch)
@@ -185,7 +197,7 @@ class AgentDriver:
                 self._join(message, events)
             elif isinstance(message, wire.Offers):
                 if self._joined and message.life == self._life:
-                    events += self._report.offers(self._worker, message.offer)
+                    events += self._news(message.offer)
             else:
                 raise self._later_head(message.epoch)
         return events
@@ -198,11 +210,13 @@ class AgentDriver:
 
     def check(self) -> list[Event]:
         """Look after the agent: a process that died or went silent becomes an event."""
-        events: list[Event] = []
+        events, self._unsendable = self._unsendable, []
         now = self._clock()
         silent_s = self._silence.look()
         if not self._closing and self._leads():
             loss = self._process.look(silent_s)
+            if loss is None and self._check.unheard and self._process.pid is not None:
+                loss = Loss(self._check.unheard)
             if loss is None:
                 silent_s = self._since_launch(silent_s)
                 loss = self._loss_by_silence(silent_s)
@@ -267,7 +281,7 @@ class AgentDriver:
             self._report.running,
             self._silence.seconds,
             self._received,
-            self._report.refused | self._unreadable.counts,
+            self._report.refused | self._check.refused.counts,
             self._report.samples,
         )
 
@@ -301,13 +315,14 @@ class AgentDriver:
         if self._leads():
             self._process.ensure(self._config)
             self._silence.heard()
+            self._check.launched()
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
         if hello.life == self._life and self._joined:
             # Said twice; the words that follow are told apart by their numbers. Those before
             # the first one were acknowledged: it does not have them any more.
             self._received = max(self._received, hello.first - 1)
-            events += self._report.offers(self._worker, hello.offer)
+            events += self._news(hello.offer)
             return
         expected = self._process.expects(hello.pid)
         if expected is None:
@@ -315,8 +330,10 @@ class AgentDriver:
         if not expected:
             # Given up, and back all the same. What it runs is not believed any more.
             _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)
-            farewell = wire.HeadFrame(self._config.epoch, [wire.Shutdown(0.0)])
-            self._link.send(wire.frame(farewell))
+            self._speech.dismiss(hello.life)
+            return
+        news = not hello.trouble or hello.trouble != self._trouble
+        if news and not self._check.introduces_itself(len(hello.holds)):
             return
         if hello.trouble:
             self._keep_out(hello, events)
@@ -329,10 +346,11 @@ class AgentDriver:
         self._trouble = ""
         self._joined = True
         self._received = self._acknowledged = hello.first - 1
-        self._speech.begin(hello.orders, self._received)
+        self._speech.begin(hello.life, hello.orders, self._received)
         held = set(hello.holds)
         self._holding.joined(held)
-        slots = hello.slots
+        self._check.joined(held)
+        slots = min(hello.slots, self._config.slots)  # no machine takes more than it is to have
         if self._process.outdated:
             _log.info("agent %s is of another version: it gets nothing new", self._worker)
             slots = 0
@@ -346,10 +364,15 @@ class AgentDriver:
         )
         self._report.joined(hello)
 
+    def _news(self, offer: wire.OfferTold | None) -> list[WorkerOffers]:
+        """Of what it has for trials, if it is any."""
+        news = self._report.offers(self._worker, offer)
+        return [] if news and not self._check.introduces_itself() else news
+
     def _keep_out(self, hello: wire.AgentHello, events: list[Event]) -> None:
         """It is there, and says at each heartbeat why it can take nothing yet."""
         self._life, self._joined = hello.life, False
-        self._speech.begin(hello.orders)
+        self._speech.begin(hello.life, hello.orders)
         if hello.trouble != self._trouble:
             self._trouble = hello.trouble
             _log.warning("agent %s takes no trials: %s", self._worker, hello.trouble)
@@ -370,14 +393,7 @@ class AgentDriver:
             return
         if known:
             new = new[known:]
-        for raw in new:
-            try:
-                events.append(event_of(wire.decode_word(raw)))
-            except (wire.WireError, ProtocolError) as error:
-                # Skipped and counted: an agent repeats what is not taken, and all that it
-                # has to say would wait behind a word that nobody will ever understand.
-                if self._unreadable.count("unreadable word"):
-                    _log.error("agent %s: %s", self._worker, error)
+        events += self._check.events_of(new)
         self._received += len(new)
         self._holding.ended(events)
 
@@ -393,4 +409,4 @@ class AgentDriver:
         self._life = ""
         self._trouble = ""
         self._report.gone()
-        self._speech.begin(0)  # the next one has heard none: it would miss those of this one
+        self._speech.forget()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
 
 from dispatcher.ports import Link
 from trial_runtime import wire
+from trial_runtime.endpoint import MAX_MESSAGE_BYTES
 
 #: Words after which an acknowledgement does not wait for an order to go with.
 ACKNOWLEDGE_EVERY = 256
@@ -16,35 +21,64 @@ WELCOME_EVERY_S = 0.5
 #: Messages that an agent must not miss; the others are repeated, or made up for by the next.
 _ORDERS = (wire.Start, wire.Stop, wire.Shutdown)
 
+#: Messages share a frame up to this size (bytes). A larger one travels alone, up to the size of
+#: a frame that the agent's end of the line takes.
+FRAME_BYTES = 1 << 20
+MAX_ORDER_BYTES = MAX_MESSAGE_BYTES - (64 << 10)
+
+
+class _Encoded(NamedTuple):
+    """A message as it will lie in its frame."""
+
+    content: msgspec.Raw
+    counts: bool  # an agent must not miss it
+
+    @property
+    def size(self) -> int:
+        return len(bytes(self.content))
+
 
 class Speech:
     """To one life of the agent after another. Thread: the engine's; never blocks.
 
     Args:
         link: the agent's place on our ROUTER.
+        routing_id: of the agent there, and of its successors.
         epoch: of this head.
         clock: monotonic seconds.
     """
 
-    def __init__(self, link: Link, epoch: int, clock: Callable[[], float]) -> None:
+    def __init__(self, link: Link, routing_id: str, epoch: int, clock: Callable[[], float]) -> None:
         self._link = link
+        self._routing_id = routing_id
         self._epoch = epoch
         self._clock = clock
         self._told = 0  # number of the newest word that it knows to be on disk
         self._orders = 0  # number of the newest order sent to this life
-        self._gathered: list[wire.FromHead] = []
+        self._gathered: deque[_Encoded] = deque()
+        self._life = ""  # of the agent that is spoken to, empty while there is none
         self._welcomed_at = float("-inf")
         self.spoke_at = clock()
 
-    def add(self, message: wire.FromHead) -> None:
-        """Let it go with the next frame."""
-        self._gathered.append(message)
+    def add(self, message: wire.FromHead) -> bool:
+        """Let it go with the next frame; false if it is larger than any frame may be."""
+        encoded = _encoded(message)
+        if encoded.size > MAX_ORDER_BYTES:
+            return False
+        self._gathered.append(encoded)
+        return True
 
-    def begin(self, orders: int, told: int = 0) -> None:
+    def begin(self, life: str, orders: int, told: int = 0) -> None:
         """To an agent that has heard so many orders of ours, and keeps no word up to ``told``.
         Orders for one before it are void: the core will give them again."""
-        self._orders, self._told = orders, told
-        self._gathered = []
+        self._life, self._orders, self._told = life, orders, told
+        self._gathered.clear()
+
+    def forget(self) -> None:
+        """The agent is gone. Its successor has the same routing id, so what still waits for
+        this one on the line must go, too."""
+        self.begin("", 0)  # the next one has heard none: it would miss those of this one
+        self._link.renew(self._routing_id)
 
     @property
     def waiting(self) -> bool:
@@ -57,26 +91,56 @@ class Speech:
 
     def send_all(self, acknowledged: int) -> None:
         """Say what has gathered; it is kept for the next time if it cannot go now."""
-        messages = self._gathered
-        if self.owes(acknowledged) > 0:
-            messages = [wire.Ack(acknowledged), *messages]
-        if messages and self.send(messages):
+        while self._gathered or self.owes(acknowledged) > 0:
+            orders = list(_first_frame(self._gathered))
+            owed = [_encoded(wire.Ack(acknowledged))] if self.owes(acknowledged) > 0 else []
+            if not self._send([*owed, *orders]):
+                return
             self._told = acknowledged
-            self._gathered = []
+            for _ in orders:
+                self._gathered.popleft()
 
     def welcome(self) -> None:
-        """Ask for all again; once, while that is on its way: each of many frames behind a gap
-        would ask for as many again."""
+        """Ask whoever is there for all again; once, while that is on its way: each of many frames
+        behind a gap would ask for as many again."""
         now = self._clock()
         if now - self._welcomed_at >= WELCOME_EVERY_S:
             self._welcomed_at = now
-            self.send([wire.Welcome()])
+            self._send_frame(wire.HeadFrame(self._epoch, [wire.Welcome()]))
 
     def send(self, messages: Sequence[wire.FromHead]) -> bool:
         """Say these at once; whether they could go."""
-        orders = self._orders + sum(isinstance(message, _ORDERS) for message in messages)
-        sent = self._link.send(wire.frame(wire.HeadFrame(self._epoch, list(messages), orders)))
+        return self._send([_encoded(message) for message in messages])
+
+    def dismiss(self, life: str) -> None:
+        """Tell an agent that was given up, and is back all the same, to leave at once."""
+        self._send_frame(wire.HeadFrame(self._epoch, [wire.Shutdown(0.0)], 0, life))
+
+    def _send(self, messages: Sequence[_Encoded]) -> bool:
+        orders = self._orders + sum(each.counts for each in messages)
+        # What is encoded already lies in a frame as the message itself would.
+        contents: list[wire.FromHead] = [each.content for each in messages]  # type: ignore[misc]
+        if not self._send_frame(wire.HeadFrame(self._epoch, contents, orders, self._life)):
+            return False
+        self._orders = orders
+        return True
+
+    def _send_frame(self, frame: wire.HeadFrame) -> bool:
+        sent = self._link.send(wire.frame(frame))
         if sent:
             self.spoke_at = self._clock()
-            self._orders = orders
         return sent
+
+
+def _encoded(message: wire.FromHead) -> _Encoded:
+    return _Encoded(wire.encode_order(message), isinstance(message, _ORDERS))
+
+
+def _first_frame(gathered: Iterable[_Encoded]) -> Iterator[_Encoded]:
+    """As many as one frame holds, and at least one."""
+    size = 0
+    for each in gathered:
+        if size and size + each.size > FRAME_BYTES:
+            return
+        size += each.size
+        yield each

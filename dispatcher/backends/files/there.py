@@ -13,6 +13,7 @@ from typing import Any
 from dispatcher.backends.files.shell_program import TOLD
 from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.backends.ssh import Machine
+from dispatcher.codec import UNREADABLE
 from dispatcher.errors import BackendError, PermanentBackendError
 from dispatcher.ports import FileEntry, FileList, FilePiece
 from dispatcher.ssh import SshConnection, TransferFailed, connect
@@ -77,7 +78,7 @@ class FileServer:
         try:
             head = json.loads(program.line(deadline))
             count = head.pop("bytes")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (*UNREADABLE, KeyError, TypeError, AttributeError) as error:
             raise TransferFailed("answers what it should not", where=self.machine.name) from error
         if type(count) is not int or not 0 <= count <= most_bytes:
             raise TransferFailed("sends more than was asked for", where=self.machine.name)
@@ -114,7 +115,7 @@ class SshFiles:
             said = json.loads(body)
             entries = [_entry(*each) for each in said["files"]]
             return FileList(entries[:most], bool(said["cut"]) or len(entries) > most)
-        except (ValueError, KeyError, TypeError) as error:
+        except (*UNREADABLE, KeyError, TypeError) as error:
             raise TransferFailed("lists what are no files", where=self.place) from error
 
     def read(self, path: str, offset: int, limit: int) -> FilePiece | None:

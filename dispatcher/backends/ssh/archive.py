@@ -30,16 +30,33 @@ class Archives:
 
 
 def pack_all(
-    code: Path, into: Path, *, excluded: Sequence[Path], most_files: int, most_bytes: int
+    code: Path,
+    into: Path,
+    *,
+    excluded: Sequence[Path],
+    most_files: int,
+    most_bytes: int,
+    secrets: Sequence[Path] = (),
 ) -> Archives:
-    """Pack the runtime and a code directory into the folder ``into``. Reads every file.
+    """Pack the runtime and a code directory into the private folder ``into``. Reads every file.
+
+    Args:
+        code: the code directory.
+        into: made if it is missing.
+        excluded: folders that never belong to it.
+        most_files: how many files there may be.
+        most_bytes: how many bytes they may have.
+        secrets: files that hold a secret, and so are not sent.
 
     Raises:
         UserError: the code is too much, or cannot be read as code.
         OSError: ``into`` cannot be written.
     """
-    into.mkdir(exist_ok=True)
-    listing = scan_code(code, excluded=excluded, most_files=most_files, most_bytes=most_bytes)
+    into.mkdir(mode=0o700, exist_ok=True)
+    into.chmod(0o700)  # that of a version before was open
+    listing = scan_code(
+        code, excluded=excluded, most_files=most_files, most_bytes=most_bytes, secrets=secrets
+    )
     packed = pack_code(listing, into / "code.tar")
     ours = pack_code(scan_code(Path(trial_runtime.__file__).parent), into / "runtime.tar")
     return Archives(

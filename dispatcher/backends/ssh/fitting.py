@@ -11,7 +11,7 @@ from dispatcher.backends.ssh.archive import Archives
 from dispatcher.backends.ssh.bringing import UNPACK_S, Brought, bring_modules
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.probing import HostUnfit, probe, problem_with
-from dispatcher.ssh import SshConnection, unpack
+from dispatcher.ssh import SshConnection, program_text, unpack
 
 #: The oldest Python that trials run with.
 OLDEST = (3, 9)
@@ -67,8 +67,8 @@ def fit(connection: SshConnection, machine: Machine, archives: Archives) -> Fitt
 def _tidy(connection: SshConnection, machine: Machine, trees: Iterable[str]) -> None:
     """Remove what was brought for others, long ago. That it cannot be done is no reason to stop."""
     argv = machine.command("-", machine.work_folder, str(KEPT), ",".join(trees))
-    program = b"\n".join(part.read_bytes() for part in _TIDY)
-    ran = connection.run(argv, stdin=program, limit_s=TIDY_S)
+    program = "\n".join([program_text("python_facts"), *(part.read_text() for part in _TIDY)])
+    ran = connection.run(argv, stdin=program.encode(), limit_s=TIDY_S)
     level = logging.INFO if ran.ok else logging.WARNING
     said = ran.out.decode(errors="replace").strip() if ran.ok else ran.said()
     _log.log(level, "%s: old code and runtimes: %s", machine.name, said[-_MOST_SAID:])

@@ -9,9 +9,10 @@ import msgspec
 
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.errors import PassingBackendError
-from dispatcher.ssh import SshConnection
+from dispatcher.ssh import SshConnection, program_text
+from trial_runtime.trial_wire import UNREADABLE
 
-_PROGRAM = [Path(__file__).with_name(f"{name}_program.py") for name in ("said", "past")]
+_PARTS = [Path(__file__).with_name(f"{name}_program.py") for name in ("said", "past")]
 _LIMIT_S = 1800.0
 _DAY_S = 86400.0
 
@@ -59,12 +60,12 @@ def why_it_stays(name: str, left: Left, *, days: float, experiment: str) -> str:
 
 def _asked(connection: SshConnection, machine: Machine, kind: type[T], *names: str) -> T:
     argv = machine.command("-", machine.work_folder, *names)
-    program = b"\n".join(part.read_bytes() for part in _PROGRAM)
-    ran = connection.run(argv, stdin=program, limit_s=_LIMIT_S, most_bytes=16 << 20)
+    program = "\n".join([program_text("python_facts"), *(part.read_text() for part in _PARTS)])
+    ran = connection.run(argv, stdin=program.encode(), limit_s=_LIMIT_S, most_bytes=16 << 20)
     lines = ran.out.splitlines()
     if not ran.ok or not lines:
         raise PassingBackendError(f"cannot be tidied: {ran.said()[-300:]}", where=machine.name)
     try:
         return msgspec.json.decode(lines[-1], type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise PassingBackendError("answers what it should not", where=machine.name) from error

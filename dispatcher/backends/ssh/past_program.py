@@ -1,5 +1,5 @@
-"""Run by another machine's Python, of whatever version, behind ``said_program.py``: what
-experiments have left there.
+"""Run by another machine's Python, of whatever version, behind ``python_facts.py`` and
+``said_program.py``: what experiments have left there.
 
 Arguments: the work folder, then what to remove, as ``ID/WORKER``. Says as JSON what there is, or
 what was removed. What a process here uses is never removed. ``told`` says that an agent has not
@@ -56,6 +56,10 @@ _ENDS = (b"/", b"\0", b"\n")
 def main() -> None:
     """Look, or remove, and say it."""
     place = os.path.join(os.path.abspath(os.path.expanduser(sys.argv[1])), "experiments")
+    if os.path.isdir(place):
+        trouble = folder_trouble(place)  # type: ignore[name-defined]  # noqa: F821
+        if trouble:  # names in it may lead to anything that is ours
+            sys.exit(trouble)
     there = left(place)
     wanted = sys.argv[2:]
     if not wanted:

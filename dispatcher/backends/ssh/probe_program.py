@@ -40,6 +40,23 @@ def whole(folder: str) -> list:  # type: ignore[type-arg]
     return [x for x in names if os.path.isdir(os.path.join(folder, x, "trial_runtime"))]
 
 
+def ours(folder: str, names: list) -> str:  # type: ignore[type-arg]
+    """Make the work folder and those in it; why what lies there may not be believed, or nothing.
+
+    Trees in it are known by their names alone, which anybody can know: who made the folder before
+    us, or can change it, could have our code replaced."""
+    try:
+        for place in [folder] + [os.path.join(folder, x) for x in names]:
+            if not os.path.lexists(place) or place == folder:
+                os.makedirs(place, 0o700, exist_ok=True)  # others may make it meanwhile
+            trouble = folder_trouble(place)  # type: ignore[name-defined]  # noqa: F821 - before this
+            if trouble:
+                return str(trouble)
+    except OSError as error:
+        return "%s: %s" % (folder, error.strerror)  # noqa: UP031
+    return ""
+
+
 def mark_used(folder: str) -> None:
     """Let its time say when it was last wanted, for who removes what is not."""
     try:
@@ -51,20 +68,16 @@ def mark_used(folder: str) -> None:
 def main() -> None:
     """Look, and say it."""
     folder = os.path.abspath(os.path.expanduser(sys.argv[1]))
-    trouble = ""
-    try:
-        for made in [folder] + [os.path.join(folder, x) for x in FOLDERS]:
-            if not os.path.isdir(made):
-                os.makedirs(made, 0o700)
-    except OSError as error:
-        trouble = "%s: %s" % (folder, error.strerror)  # noqa: UP031
-    for name in sys.argv[2].split(","):
-        mark_used(os.path.join(folder, name))
     tag = sys.implementation.cache_tag
+    used = [x for x in sys.argv[2].split(",") if x and os.path.lexists(os.path.join(folder, x))]
+    trouble = ours(folder, [*FOLDERS, "modules/" + tag, *used])
+    for name in [] if trouble else used:
+        mark_used(os.path.join(folder, name))
     brought = os.path.join(folder, "modules", tag)
     first, last = ([x for x in each.split(",") if x] for each in sys.argv[3].split(";"))
-    sys.path[:0] = [os.path.join(brought, x) for x in first]
-    sys.path += [os.path.join(brought, x) for x in last]
+    if not trouble:
+        sys.path[:0] = [os.path.join(brought, x) for x in first]
+        sys.path += [os.path.join(brought, x) for x in last]
     told = {
         "python": python_facts(),  # type: ignore[name-defined]  # noqa: F821 - goes before this
         "version": list(sys.version_info[:3]),
@@ -73,9 +86,9 @@ def main() -> None:
         "folder_trouble": trouble,
         "missing": {name: trouble_with(name) for name in sys.argv[4:]},
         "versions": versions,
-        "code": names_in(os.path.join(folder, "code")),
-        "runtime": whole(os.path.join(folder, "runtime")),
-        "modules": names_in(brought),
+        "code": [] if trouble else names_in(os.path.join(folder, "code")),
+        "runtime": [] if trouble else whole(os.path.join(folder, "runtime")),
+        "modules": [] if trouble else names_in(brought),
     }
     print(json.dumps(told))  # noqa: T201 - that is the answer
 

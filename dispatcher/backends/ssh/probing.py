@@ -12,6 +12,7 @@ from dispatcher.backends.ssh.machine import Machine
 from dispatcher.errors import PermanentBackendError
 from dispatcher.ssh import SshConnection, program_text
 from dispatcher.wheelhouse import MODULES, HostPython
+from trial_runtime.trial_wire import UNREADABLE, brief
 
 #: Importing numpy from a cold network file system takes long.
 PROBE_S = 120.0
@@ -101,9 +102,9 @@ def probe(
         )
     try:
         found = msgspec.json.decode(lines[-1], type=Probed)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise HostUnfit(
-            f"{machine.python!r} does not answer as a Python: {error}", where=machine.name
+            f"{machine.python!r} does not answer as a Python: {brief(error)}", where=machine.name
         ) from error
     if found.python.prolog:
         said = ran.err.strip().decode(errors="replace")[-_MOST_SAID:]
@@ -119,5 +120,8 @@ def problem_with(found: Probed, machine: Machine, oldest: tuple[int, int]) -> st
         wanted = ".".join(map(str, oldest))
         return f"{machine.python!r} is Python {has}, and trials need {wanted}; {OWN_PYTHON}"
     if found.folder_trouble:
-        return f"cannot make the work folder {found.folder_trouble}; 'workFolder' names another"
+        return (
+            f"its work folder cannot be used: {found.folder_trouble}; 'workFolder' names another, "
+            "which only its user can change, below folders of that user or root"
+        )
     return ""

@@ -1,5 +1,5 @@
-"""Run by another machine's Python, behind ``said_program.py``: removes code, runtimes and modules
-that nobody has used for long.
+"""Run by another machine's Python, behind ``python_facts.py`` and ``said_program.py``: removes
+code, runtimes and modules that nobody has used for long.
 
 Arguments: the work folder, how many of each to keep, and what is about to be used (with commas
 between). Says as JSON which went. What an experiment there names is kept, however old, and what a
@@ -79,6 +79,10 @@ def tidy(place: str, used: set, most: int, said: bytes) -> list:  # type: ignore
 def main() -> None:
     """Tidy, and say what went."""
     folder, most = os.path.abspath(os.path.expanduser(sys.argv[1])), int(sys.argv[2])
+    if os.path.isdir(folder):
+        trouble = folder_trouble(folder)  # type: ignore[name-defined]  # noqa: F821
+        if trouble:
+            sys.exit(trouble)
     used = named(folder)
     said = said_by_processes()  # type: ignore[name-defined]  # noqa: F821 - goes before this
     about = set(map(os.path.basename, sys.argv[3].split(",")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
@@ -30,7 +31,8 @@ class SshVisit(AttendedVisit):
 
     Args:
         machine: where.
-        head: address and port of our ROUTER on this machine.
+        head: the socket file of our ROUTER on this machine for a tunnel; its address and port
+            where the machine names one at which its agent reaches it by itself.
         archives: what is brought there.
         token: of the share below the weights root; asked when an agent is told.
     """
@@ -40,7 +42,7 @@ class SshVisit(AttendedVisit):
     def __init__(
         self,
         machine: Machine,
-        head: tuple[str, int],
+        head: Path | tuple[str, int],
         archives: Callable[[], Archives],
         token: Callable[[], str],
     ) -> None:
@@ -106,8 +108,10 @@ class SshVisit(AttendedVisit):
     def _way_back(self) -> str:
         """Where its agent finds our ROUTER: at any port there that is free and leads to it, or
         where it listens."""
-        host, port = self._head
         named = self._machine.head_address
+        if isinstance(self._head, Path):
+            return f"127.0.0.1:{self._connection.reverse_forward_to_file(self._head)}"
+        host, port = self._head
         if not named:
             return f"127.0.0.1:{self._connection.reverse_forward(host, port)}"
         return named if _WITH_PORT.search(named) else f"{named}:{port}"

@@ -55,6 +55,7 @@ def backup(
                 "linked": done.linked,
                 "gone": done.gone,
                 "unseen": done.unseen,
+                "links": list(done.links),
             }
         )
         return
@@ -64,6 +65,8 @@ def backup(
         say(f"with weights of {words.count(done.weights, 'trial')}, as {how}")
     if done.unseen:
         note(f"{done.unseen}: they stay there")
+    for link in done.links:
+        note(f"{link} is a symbolic link: it is not followed, and what it leads to not copied")
     if done.gone:
         note(f"weights of {words.count(done.gone, 'trial')} went meanwhile; the copy knows")
 
@@ -84,7 +87,7 @@ def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json 
     path = find_folder(experiment, folder) if experiment else find_one(None, folder).folder
     store = ExperimentFolder(path).journal
     before = store.stat().st_size
-    with Leadership.acquire(path):
+    with Leadership.keep_heads_out(path):
         journal = SqliteJournal.open(store)
         try:
             done = compact_store(journal)

@@ -20,10 +20,10 @@ from dispatcher.cli.arguments import (
     Yes,
     confirmed,
 )
-from dispatcher.cli.console import Column, is_terminal, note, print_json, print_table, say
+from dispatcher.cli.console import Column, note, pass_on, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import Entry, Table
-from dispatcher.cli.safe_text import keep_lines, safe_json
+from dispatcher.cli.safe_text import safe_json
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
@@ -54,13 +54,15 @@ class Format(StrEnum):
 
 def list_all(folder: Folder = None, as_json: Json = False) -> None:
     """List all experiments that are kept, the newest first."""
-    from dispatcher.finding.find import all_experiments
+    from dispatcher.finding.find import all_experiments, experiments_of_others
 
     found = all_experiments(folder)
     if as_json:
         print_json({"experiments": [one.to_json() for one in found]})
     else:
         print_experiments(found)
+    if others := experiments_of_others(folder):
+        note(f"{words.count(others, 'experiment')} of other users: name one by its path to see it")
 
 
 def print_experiments(found: list[ExperimentListing]) -> None:
@@ -75,7 +77,7 @@ _COLUMNS = (
     Column("id"),
     Column("name", shrink=True),
     Column("status"),
-    Column("began (UTC)"),
+    Column("began (UTC)", shrink=True),
     Column("trials", right=True),
     Column("best", right=True, style="bold"),
     Column("folder", shrink=True, style="dim"),
@@ -96,21 +98,14 @@ def _row(one: ExperimentListing) -> tuple[str, ...]:
 
 def show(experiment: Experiment = None, folder: Folder = None) -> None:
     """Print an experiment's settings, resolved and as they are now, as JSON."""
+    from dispatcher.experiment.snapshot import read_shown
     from dispatcher.finding.find import find_one
+    from dispatcher.folders import ExperimentFolder
 
-    found = find_one(experiment, folder)
-    text = (found.folder / "experiment.json").read_text(encoding="utf-8")
-    print_json({"experiment": found.id, "folder": str(found.folder), **_settings(text)})
-
-
-def _settings(text: str) -> dict[str, Any]:
-    from dispatcher.experiment.references import shown_environment
-
-    settings = json.loads(text).get("experiment", {})
-    variables = settings.get("trialEnvironment")
-    if variables:
-        settings["trialEnvironment"] = shown_environment(variables)
-    return {"settings": settings}
+    found = find_one(experiment, folder, others=True)
+    record = ExperimentFolder(found.folder)
+    settings = read_shown(record.read_config(), str(record.config))
+    print_json({"experiment": found.id, "folder": str(found.folder), "settings": settings})
 
 
 def export(
@@ -125,7 +120,7 @@ def export(
     from dispatcher import queries
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(found.folder) as reader:
         if form is Format.CSV:
             text = queries.export_csv(reader)
@@ -133,8 +128,7 @@ def export(
             rows = queries.export_rows(reader)
             text = safe_json(json.dumps(rows, indent=2, ensure_ascii=False)) + "\n"
     if out is None:
-        # Into a pipe CSV goes as it is: it is data there, and has no escapes of its own.
-        typer.echo(keep_lines(text) + "\n" if is_terminal() else text, nl=False)
+        pass_on(text)  # CSV is data in a pipe, and has no escapes of its own
         return
     try:
         out.write_text(text, encoding="utf-8")
@@ -181,26 +175,43 @@ def update(
         with HeadClient(found.folder) as client:
             client.ask("update", key=key, value=new)
     else:
-        _update_record(found.folder, key, new)
+        warning = _update_record(found.folder, key, new)
+        if warning:
+            note(warning)
     if as_json:
         print_json({"experiment": found.id, "key": key, "running": running})
     else:
         say(f"{found.id}: {key} is {value}{'' if running else ' from the next resume on'}")
+        if key in ("maxTrialNumber", "max_trial_number"):
+            _note_what_is_past(found.folder, new)
 
 
-def _update_record(folder: Path, key: str, value: Any) -> None:
-    """Change the record; no head may begin meanwhile, so the lead is held."""
-    from dispatcher.experiment.snapshot import from_json, to_json
+def _note_what_is_past(folder: Path, limit: Any) -> None:
+    """A limit below what was proposed already ends nothing, and lets nothing new begin."""
+    from dispatcher import queries
+
+    with queries.ExperimentReader.open(folder) as reader:
+        submitted = queries.experiment_summary(reader).submitted
+    if str(limit).isdecimal() and int(limit) < submitted:
+        note(f"{words.count(submitted, 'trial')} were proposed already: no more will be")
+
+
+def _update_record(folder: Path, key: str, value: Any) -> str:
+    """Change the record, and return what the user should know. No head may begin meanwhile, so
+    the lead is held."""
+    from dispatcher.experiment.snapshot import from_json, to_json, to_shared
     from dispatcher.experiment.updates import apply_update
     from dispatcher.folders import ExperimentFolder
     from dispatcher.store.leadership import Leadership
+    from dispatcher.upkeep.retention import gone_before_it_goes_on
 
-    path = ExperimentFolder(folder).config
-    with Leadership.acquire(folder):
-        config = apply_update(from_json(path.read_text(encoding="utf-8"), str(path)), key, value)
-        new = path.with_suffix(".new")
-        new.write_text(to_json(config), encoding="utf-8")
-        new.replace(path)
+    record = ExperimentFolder(folder)
+    with Leadership.keep_heads_out(folder):
+        config = from_json(record.read_config(), str(record.config))
+        config = apply_update(config, key, value)
+        warning = gone_before_it_goes_on(record, config)
+        record.write_config(to_json(config), to_shared(config))
+    return warning
 
 
 def delete(
@@ -228,11 +239,12 @@ def delete(
     if is_led(path):
         raise UserError(f"{path.name} is running", hint=f"end it first: bequeath stop {path.name}")
     confirmed(f"Delete {path} with everything in it?", yes)
+    sockets = run_folder(path)  # which may be noted in there
     try:
         shutil.rmtree(path)
     except OSError as error:
         raise UserError(f"cannot be deleted: {error.strerror}", where=str(path)) from error
-    shutil.rmtree(run_folder(path), ignore_errors=True)
+    shutil.rmtree(sockets, ignore_errors=True)
     if as_json:
         print_json({"experiment": path.name, "deleted": str(path)})
     else:
@@ -261,7 +273,7 @@ def verify(
     # A store that is damaged cannot be asked for its experiment's name.
     path = find_folder(experiment, folder) if experiment else find_one(None, folder).folder
     store = ExperimentFolder(path).journal
-    with Leadership.acquire(path):
+    with Leadership.keep_heads_out(path):
         if rebuild:
             rebuild_tables(store)
         result = verify_store(store)
@@ -270,7 +282,7 @@ def verify(
     else:
         say(f"{words.count(result.events, 'event')}, {words.count(result.trials, 'trial')}: "
             f"{'all of it holds' if result.ok else 'not all of it holds'}")  # fmt: skip
-        for line in (*result.damage, *filter(None, [result.broken_at])):
+        for line in (*result.damage, *filter(None, [result.broken_at, result.mended])):
             say(line)
         for difference in result.differences:
             say(str(difference))
@@ -285,4 +297,5 @@ def _report(result: Any) -> dict[str, Any]:
         "damage": list(result.damage),
         "broken_at": result.broken_at,
         "differences": [str(difference) for difference in result.differences],
+        "mended": result.mended,
     }

@@ -14,6 +14,9 @@ from pathlib import Path
 from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.ssh import SshTarget
 from dispatcher.ssh.inspecting import Needs
+from trial_runtime.torch_version import why_unsafe
+
+_UNSAFE = {"torch": why_unsafe}
 
 _HOST = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]\s]+\]|[^\s:@]+)(?::(?P<port>\d{1,5}))?")
 
@@ -100,7 +103,7 @@ def asked_for(word: str, python: str, weights: str, jump: str) -> list[Asked]:
         return _of_file(Path(word))
     from dispatcher.cli.hosts.supply import supply
 
-    needs = Needs(python=python, useful=_useful(), supply=supply)
+    needs = Needs(python=python, useful=_useful(), unsafe=_UNSAFE, supply=supply)
     return [Asked(word, target_named(word, jump), needs, weights_there=weights)]
 
 
@@ -132,6 +135,7 @@ def _of_file(path: Path) -> list[Asked]:
         needs = Needs(
             python=machine.command(),
             oldest=OLDEST,
+            unsafe=_UNSAFE,
             useful=_useful(cache=config.weights_cache.when != "off"),
             supply=supply,
             work_folder=machine.work_folder,

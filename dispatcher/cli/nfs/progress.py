@@ -76,7 +76,8 @@ class Progress:
 
     def picture(self) -> Any:
         """The table as it is now, for rich."""
-        return rich_table(_COLUMNS, [self._row(name, role) for name, role in self._hosts])
+        rows = [self._row(name, role) for name, role in self._hosts]
+        return rich_table(_COLUMNS, rows, console(stderr=True).width)
 
     def _row(self, name: str, role: str) -> list[Any]:
         from rich.text import Text

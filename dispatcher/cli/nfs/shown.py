@@ -15,8 +15,8 @@ _MARKS = {"done": "✓", "already": "·", "planned": "→", "undone": "✓", "ke
 
 def show_step(line: Line) -> None:
     """One step, with its diff or command."""
-    state = f"{line.state}: " if line.state in ("already", "planned", "kept") else ""
-    say(f"{_MARKS[line.state]} {state}{safe_text(line.text)}")
+    state = "" if line.state in ("done", "undone") else f"{line.state}: "
+    say(f"{_MARKS.get(line.state, '?')} {state}{safe_text(line.text)}")
     if line.detail:
         say("\n".join(f"    {text}" for text in keep_lines(line.detail).splitlines()))
 
@@ -38,9 +38,9 @@ def show_report(report: Report) -> None:
 def show_remarks(report: Report) -> None:
     """The reason of each option, and what is to be known or done."""
     for option, why in report.shown.get("options", {}).items():
-        note(f"  {option}: {why}")
+        note(f"  {safe_text(option)}: {safe_text(str(why))}")
     for one in report.notes:
-        note(f"{one.level}: {safe_text(one.text)}")
+        note(f"{safe_text(one.level)}: {safe_text(one.text)}")
 
 
 def show_status(shown: dict[str, Any]) -> None:

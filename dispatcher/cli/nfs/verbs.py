@@ -72,6 +72,14 @@ def server(
         bool,
         typer.Option("--open-firewall", help="Set the rule (firewalld, ufw), not just print it."),
     ] = False,
+    shares_its_file_system: Annotated[
+        bool,
+        typer.Option(
+            "--shares-its-file-system",
+            help="Allow a folder that is no file system of its own: root of a client may then "
+            "reach all of the file system that it lies on.",
+        ),
+    ] = False,
     allow_wildcards: Annotated[
         bool, typer.Option("--allow-wildcards", help="Allow clients such as *.example.org.")
     ] = False,
@@ -104,6 +112,7 @@ def server(
         sync=not async_,
         sec=sec,
         nfs3=nfs3,
+        shares_its_file_system=shares_its_file_system,
         allow_wildcards=allow_wildcards,
         allow_everybody=allow_everybody,
         open_firewall=open_firewall,

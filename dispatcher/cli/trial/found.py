@@ -27,7 +27,7 @@ class TrialFound:
     """
 
     def __init__(self, trial: int, experiment: str | None, base: Path | None) -> None:
-        self.found = find_one(experiment, base)
+        self.found = find_one(experiment, base, others=True)
         self.folder = ExperimentFolder(self.found.folder)
         self.trial = trial
         self._reader = queries.ExperimentReader.open(self.found.folder)

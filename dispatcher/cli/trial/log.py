@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dispatcher.cli.arguments import Folder, OfExperiment, Trial
-from dispatcher.cli.console import note
+from dispatcher.cli.console import emit, note
 from dispatcher.cli.safe_text import safe_lines, safe_text
 from dispatcher.errors import BackendError
 
@@ -140,7 +140,7 @@ def _print(chunks: Iterator[bytes], *, raw: bool) -> None:
             sys.stdout.buffer.flush()
         return
     for text in _readable(chunks):
-        typer.echo(text)
+        emit(text)
 
 
 def _readable(chunks: Iterator[bytes]) -> Iterator[str]:

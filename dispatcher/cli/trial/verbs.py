@@ -36,7 +36,10 @@ def ls(
     state: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="STATE", help="Only trials in this state. May be repeated.", show_default=False
+            metavar="STATE",
+            help="Only trials in this state, or that ended so: queued, running, succeeded, failed, "
+            "killed, … May be repeated.",
+            show_default=False,
         ),
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="Only trials that failed.")] = False,
@@ -60,13 +63,13 @@ def ls(
     from dispatcher.finding.find import find_one
 
     wanted = queries.TrialFilter(
-        states=_states(state or []),
+        shown=_states(state or []),
         outcomes=_FAILURES if failed else (),
         parent=parent,
         live=True if live else None,
     )
     by = queries.TrialSort.of(sort)
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(found.folder) as reader:
         downward = reader.mode.order == "DESC" if by is queries.TrialSort.VALUE else False
         order = not downward if reverse else downward
@@ -92,15 +95,16 @@ _COLUMNS = (
 
 
 def _states(named: list[str]) -> tuple[str, ...]:
-    from dispatcher.core.model import TrialState
+    from dispatcher.core.model import Outcome, TrialState
 
-    known = [state.value for state in TrialState]
-    for word in named:
+    known = [one.value for kind in (TrialState, Outcome) for one in kind]
+    found = [word.lower().replace("-", " ").replace("_", " ") for word in named]
+    for word in found:
         if word not in known:
             raise typer.BadParameter(
                 f"{word!r} is no state; there are {', '.join(known)}", param_hint="'--state'"
             )
-    return tuple(named)
+    return tuple(found)
 
 
 def _row(one: TrialSummary) -> tuple[str, ...]:
@@ -131,7 +135,7 @@ def show(
     from dispatcher import queries
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
+    found = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(found.folder) as reader:
         detail = queries.trial(reader, trial)
     if as_json:
@@ -180,6 +184,8 @@ def _facts(detail: TrialDetail) -> list[tuple[str, str]]:
 
 
 def _show_attempts(detail: TrialDetail) -> None:
+    from dispatcher.core.failures import telling_line
+
     if not detail.attempts:
         return
     say()
@@ -198,7 +204,7 @@ def _show_attempts(detail: TrialDetail) -> None:
             str(one.pid or words.NOTHING),
             words.duration(one.wall_s),
             _end(one.end_reason, one.exit_code, one.signal),
-            (one.text or "").strip().rpartition("\n")[2],
+            telling_line(one.text or ""),
         )
         for one in detail.attempts
     ]

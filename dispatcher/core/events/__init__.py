@@ -43,6 +43,7 @@ from dispatcher.core.events.users import Wish
 from dispatcher.core.events.workers import AttemptEnded as AttemptEnded
 from dispatcher.core.events.workers import AttemptStarted as AttemptStarted
 from dispatcher.core.events.workers import FinalReported as FinalReported
+from dispatcher.core.events.workers import LastMetricKept as LastMetricKept
 from dispatcher.core.events.workers import MetricReported as MetricReported
 from dispatcher.core.events.workers import VersionOffered as VersionOffered
 from dispatcher.core.events.workers import WeightsPublished as WeightsPublished

@@ -16,9 +16,11 @@ class ExperimentCreated:
 
 @dataclass(frozen=True, slots=True)
 class HeadStarted:
-    """A head took the lead; epochs grow by one. Peers of the head before are not known yet."""
+    """A head took the lead; epochs grow by one. Peers of the head before are not known yet.
+    ``settings``: those of the file, if they were changed while nobody led, or by an upgrade."""
 
     epoch: int
+    settings: Settings | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ class TunerHostLost:
 class WaitStarted:
     """``wait_for`` was called in request ``trial``; ``ticket`` (from 1) tells its waits apart.
     With mode ``version`` it is ``wait_for_version``: for ``version`` of ``store``, or (0) for one
-    that its only parent publishes."""
+    that its only parent publishes. ``answered``: the host knew the answer, so that nobody waits;
+    it is recorded all the same, since whom a request has waited for is a likely parent."""
 
     trial: TrialId
     ticket: int
@@ -34,6 +35,7 @@ class WaitStarted:
     mode: str = "all"
     store: str = ""
     version: int = 0
+    answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,11 @@ class WaitGivenUp:
 @dataclass(frozen=True, slots=True)
 class ForeignWaitSeen:
     """The request's thread stands still in something that is not ours: an author's own Event,
-    a queue, a sleep. It counts as blocked until :class:`ForeignWaitOver` or its answer."""
+    a queue, a sleep. It counts as blocked until :class:`ForeignWaitOver` or its answer. ``place``:
+    the author's line, as a person reads it; empty if it is not known."""
 
     trial: TrialId
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

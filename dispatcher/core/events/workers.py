@@ -78,6 +78,17 @@ class MetricReported:
 
 
 @dataclass(frozen=True, slots=True)
+class LastMetricKept:
+    """The newest intermediate metric of an attempt that was to be stopped early and is about to
+    end: its trial's result may be made of it. The engine says it before the event that brings the
+    end (:func:`dispatcher.core.judged_by`), so that a replay needs no metrics."""
+
+    trial: TrialId
+    attempt: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class FinalReported:
     """The final metric. A second one is recorded and not counted."""
 
@@ -136,6 +147,7 @@ WorkerEvent: TypeAlias = (
     | WorkerHeard
     | AttemptStarted
     | MetricReported
+    | LastMetricKept
     | FinalReported
     | WeightsPublished
     | VersionOffered

@@ -4,7 +4,9 @@ from dispatcher.core import events as e
 from dispatcher.core import stores, waits
 from dispatcher.core.actions import Action, AnswerWait, ReportTunerError
 from dispatcher.core.claims import claim, owner_of
+from dispatcher.core.failures import telling_line
 from dispatcher.core.gates import (
+    end_dropped,
     end_without_trial,
     fail_unstarted,
     open_gate,
@@ -23,6 +25,8 @@ def wait_started(state: State, event: e.WaitStarted, out: list[Action]) -> None:
     if trial.state is TrialState.BLOCKED:  # a foreign wait whose end we were not told of
         waits.erase(state, trial.id)
         move(state, trial, TrialState.OPEN)
+    if event.answered:
+        return
     answer = _immediate_answer(state, event)
     if answer is not None:
         out.append(answer)
@@ -88,6 +92,7 @@ def wait_given_up(state: State, event: e.WaitGivenUp) -> bool:
 def foreign_wait_seen(state: State, event: e.ForeignWaitSeen) -> None:
     """A thread that stands still holds no slot, whatever it stands in."""
     waits.draw(state, event.trial, 0, (), "foreign")
+    state.waits[event.trial].place = event.place
     move(state, state.trials[event.trial], TrialState.BLOCKED)
 
 
@@ -104,6 +109,9 @@ def foreign_wait_over(state: State, event: e.ForeignWaitOver) -> bool:
 def proposed(state: State, event: e.Proposed, out: list[Action]) -> None:
     """Parameters are there: claim the save path, find the parent, queue or hold the trial."""
     trial = state.trials[event.trial]
+    if trial.state is TrialState.ENDED:  # its request was killed
+        end_dropped(state, trial, out)
+        return
     waits.erase(state, trial.id)
     refusal = admit(state, trial, event, out)
     if refusal is None:
@@ -113,7 +121,7 @@ def proposed(state: State, event: e.Proposed, out: list[Action]) -> None:
         stores.ask_for_review(state, out)
         return
     out.append(ReportTunerError(trial.id, "generate_parameters", refusal))
-    _request_error(state, trial, refusal, out)
+    _request_error(state, trial, refusal, out, returned=True)
 
 
 def admit(
@@ -176,19 +184,27 @@ def _enqueue(state: State, trial: Trial, out: list[Action]) -> None:
 def request_failed(state: State, event: e.RequestFailed, out: list[Action]) -> None:
     """The request ended without parameters; what kind of end it was decides on the rest."""
     trial = state.trials[event.trial]
+    if trial.state is TrialState.ENDED:  # it was killed, and has returned nonsense since
+        end_dropped(state, trial, out)
+        return
     waits.erase(state, trial.id)
     match event.kind:
         case e.RequestEnd.NOT_NOW:
             move(state, trial, TrialState.PARKED)
         case e.RequestEnd.ABANDONED | e.RequestEnd.CANCELLED:
-            state.abandoned_in_a_row += event.kind is e.RequestEnd.ABANDONED
+            if event.kind is e.RequestEnd.ABANDONED:
+                state.abandoned_in_a_row += 1
+                state.abandoned_text = telling_line(event.text)
             end_without_trial(state, trial, out, event.parent)
         case e.RequestEnd.ERROR | e.RequestEnd.NONSENSE:
             out.append(ReportTunerError(trial.id, "generate_parameters", event.text))
-            _request_error(state, trial, event.text, out)
+            returned = event.kind is e.RequestEnd.NONSENSE
+            _request_error(state, trial, event.text, out, returned=returned)
 
 
-def _request_error(state: State, trial: Trial, text: str, out: list[Action]) -> None:
+def _request_error(
+    state: State, trial: Trial, text: str, out: list[Action], *, returned: bool
+) -> None:
     state.tuner_errors_in_a_row += 1
     trial.tuner_errors += 1
     if (
@@ -199,7 +215,10 @@ def _request_error(state: State, trial: Trial, text: str, out: list[Action]) -> 
         trial.asked_after = -1  # to be asked again at once
         move(state, trial, TrialState.PARKED)
         return
-    end_without_trial(state, trial, out)
+    if returned:
+        end_dropped(state, trial, out)
+    else:
+        end_without_trial(state, trial, out)
     tuner_error(state, "generate_parameters", text)
 
 

@@ -25,6 +25,7 @@ from dispatcher.core.model import (
 )
 from dispatcher.core.moves import move, new_trial
 from dispatcher.core.transitions.request import admit
+from dispatcher.core.transitions.worker import follow_slots
 
 
 def trial_submitted(state: State, event: e.TrialSubmitted, out: list[Action]) -> None:
@@ -46,6 +47,8 @@ def trial_stop_requested(state: State, event: e.TrialStopRequested, out: list[Ac
             stop_attempt(state, trial, event.reason, state.settings.trial_stop_grace_s, out)
     elif trial.state in (TrialState.OPEN, TrialState.BLOCKED, TrialState.PARKED):
         out.append(CancelRequest(trial.id))
+        if state.settings.end_dropped and trial.state is not TrialState.PARKED:
+            trial.kill_reason = event.reason  # its thread may return parameters all the same
         end_without_trial(state, trial, out)
     else:  # held, queued or waiting for its next attempt
         waits.erase(state, trial.id)
@@ -103,7 +106,10 @@ def import_delivered(state: State, event: e.ImportDelivered, out: list[Action]) 
 
 
 def head_started(state: State, event: e.HeadStarted) -> None:
-    """A new head: peers of the old one are not known yet; all requests are asked again."""
+    """A new head: peers of the old one are not known yet; all requests are asked again.
+
+    Changed settings come with it, not in an event before it: no rule is to be applied to a state
+    that nobody leads, and the time until now is not the old head's."""
     if state.started_at is not None:
         state.active_s += max(0.0, state.last_event_at - state.started_at)
     state.started_at = state.now
@@ -121,6 +127,9 @@ def head_started(state: State, event: e.HeadStarted) -> None:
     state.failures.tripped = False
     state.low_disks.clear()  # it looks for itself
     host_gone(state)
+    if event.settings is not None:
+        state.settings = event.settings
+        state.unjudged = True
     for worker in state.workers.values():
         worker.alive = False
         worker.suspect_since = None
@@ -141,6 +150,7 @@ def settings_updated(state: State, event: e.SettingsUpdated) -> None:
     state.settings = event.settings
     state.unjudged = True
     for worker in state.workers.values():
+        follow_slots(state, worker)
         recount(state, worker)
 
 

@@ -19,6 +19,7 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
     if worker is None:
         worker = state.workers[event.worker] = Worker(event.worker, event.slots)
     worker.slots = event.slots
+    follow_slots(state, worker)
     worker.alive = True
     worker.losses = 0
     worker.trouble = ""
@@ -44,6 +45,14 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
             or held_trial.attempt != number
         ):
             out.append(StopAttempt(event.worker, trial_id, number, EndReason.SHUTDOWN, 0.0))
+
+
+def follow_slots(state: State, worker: Worker) -> None:
+    """Where the file does not say how many trials run there at once, as many do as in all, which
+    a user may change while its agent knows only what there were when it was started. None are
+    none: an agent of another version takes nothing new."""
+    if worker.slots and worker.id in state.settings.slots_follow:
+        worker.slots = state.settings.slots
 
 
 def worker_offers(state: State, event: e.WorkerOffers) -> bool:

@@ -1,5 +1,7 @@
-"""Say as JSON what a machine has: ``probe {"modules": [...], "folders": {PATH: TOKEN}}``; behind
-``python_facts.py``.
+"""Say as JSON what a machine has: ``probe {"modules": [...], "packages": [...],
+"folders": {PATH: TOKEN}}``; behind ``python_facts.py``.
+
+Modules are imported. Of packages only the version is looked up: torch takes long to import.
 
 A folder is tried with a file of our own, and TOKEN names a file that must be there already,
 if it is not empty; null: the folder is only read from. Written for any Python 3, so that one that
@@ -22,6 +24,16 @@ def look_at_module(name: str) -> dict:  # type: ignore[type-arg]
     except Exception as error:  # noqa: BLE001 - whatever it raises is what is wrong with it
         return {"trouble": "%s: %s" % (type(error).__name__, error)}  # noqa: UP031
     return {"version": str(getattr(module, "__version__", ""))}
+
+
+def version_of(package: str) -> str:
+    """Which version is installed; empty if none is, or if this Python is too old to say."""
+    try:
+        from importlib.metadata import version
+
+        return str(version(package))
+    except Exception:  # noqa: BLE001 - there is nothing to say of it
+        return ""
 
 
 def look_at_folder(path, token) -> dict:  # type: ignore[type-arg,no-untyped-def]
@@ -58,6 +70,7 @@ def main() -> None:
         "executable": sys.executable,
         "cores": os.cpu_count(),
         "modules": dict((name, look_at_module(name)) for name in asked["modules"]),  # noqa: C402
+        "packages": dict((name, version_of(name)) for name in asked["packages"]),  # noqa: C402
         "folders": dict(  # noqa: C402
             (path, look_at_folder(path, token)) for path, token in asked["folders"].items()
         ),

@@ -1,10 +1,15 @@
-"""What kind of Python runs this: the part that programs of other files begin with.
+"""What kind of Python runs this, and which folders nobody but its user can change: the part that
+programs of other files begin with.
 
 Written for any Python 3, so that one that is too old can say so.
 """
 
 import os
+import stat
 import sys
+
+#: Links on the way to a folder; the system follows as many.
+MOST_LINKS = 40
 
 #: What the driver of GPUs brings, wherever it is one: under WSL there is no /dev/nvidiactl.
 DRIVER = "libnvidia-ml.so.1"
@@ -42,3 +47,61 @@ def _has_driver() -> bool:
     except (ImportError, OSError):
         return os.path.exists("/dev/nvidiactl")
     return True
+
+
+def folder_trouble(path: str) -> str:
+    """Why what lies in a folder may be another user's, who can change it or put another folder in
+    its place; empty if it is ours, and so is the way to it. ``OSError`` if it is not there."""
+    done, links = "/", 0
+    left = path.split("/")[::-1]
+    while left:
+        name = left.pop()
+        if name == "..":
+            done = os.path.dirname(done)
+        if name in ("", ".", ".."):
+            continue
+        place = os.path.join(done, name)
+        status = os.lstat(place)
+        if status.st_uid not in (0, os.getuid()):
+            return "%s belongs to another user (uid %d)" % (place, status.st_uid)  # noqa: UP031
+        if stat.S_ISLNK(status.st_mode):
+            links += 1
+            if links > MOST_LINKS:
+                return "%s: too many links" % path  # noqa: UP031
+            target = os.readlink(place)
+            done = "/" if target.startswith("/") else done
+            left += target.split("/")[::-1]
+            continue
+        trouble = _open_to_others(place, status, is_last=not any(left))
+        if trouble:
+            return trouble
+        done = place
+    return ""
+
+
+def _open_to_others(place, status, is_last) -> str:  # type: ignore[no-untyped-def]
+    """In a folder such as /tmp others may make entries, and not rename ours."""
+    if not stat.S_ISDIR(status.st_mode):
+        return "%s is no folder" % place  # noqa: UP031
+    if is_last and status.st_uid != os.getuid():
+        return "%s belongs to another user (uid %d)" % (place, status.st_uid)  # noqa: UP031
+    sticky = status.st_mode & stat.S_ISVTX and not is_last
+    others = status.st_mode & stat.S_IWOTH
+    group = status.st_mode & stat.S_IWGRP and not _is_of_one_user(status)
+    if (others or group) and not sticky:
+        mode = stat.S_IMODE(status.st_mode)
+        return "%s can be changed by other users (mode %o)" % (place, mode)  # noqa: UP031
+    return ""
+
+
+def _is_of_one_user(status) -> bool:  # type: ignore[no-untyped-def]
+    """Whether a folder's group is that of its owner alone, as many systems make one for each."""
+    try:
+        import grp
+        import pwd
+
+        owner, group = pwd.getpwuid(status.st_uid), grp.getgrgid(status.st_gid)
+    except (ImportError, KeyError):
+        return False
+    alone = set(group.gr_mem) <= {owner.pw_name}
+    return alone and owner.pw_gid == group.gr_gid and owner.pw_name == group.gr_name

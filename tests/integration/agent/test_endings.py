@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import wait_until
 from trial_runtime import wire
 from trial_runtime.local_channel import SCHEME, LocalChannel
 
@@ -27,6 +28,31 @@ def test_signal(head_with):
     head = head_with(command="kill -SEGV $$")
     end = head.run()
     assert (end.reason, end.signal, end.exit_code) == (wire.SIGNALLED, signal.SIGSEGV, None)
+
+
+def test_all_that_a_dead_trial_has_left_is_heard(head_with):
+    """More than one read of its socket takes. Mutation: what was not read in one go is dropped."""
+    head = head_with(function="train:main")
+    head.script(
+        "import os, time, trial_runtime as t\n"
+        "def main(p):\n"
+        "    t.report_intermediate({'default': 0, 'pid': os.getpid()})\n"
+        "    while not os.path.exists('go'): time.sleep(0.01)\n"
+        "    for n in range(1, 60): t.report_intermediate({'default': n, 'more': 'x' * 900})\n"
+        "    os._exit(3)\n"
+    )
+    head.until(lambda: head.life, "hello")
+    head.start(1)
+    head.until(lambda: head.metrics(1), "its first metric")
+    trial = Path(f"/proc/{head.metrics(1)[0]['pid']}/stat")
+    os.kill(head.process.pid, signal.SIGSTOP)  # nothing is read meanwhile
+    try:
+        head.script("", "go")
+        wait_until(lambda: trial.read_text().rpartition(")")[2].split()[0] == "Z", "its end")
+    finally:
+        os.kill(head.process.pid, signal.SIGCONT)
+    assert head.end_of(1).exit_code == 3
+    assert [metric["default"] for metric in head.metrics(1)] == list(range(60))
 
 
 def test_memory_error(head_with):

@@ -85,6 +85,30 @@ def test_a_worker_is_replaced_after_its_share(head_with):
     assert calls == [1, 2, 1, 2, 1]
 
 
+def test_a_worker_that_was_sent_a_signal_runs_nothing_more(head_with):
+    """It may be on its way out: the next trial would end by a signal that was not for it.
+    Mutation: a worker whose function returned all the same is used again."""
+    head = head_with(function="train:main", reuse="inProcess", slots=1)
+    head.script(
+        "import os, signal, time, trial_runtime as t\n"
+        "def main(p):\n"
+        "    seen = []\n"
+        "    signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))\n"
+        "    t.report_intermediate(os.getpid())\n"
+        "    while p.get('waits') and not seen: time.sleep(0.01)\n"
+        "    return 5\n"
+    )
+    head.until(lambda: head.life, "hello")
+    head.start(1, parameters={"waits": True})
+    head.until(lambda: head.metrics(1), "its first metric")
+    head.send(wire.Stop(1, 1, "stopped early", 60.0))
+    assert (head.end_of(1).reason, head.end_of(1).exit_code) == ("stopped early", 0)
+    assert head.run(2).reason == wire.FINISHED
+    assert head.metrics(2) != head.metrics(1)
+    assert head.run(3).reason == wire.FINISHED
+    assert head.metrics(3) == head.metrics(2)
+
+
 def test_a_worker_that_dies_is_replaced(head_with):
     head = head_with(function="train:main", reuse="inProcess")
     head.script("import os, signal\ndef main(p):\n    if p: os.kill(os.getpid(), 11)\n    return 1")
@@ -123,6 +147,52 @@ def test_a_preload_that_fails_is_named(head_with):
     end = head.run(1, parameters={"x": 1})
     assert end.reason in (wire.FAILED, wire.START_FAILED)
     assert "no_such_module" in end.text
+
+
+#: More than a socket to the fork server holds, while that takes nothing.
+MANY = 400
+
+SLOWLY = """
+import os, time
+while not os.path.exists("go"): time.sleep(0.02)
+"""
+
+
+def _start_many(head) -> None:
+    head.until(lambda: head.life, "hello")
+    for trial in range(MANY):
+        head.start(trial, parameters={"x": trial})
+
+    def taken():
+        ended = sum(isinstance(word, wire.Ended) for word in head.words)
+        return head.heartbeats and head.heartbeats[-1].running + ended >= MANY
+
+    head.until(taken, "an agent that has all orders")
+
+
+def test_starts_that_come_while_the_server_imports_wait_for_it(head_with):
+    """Mutation: what the socket does not hold counts as an error of the trial."""
+    head = head_with(function="train:main", reuse="forked", preload=("slow",), slots=MANY)
+    head.script(SLOWLY, "slow.py")
+    head.script("def main(p): return p['x']\n")
+    _start_many(head)
+    stopped = MANY - 1
+    head.send(wire.Stop(stopped, 1, "killed by the user", 60.0))
+    assert head.end_of(stopped).reason == "killed by the user"
+    head.script("", "go")
+    ends = {trial: head.end_of(trial) for trial in range(stopped)}
+    assert {end.reason for end in ends.values()} == {wire.FINISHED}, ends
+    assert [head.finals(trial) for trial in range(stopped)] == [[n] for n in range(stopped)]
+    assert head.finals(stopped) == []
+
+
+def test_starts_that_wait_for_a_server_that_fails_fail_with_it(head_with):
+    head = head_with(function="train:main", reuse="forked", preload=("slow",), slots=MANY)
+    head.script(f"{SLOWLY}raise RuntimeError('no such data')\n", "slow.py")
+    _start_many(head)
+    head.script("", "go")
+    for trial in range(MANY):
+        assert "no such data" in head.end_of(trial).text
 
 
 @pytest.mark.parametrize("reuse", ["none", "forked", "inProcess"])

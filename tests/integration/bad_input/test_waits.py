@@ -163,8 +163,13 @@ def test_a_stall_is_named_with_its_stacks(user: User) -> None:
     answer = user.run(stallTimeout="3s", trialConcurrency=2, lookahead=8, maxTrialNumber=20)
     assert answer.code == 3, answer
     assert "stall" in answer.said
+    assert re.search(
+        r"(request \d|2 requests) stands? in `threading\.Event\(\)\.wait\(\)` at tuner\.py:12",
+        answer.said,
+    )
+    assert "Stacks: reports/stall.txt" in user.type("why", str(user.lab)).out
     report = (user.lab / "reports" / "stall.txt").read_text()
-    assert "request 7" in report
+    assert re.search(r"requests? 7", report)
     assert "wait_for_nothing" in report
     assert "threading.Event().wait()" in report
     again = user.type("resume", str(user.lab))
@@ -201,3 +206,71 @@ def test_waiters_for_one_that_is_never_proposed_do_not_hang(user: User) -> None:
     assert answer.code == 3, answer
     assert "requests failed with their parents, and nothing runs" in answer.out
     user.assert_intact()
+
+
+CHAIN = """\
+import threading
+
+from tuners import Tuner
+
+
+class Plain(Tuner):
+    def __init__(self):
+        super().__init__()
+        self.over = {}
+
+    def generate_parameters(self, parameter_id, **kwargs):
+        self.over[parameter_id] = threading.Event()
+        before = self.over.get(parameter_id - 1)
+        if before is not None:
+            before.wait()
+        return {"n": parameter_id}
+
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        note("result", parameter_id, value)
+
+    def trial_end(self, parameter_id, success, **kwargs):
+        note("end", parameter_id, success)
+        self.over[parameter_id].set()
+
+
+def note(*words):
+    with open("heard.txt", "a") as file:
+        print(*words, file=file)
+"""
+
+FIRST_WAITS = """\
+import os
+import pathlib
+import time
+
+
+def main(parameters):
+    while parameters["n"] == 0 and not (pathlib.Path(os.environ["HERE"]) / "go").exists():
+        time.sleep(0.05)
+    return 1.0
+"""
+
+
+def test_those_who_wait_for_a_killed_request_in_their_own_way_hear_of_it(user: User) -> None:
+    user.write("tuner.py", CHAIN)
+    user.write("trial.py", FIRST_WAITS)
+    head = user.start("run", user.experiment(maxTrialNumber=3, stallTimeout="60s"))
+    user.wait_until_running()
+    wait_until(lambda: len(user.snapshot().get("waiting", ())) >= 2, "two requests that wait")
+    killed = user.type("trial", "kill", "1", "-e", str(user.lab))
+    assert killed.code == 0, killed
+    user.write("go", "")
+    answer = user.finish(head)
+    assert answer.code == 0, answer.said
+    assert user.heard().count("end 1 False") == 1
+    assert {"result 0 1.0", "result 2 1.0", "result 3 1.0"} <= set(user.heard())
+    user.assert_intact()
+    # A tuner that is rebuilt from the journal has heard the same.
+    (user.folder / "heard.txt").unlink()
+    updated = user.type("experiment", "update", "maxTrialNumber", "4", "-e", str(user.lab))
+    assert updated.code == 0, updated
+    again = user.type("resume", str(user.lab))
+    assert again.code == 0, again.said
+    assert user.heard().count("end 1 False") == 1
+    assert "result 4 1.0" in user.heard()

@@ -47,7 +47,7 @@ class Command:
             for c in clients
         ]
         document = {
-            "share": share or {"folder": "/srv/w", "owner": "root"},
+            "share": share or {"folder": "/srv/w", "owner": "root", "sharesItsFileSystem": "yes"},
             "mount": {"point": "/mnt/w"},
             "ssh": {
                 "user": "root",
@@ -153,7 +153,7 @@ def test_the_share_is_measured_as_its_owner(command: Command, hosts: SshHosts) -
     os.chown(place, UID, UID)
     inventory = command.inventory(
         {"host": hosts["h2"].address, "point": "/scratch/w"},
-        share={"folder": "/srv/w", "owner": USER},
+        share={"folder": "/srv/w", "owner": USER, "sharesItsFileSystem": "yes"},
     )
     _, document, err = command(inventory, "--verify", "--quick")
     assert document["unasked"] == [], err

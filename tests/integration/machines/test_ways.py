@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dispatcher.core import events as e
+from dispatcher.leading.crew import TUNNEL_NAME
 from dispatcher.ssh import connect
 from tests.integration.machines.conftest import POINT, Lab, joined
 from tests.integration.machines.test_ailing_hosts import end_sessions, listener_on
@@ -23,7 +24,7 @@ pytestmark = [
 ]
 
 MANY = 64
-_ESTABLISHED = "01"
+_ESTABLISHED, _LISTENING, _CONNECTED = "01", "0A", "03"
 
 
 def connections(pid: int) -> list[tuple[int, str, int]]:
@@ -34,6 +35,39 @@ def connections(pid: int) -> list[tuple[int, str, int]]:
         if state == _ESTABLISHED:
             address = ".".join(str(byte) for byte in bytes.fromhex(other[:8])[::-1])
             found.append((int(own[9:], 16), address, int(other[9:], 16)))
+    return found
+
+
+def sockets_of(pid: int) -> set[str]:
+    """Inodes of all that a process holds."""
+    found = set()
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found.add(str(each.readlink()).removeprefix("socket:[").removesuffix("]"))
+        except OSError:
+            continue  # closed meanwhile
+    return found
+
+
+def listening(pid: int) -> list[str]:
+    """Ports at which a process listens."""
+    held, found = sockets_of(pid), []
+    for kind in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == _LISTENING and words[9] in held:
+                found.append(words[1])
+    return found
+
+
+def peers_of_tunnels(pid: int) -> list[str]:
+    """Connections that a process has taken at the socket file for tunnels."""
+    held, found = sockets_of(pid), []
+    for line in Path(f"/proc/{pid}/net/unix").read_text().splitlines()[1:]:
+        words = line.split()
+        connected = words[5] == _CONNECTED
+        if connected and words[6] in held and words[-1].endswith(f"/{TUNNEL_NAME}"):
+            found.append(words[6])
     return found
 
 
@@ -67,10 +101,10 @@ def test_sixty_four_trials_at_once_by_one_connection(lab: Lab) -> None:
     started = lambda: lab.events(folder, e.AttemptStarted)  # noqa: E731
     lab.until(lambda: len(started()) == MANY, "all run at once", folder)
     assert lab.events(folder, e.AttemptEnded) == []
-    port = int((folder / "keys" / "port").read_text())
     stand = connections(head.pid)
     assert len([each for each in stand if each[1:] == (lab.hosts["h1"].address, 22)]) == 1
-    assert len([own for own, _, _ in stand if own == port]) == 1, "one peer of the ROUTER"
+    assert len(peers_of_tunnels(head.pid)) == 1, "one peer of the ROUTER"
+    assert listening(head.pid) == [], "nobody else on this machine can connect to the head"
     release(lab)
     lab.finish(folder, head)
     assert set(lab.ended_on(folder).values()) == {"h1"}

@@ -150,6 +150,23 @@ def test_a_host_that_shows_another_key(refusal: Refusal, ssh: Sshd, tmp_path: Pa
     assert "another key than known_hosts has" in error.hint
 
 
+@pytest.mark.parametrize("order", ["before", "behind"])
+def test_a_host_that_shows_a_key_that_is_revoked(
+    refusal: Refusal, ssh: Sshd, tmp_path: Path, order: str
+) -> None:
+    """Another line may know the same key. Mutation: paramiko passes over such lines, and logs in
+    at whoever has stolen it."""
+    known = (ssh.folder / "known_hosts").read_text()
+    revoked = f"@revoked * {' '.join(known.split()[1:3])}\n"
+    text = revoked + known if order == "before" else known + revoked
+    (tmp_path / "known").write_text("# ours\n@revoked broken\n@revoked * ssh-rsa !\n" + text)
+    url = f"sftp://{getpass.getuser()}@127.0.0.1:{ssh.port}{tmp_path}/w"
+    error = refusal(url, **sftp_options(ssh, known_hosts=str(tmp_path / "known")))
+    number = 4 if order == "before" else 4 + len(known.splitlines())
+    assert f"host key that is revoked in {tmp_path / 'known'}, line {number}" in str(error)
+    assert not (tmp_path / "w").exists()
+
+
 def test_a_key_that_the_host_does_not_take(refusal: Refusal, ssh: Sshd, tmp_path: Path) -> None:
     make_key(tmp_path / "stranger")
     url = f"sftp://{getpass.getuser()}@127.0.0.1:{ssh.port}{tmp_path}/w"

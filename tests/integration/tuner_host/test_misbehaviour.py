@@ -337,6 +337,52 @@ def test_what_a_crashed_tuner_started_ends_with_it(make: Make) -> None:
         assert time.monotonic() < deadline
 
 
+def test_what_a_tuner_that_leaves_had_started_ends_with_it(make: Make) -> None:
+    head = make(
+        source("""
+        class T(Tuner):
+            def generate_parameters(self, parameter_id, **kwargs):
+                import subprocess
+                child = subprocess.Popen(["sleep", "600"])
+                print(f"child {child.pid}.", flush=True)
+                return {}
+            def receive_trial_result(self, *args, **kwargs): pass
+        """)
+    ).start()
+    head.open(0)
+    head.wait_for(e.Proposed, 0)
+    child = int(head.log().split("child ")[1].split(".")[0])
+    head.driver.close(PATIENCE_S)
+    deadline = time.monotonic() + PATIENCE_S
+    while not ended(child):
+        assert time.monotonic() < deadline
+
+
+def test_the_number_of_a_process_that_is_gone_is_left_alone(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system gives it to others, and each trial leads a group. Mutation: the group is killed
+    again when the head closes, hours after the loss."""
+    head = make(
+        source("""
+        class T(Tuner):
+            def generate_parameters(self, parameter_id, **kwargs):
+                import os
+                os._exit(3)
+            def receive_trial_result(self, *args, **kwargs): pass
+        """)
+    ).start()
+    pid = head.driver.pid
+    head.open(0)
+    head.lost()
+    killed: list[int] = []
+    kill = os.killpg
+    monkeypatch.setattr(os, "killpg", lambda group, number: killed.append(group))
+    head.driver.close(1.0)
+    assert pid not in killed
+    monkeypatch.setattr(os, "killpg", kill)
+
+
 def test_a_log_never_exceeds_its_bound_whatever_a_tuner_prints(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -359,7 +359,8 @@ def test_what_stacks_tell(make: Make) -> None:
     ).start()
     head.open(1, 2)
     head.wait_for(e.WaitStarted, 1)
-    head.wait_for(e.ForeignWaitSeen, 2)
+    seen = head.wait_for(e.ForeignWaitSeen, 2)
+    assert seen.place.startswith("`self.never.wait()  # the line".replace("  ", " "))
     head.do(a.AskStacks((1, 2, 99)))
     stacks = head.wait_for(e.StacksReported).stacks
     assert set(stacks) == {1, 2}
@@ -393,3 +394,4 @@ def test_a_lock_that_an_exception_left_locked_is_named(make: Make) -> None:
     assert "self.guard is held" in stacks[2]
     assert "generate_parameters(1) raised KeyError: 'forgot to release'" in stacks[2]
     assert "receive_trial_result" in stacks[3]
+    assert stacks[3].startswith("the delivery of trial 3 is at ")

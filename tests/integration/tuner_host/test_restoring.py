@@ -60,6 +60,33 @@ def test_by_repeating_all_calls(make: Make, tmp_path: Path) -> None:
     ]
 
 
+def test_results_come_with_what_their_trials_ran_with(make: Make, tmp_path: Path) -> None:
+    """A tuner that answers otherwise when it is asked again must not learn that something scored
+    which never ran. Mutation: what the replay answered stands."""
+    tuner = source("""
+        class T(Tuner):
+            def __init__(self): self.taken = []
+            def generate_parameters(self, parameter_id, **kwargs):
+                return {"drawn": "again", "taken": list(self.taken)}
+            def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+                self.taken.append([parameter_id, parameters["drawn"], value])
+        """)
+    calls = [
+        ["generate", 0, '{"drawn":"first"}'],
+        ["generate", 1, '{"drawn":"first"}'],
+        ["result", 0, '{"drawn":"first"}', "0.5"],
+        ["end", 0, True, True],
+        ["generate", 2, '{"drawn":"first"}'],
+    ]
+    head = make(tuner, restore=past(tmp_path, None, calls)).start()
+    for trial in (1, 2):
+        head.deliver(trial, 0.25, parameters={"drawn": "first"})
+        head.wait_for(e.EndDelivered, trial)
+    head.open(3)
+    answer = json.loads(head.wait_for(e.Proposed, 3).parameters)
+    assert answer["taken"] == [[0, "first", 0.5], [1, "first", 0.25], [2, "first", 0.25]]
+
+
 def test_repeated_waits_end_at_repeated_ends(make: Make, tmp_path: Path) -> None:
     tuner = source("""
         class T(Tuner):
@@ -201,3 +228,31 @@ def test_a_state_that_is_not_json_is_told_once(make: Make) -> None:
         head.wait_for(e.EndDelivered, trial)
     (note,) = head.notes
     assert "set is not JSON serializable" in note
+
+
+def test_waits_for_requests_that_ended_without_a_trial_end_again(
+    make: Make, tmp_path: Path
+) -> None:
+    """At once, and what follows them in the author's code is done again."""
+    tuner = source("""
+        from tuners import ParentFailed
+        class T(Tuner):
+            def __init__(self): self.done = []
+            def generate_parameters(self, parameter_id, **kwargs):
+                if parameter_id == 0: raise ValueError("no")
+                try: self.wait_for(0)
+                except ParentFailed as error: self.done.append([parameter_id, error.reason])
+                return {"done": list(self.done)}
+            def receive_trial_result(self, parameter_id, parameters, value, **kwargs): pass
+        """)
+    calls: list[list[object]] = [["gate", 0, "no trial", []]]
+    done: list[list[object]] = []
+    for number in range(1, 4):
+        done.append([number, "no trial"])
+        parameters = json.dumps({"done": done})
+        calls += [["generate", number, parameters], ["result", number, parameters, "1"]]
+        calls += [["end", number, True, True]]
+    head = make(tuner, restore=past(tmp_path, None, calls)).start()
+    assert not head.notes
+    head.open(4)
+    assert json.loads(head.wait_for(e.Proposed, 4).parameters)["done"][:3] == done

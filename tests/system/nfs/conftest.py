@@ -42,7 +42,9 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Share]:
         short = f"mkdir -p /etc/nfs.conf.d; printf '%s' '{_SHORT}' >/etc/nfs.conf.d/tests.conf"
         done = server.run("sh", "-c", short)
         assert done.code == 0, done
-        done = server.nfs("server", folder, "one", "two", "--owner", TRIAL.name)
+        done = server.nfs(
+            "server", folder, "one", "two", "--owner", TRIAL.name, "--shares-its-file-system"
+        )
         assert done.code == 0, done
         command = Machine.python_argv(
             *("-m", "dispatcher.cli", "nfs", "client", f"server:{folder}", point)

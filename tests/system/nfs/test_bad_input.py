@@ -25,7 +25,8 @@ pytestmark = [
 #: The exit code: what was asked for is fine, and the machine is in the way.
 MACHINE_REFUSES = 4
 
-SERVER = ("server", "/srv/w", "client", "--owner", "trial")
+SHARES = "--shares-its-file-system"
+SERVER = ("server", "/srv/w", "client", "--owner", "trial", SHARES)
 CLIENT = ("client", "server:/srv/w", "/mnt/w")
 
 #: Holds port 2049 as any program may.
@@ -147,7 +148,7 @@ def test_a_mount_point_that_is_taken(client: Machine) -> None:
 
 def test_hosts_that_are_wrong(server: Machine, client: Machine) -> None:
     with unchanged(server):
-        assert "has no address here" in refused(server, "server", "/srv/w", "nowhere")
+        assert "has no address here" in refused(server, "server", "/srv/w", "nowhere", SHARES)
     with unchanged(client):
         assert "has no address here" in refused(client, "client", "nowhere:/srv/w", "/mnt/w")
         assert "nothing answers at server port 2049" in refused(client, *CLIENT)

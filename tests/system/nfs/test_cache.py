@@ -32,7 +32,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """A share and one client, set up by the commands a person types."""
     with machines(tmp_path_factory.mktemp("rig"), ["server", "one"]) as network:
         server, client = network
-        done = server.nfs("server", FOLDER, "one", "--owner", TRIAL.name)
+        done = server.nfs(
+            "server", FOLDER, "one", "--owner", TRIAL.name, "--shares-its-file-system"
+        )
         assert done.code == 0, done
         done = client.nfs("client", f"server:{FOLDER}", POINT)
         assert done.code == 0, done

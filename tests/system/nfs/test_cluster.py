@@ -96,7 +96,7 @@ class Cluster:
         lines = (f"{address} {key}\n" for address, key in self.known.items())
         (self.folder / f"known_{name}").write_text("".join(lines))
         document = {
-            "share": {"folder": SHARE, "owner": TRIAL.name},
+            "share": {"folder": SHARE, "owner": TRIAL.name, "sharesItsFileSystem": True},
             "mount": {"point": POINT},
             "ssh": {"user": "root", "keyFile": "key", "knownHosts": f"known_{name}"},
             "server": {"host": server.address, "address": server.name},

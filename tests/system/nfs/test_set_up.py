@@ -84,13 +84,16 @@ def test_a_share_from_nothing_and_back(rig: Network) -> None:
     mount = ("client", f"server:{SHARE}", POINT)
     two_waits = two.start(*two.python_argv("-m", "dispatcher.cli", "nfs", *mount))
 
-    planned = nfs(server, "server", SHARE, f"{SUBNET}.0/24", "--owner", "trial", "--dry-run")
+    refused(nfs(server, "server", SHARE, "one", "--owner", "trial"), "no file system of its own")
+    assert changed(untouched["server"], state(server)) == []
+    export = ("server", SHARE, f"{SUBNET}.0/24", "--owner", "trial", "--shares-its-file-system")
+    planned = nfs(server, *export, "--dry-run")
     assert planned.code == 0, planned
     assert r"+/srv/our\040weights 10.79.0.0/24(rw,sync,root_squash" in planned.out
     assert "install nfs-kernel-server" in planned.out
     assert changed(untouched["server"], state(server)) == [], "a plan is not carried out"
 
-    asked = ("server", SHARE, f"{SUBNET}.0/24", "--owner", "trial", "--json")
+    asked = (*export, "--json")
     assert "install nfs-kernel-server" in done(nfs(server, *asked))
     assert server.run("cat", "/proc/fs/nfsd/versions").out.startswith("-3 "), "NFSv3 is off"
     assert done(nfs(server, *asked)) == []
@@ -121,7 +124,8 @@ def test_a_share_from_nothing_and_back(rig: Network) -> None:
     assert two.run("test", "-e", "/mnt/elsewhere").code != 0
 
     # Another export: that changes and nothing else, and nobody on a client notices.
-    narrower = done(nfs(server, "server", SHARE, "one", "two", "--json"))
+    shares = "--shares-its-file-system"
+    narrower = done(nfs(server, "server", SHARE, "one", "two", shares, "--json"))
     assert len(narrower) == 1, narrower
     assert narrower[0].startswith("change /etc/exports.d/bequeath-")
     assert two.as_user("cat", f"{POINT}/file").out == "mine\n"

@@ -11,11 +11,13 @@ from dispatcher.backends.local import LocalBackend
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import EndReason
+from dispatcher.experiment.sections import MOST_PARAMETERS_BYTES
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.head_link import HeadLink
 from trial_runtime.agent.outbox import Outbox
-from trial_runtime.endpoint import Endpoint
+from trial_runtime.endpoint import MAX_MESSAGE_BYTES, Endpoint
 
 LOCAL = WorkerId("local")
 
@@ -27,8 +29,13 @@ class Frames:
         self.down: list[bytes] = []
         self.up: list[bytes] = []
         self.inbox: list[bytes] = []
+        self.room = 1_000_000  # frames that the head's side takes until it says no
 
     def send(self, frame: bytes, flags: int | None = None) -> bool:
+        if flags is None and self.room <= 0:
+            return False
+        if flags is None:
+            self.room -= 1
         (self.down if flags is None else self.up).append(frame)
         return True
 
@@ -64,9 +71,20 @@ class Scene:
         self.head = LocalBackend(self.line, config, clock=lambda: self.now)
         self.outbox = Outbox(config.spool_path)
         self.held: list[tuple[int, int]] = []
-        self.agent = HeadLink(self.line, config, self.outbox, lambda: self.held)  # type: ignore[arg-type]
+        self.config = config
+        self.agent = self.new_agent()
         self.agent.heartbeat(0, {})
         self.carry()
+
+    def new_agent(self) -> HeadLink:
+        """Another process under the same routing id."""
+        return HeadLink(
+            self.line,  # type: ignore[arg-type]
+            self.config,
+            self.outbox,
+            lambda: self.held,
+            clock=lambda: self.now,
+        )
 
     def carry(self) -> tuple[list[e.Event], list[wire.FromHead]]:
         """All frames arrive, and those that answer them; what both sides make of it."""
@@ -147,3 +165,145 @@ def test_a_hello_said_again_tells_which_words_are_not_there_any_more(scene: Scen
     scene.lose()
     found = [event for _ in range(3) for event in scene.beat()[0]]
     assert [type(event) for event in found] == [e.FinalReported]
+
+
+def _start(trial: int, parameters: str = "{}") -> a.StartAttempt:
+    return a.StartAttempt(LOCAL, TrialId(trial), 1, parameters)
+
+
+def _trials(orders: list[wire.FromHead]) -> list[int]:
+    return [order.trial for order in orders if isinstance(order, wire.Start)]
+
+
+def test_orders_for_a_dead_agent_are_not_obeyed_by_its_successor(scene: Scene) -> None:
+    """Both have the same routing id, so a line that keeps what it could not hand over hands it to
+    whoever comes. Mutation: an agent does not ask for whom a frame is."""
+    scene.head.perform(_start(17))
+    scene.head.flush()
+    scene.agent = scene.new_agent()
+    events, orders = scene.carry()
+    assert orders == []
+    scene.head.perform(_start(18))  # the head has not seen that the old one is dead
+    scene.head.flush()
+    assert scene.carry() == ([], [])
+    events, orders = scene.beat()
+    assert events == [e.WorkerJoined(LOCAL, 2, ())]
+    assert orders == []
+    scene.head.perform(_start(19))
+    scene.head.flush()
+    assert _trials(scene.carry()[1]) == [19]
+
+
+def test_an_acknowledgement_for_a_dead_agent_leaves_the_words_of_its_successor(
+    scene: Scene,
+) -> None:
+    """Each numbers its words from one on."""
+    for seq in range(1, 4):
+        scene.outbox.add(wire.MetricRelayed(1, 1, seq, "1"), urgent=True)
+    scene.agent.flush()
+    scene.carry()
+    scene.head.acknowledge()
+    scene.head.perform(_start(17))
+    scene.head.flush()
+    scene.outbox = Outbox(scene.config.spool_path)
+    scene.outbox.add(wire.Ended(9, 1, wire.LOST), urgent=True)
+    scene.agent = scene.new_agent()
+    scene.carry()
+    assert scene.outbox.attempts() == {(9, 1)}
+
+
+def test_nothing_behind_a_gap_is_obeyed(scene: Scene) -> None:
+    """The agent joins anew with what it holds, and the head gives its orders by that: what came
+    behind the gap would run without the head's knowledge. Mutation: it is obeyed all the same."""
+    scene.head.perform(_start(3))
+    scene.head.flush()
+    scene.lose()
+    scene.head.perform(_start(4))
+    scene.head.flush()
+    events, orders = scene.carry()
+    assert events == [e.WorkerJoined(LOCAL, 2, ())]
+    assert orders == []
+
+
+def test_the_last_order_is_obeyed_behind_a_gap_too(scene: Scene) -> None:
+    scene.head.perform(_start(3))
+    scene.head.flush()
+    scene.lose()
+    scene.head.perform(_start(4))
+    scene.head.part(leave_running=False, deadline_s=5.0)
+    _, orders = scene.carry()
+    assert [type(order) for order in orders] == [wire.Shutdown]
+
+
+def test_orders_of_a_head_that_was_followed_by_another_are_not_obeyed(scene: Scene) -> None:
+    """They lie before the new head's welcome, which is answered by what is held now."""
+    life = scene.agent.life
+    older = wire.HeadFrame(1, [wire.Start(3, 1, "{}")], 1, life)
+    newer = wire.HeadFrame(2, [wire.Welcome()])
+    scene.line.inbox = [wire.frame(older), wire.frame(newer)]
+    assert scene.agent.receive() == []
+    assert scene.agent.epoch == 2
+
+
+def test_what_has_gathered_for_a_dead_agent_is_void(scene: Scene) -> None:
+    """The core gives its orders again. Mutation: they stay for the next one."""
+    scene.line.room = 0
+    scene.head.perform(_start(17))
+    scene.head.flush()
+    scene.line.room = 1_000_000
+    scene.agent = scene.new_agent()
+    scene.agent.heartbeat(0, {})
+    events, orders = scene.carry()
+    scene.head.flush()
+    assert [type(event) for event in events] == [e.WorkerJoined]
+    assert orders + scene.carry()[1] == []
+
+
+def test_many_large_orders_go_as_several_frames(scene: Scene) -> None:
+    """A frame above the limit closes the connection. Mutation: all go as one."""
+    large = '"' + "y" * 600_000 + '"'
+    for trial in range(32):
+        scene.head.perform(_start(trial, large))
+    scene.line.room = 5
+    scene.head.flush()
+    scene.line.room = 1_000_000
+    scene.head.flush()
+    assert max(map(len, scene.line.down)) <= MAX_MESSAGE_BYTES // 4
+    events, orders = scene.carry()
+    assert events == []
+    assert _trials(orders) == list(range(32))
+    assert scene.beat() == ([], []), "none is missing"
+
+
+def test_the_largest_parameters_that_a_file_may_allow_are_sent(scene: Scene) -> None:
+    scene.head.perform(_start(7, '"' + "y" * (MOST_PARAMETERS_BYTES - 2) + '"'))
+    scene.head.flush()
+    assert scene.head.check() == []
+    assert _trials(scene.carry()[1]) == [7]
+
+
+def test_an_order_larger_than_any_frame_ends_its_attempt(scene: Scene) -> None:
+    """Mutation: it is sent, and the agent's end of the line hangs up, again and again."""
+    scene.head.perform(_start(7, '"' + "y" * MAX_MESSAGE_BYTES + '"'))
+    scene.head.perform(_start(8))
+    scene.head.flush()
+    (end,) = scene.head.check()
+    assert isinstance(end, e.AttemptEnded)
+    assert (end.trial, end.attempt, end.reason) == (7, 1, EndReason.START_FAILED)
+    assert "8,388,610 characters" in end.text
+    assert _trials(scene.carry()[1]) == [8]
+    assert scene.head.check() == []
+
+
+def test_a_head_that_only_pings_is_there(scene: Scene) -> None:
+    """The agent of a quiet trial hears nothing else for hours. Mutation: pings do not count."""
+    for _ in range(10):
+        scene.now += 1.0
+        scene.agent.look()
+        scene.head.check()
+        scene.carry()
+    assert scene.agent.silence_s < 2.0
+    for _ in range(4):
+        scene.now += 1.0
+        scene.agent.look()
+    assert scene.agent.silence_s >= 4.0

@@ -27,6 +27,7 @@ class Link:
     def __init__(self) -> None:
         self.said: list[wire.FromHead] = []
         self.orders = 0  # as the last frame counts them
+        self.renewed: list[str] = []
 
     def send(self, payload: bytes) -> bool:
         frame = wire.from_head(payload)
@@ -35,7 +36,7 @@ class Link:
         return True
 
     def renew(self, routing_id: str) -> None:
-        pass
+        self.renewed.append(routing_id)
 
 
 class Scene:
@@ -112,7 +113,7 @@ def test_silent_for_too_long(scene: Scene) -> None:
 
 
 def test_orders_to_the_one_before_are_not_missed_by_the_next(scene: Scene) -> None:
-    """Else it joins twice. Mutation: ``_forget`` keeps the number of orders."""
+    """Else it joins twice. Mutation: a welcome counts those to the one before."""
     scene.hello()
     scene.backend.perform(a.StartAttempt(LOCAL, TrialId(3), 1, "{}"))
     scene.backend.flush()
@@ -121,6 +122,14 @@ def test_orders_to_the_one_before_are_not_missed_by_the_next(scene: Scene) -> No
     scene.link.said.clear()
     scene.hear(wire.Heartbeat("b", 0, 0))
     assert (scene.link.said, scene.link.orders) == ([wire.Welcome()], 0)
+
+
+def test_what_the_line_keeps_for_one_that_is_lost_is_dropped(scene: Scene) -> None:
+    """Its successor has the same routing id, and may be of a version that asks for no more."""
+    scene.hello()
+    (routing_id,) = scene.link.renewed
+    scene.wait(25.0)
+    assert scene.link.renewed == [routing_id, routing_id]
 
 
 def test_a_pause_of_the_head_itself_gives_up_nobody(scene: Scene) -> None:

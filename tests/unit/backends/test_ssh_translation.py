@@ -214,7 +214,21 @@ def test_the_way_back_is_a_tunnel_unless_an_address_is_named(named: str, found: 
             assert not named, "no tunnel is wanted"
             return 7000
 
+        def reverse_forward_to_file(self, path: Path) -> int:
+            pytest.fail("there is none")
+
     there = machine(head_address=named)
     visit = SshVisit(there, ("10.9.9.9", 5000), lambda: pytest.fail("no code"), lambda: "")
     visit._connection = Connection()  # type: ignore[assignment]
     assert visit._way_back() == found
+
+
+def test_a_tunnel_leads_to_a_socket_file_that_nobody_else_can_open() -> None:
+    class Connection:
+        def reverse_forward_to_file(self, path: Path) -> int:
+            assert path == Path("/run/far")
+            return 7000
+
+    visit = SshVisit(machine(), Path("/run/far"), lambda: pytest.fail("no code"), lambda: "")
+    visit._connection = Connection()  # type: ignore[assignment]
+    assert visit._way_back() == "127.0.0.1:7000"

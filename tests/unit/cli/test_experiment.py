@@ -12,6 +12,8 @@ from dispatcher.cli.json_shapes import SHAPES
 from dispatcher.creating import create
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
+from dispatcher.store import SqliteJournal
+from dispatcher.store.leadership import Leadership
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -134,3 +136,54 @@ def test_parameters_that_are_no_json(bequeath: Shell, folder: Path) -> None:
     for words in ("{x: 1}", "[1]", "@/no/such/file"):
         said = bequeath("trial", "submit", words)
         assert said.code == 3, words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("experiment", "verify"),
+        ("experiment", "compact"),
+        ("experiment", "update", "maxTrialNumber", "7"),
+        ("weights", "gc", "-y"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_what_looks_after_an_experiment_leaves_its_status(
+    words: tuple[str, ...], folder: Path, bequeath: Shell
+) -> None:
+    """Mutation: such a command takes a number of its own, and the last head's word is stale."""
+
+    def status() -> str:
+        return str(bequeath("status", folder.name, "--json").json()["experiment"]["status"])
+
+    def look_after() -> None:
+        assert bequeath(*words).code == 0
+
+    look_after()
+    assert status() == "created"
+    with Leadership.acquire(folder) as lead:
+        journal = SqliteJournal.open(folder / "journal.sqlite")
+        journal.record_end(lead.epoch, "completed", "max trials")
+        journal.close()
+    look_after()
+    assert status() == "completed"
+    Leadership.acquire(folder).release()  # a head that was killed
+    look_after()
+    assert status() == "interrupted"
+
+
+def test_a_limit_below_what_was_proposed_says_so(home: Path, bequeath: Shell) -> None:
+    folder = make_folder(home)
+    evolve(folder, 6)
+    values = {
+        "tuner": {"name": "random"},
+        "trialCommand": "true",
+        "trialConcurrency": 2,
+        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+    }
+    (folder / "experiment.json").write_text(to_json(build_experiment(values)))
+    for key in ("maxTrialNumber", "max_trial_number"):
+        said = bequeath("experiment", "update", key, 3)
+        assert said.code == 0, said
+        assert "6 trials were proposed already: no more will be" in said.err
+    assert bequeath("experiment", "update", "maxTrialNumber", 60).err == ""

@@ -10,6 +10,8 @@ from dispatcher.cli.json_shapes import SHAPES
 from tests.unit.cli.conftest import Shell
 from tests.unit.nfs_setup.pretended import Pretended
 
+SHARES = "--shares-its-file-system"
+
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pretended:
@@ -22,7 +24,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pretended:
 
 
 def test_a_share_is_set_up_and_taken_back(bequeath: Shell, machine: Pretended) -> None:
-    command = ("nfs", "server", "/srv/w", "10.0.0.0/24", "--owner", "1000")
+    command = ("nfs", "server", "/srv/w", "10.0.0.0/24", "--owner", "1000", SHARES)
     said = bequeath(*command)
     assert said.code == 0, said
     assert "✓ install nfs-kernel-server" in said.out
@@ -49,7 +51,8 @@ def test_options_are_explained(bequeath: Shell, machine: Pretended) -> None:
         (("server", "/srv/w", "10.0.0.1/24", "--owner", "1000"), 3, "write 10.0.0.0/24"),
         (("server", "/srv/w", "a\nb", "--owner", "1000"), 3, "neither a host name"),
         (("server", "/etc/fstab", "a", "--owner", "1000"), 4, "is no folder"),
-        (("server", "/srv/w", "a"), 3, "say --owner USER"),
+        (("server", "/srv/w", "a", "--owner", "1000"), 4, "is no file system of its own"),
+        (("server", "/srv/w", "a", SHARES), 3, "say --owner USER"),
         (("client", "nowhere", "/mnt/w"), 3, "write it as server:/srv/weights"),
         (("undo", "/mnt/w"), 3, "was not set up here"),
         (("server", "/srv/w"), 2, "Missing argument"),
@@ -68,7 +71,7 @@ def test_who_calls_sudo_owns_the_folder(
 ) -> None:
     monkeypatch.setenv("SUDO_UID", "1017")
     monkeypatch.setenv("SUDO_GID", "1018")
-    said = bequeath("nfs", "server", "/srv/bequeath-test", "a", "--dry-run")
+    said = bequeath("nfs", "server", "/srv/bequeath-test", "a", SHARES, "--dry-run")
     assert "owner 1017 (1017), group 1018 (1018)" in said.out
 
 
@@ -93,7 +96,7 @@ def test_what_a_failure_leaves_is_said(bequeath: Shell, machine: Pretended) -> N
 @pytest.mark.parametrize("verb", ["server", "client", "status", "undo"])
 def test_json_is_as_documented(bequeath: Shell, machine: Pretended, verb: str) -> None:
     words = {
-        "server": ("/srv/w", "a", "--owner", "1000", "--dry-run"),
+        "server": ("/srv/w", "a", "--owner", "1000", SHARES, "--dry-run"),
         "client": ("server:/w", "/mnt/w", "--dry-run"),
     }.get(verb, ())
     document = bequeath("nfs", verb, *words, "--json").json()

@@ -33,6 +33,7 @@ INVENTORY = """\
 share:
   folder: /srv/w
   owner: "1000"
+  sharesItsFileSystem: true
 mount: {point: /mnt/w}
 server: nas
 clients: [one, two]
@@ -118,12 +119,12 @@ def test_a_wrong_request_is_the_users_fault(bequeath: Shell, machines: Cluster, 
 @pytest.mark.parametrize(
     "old, new, text",
     [
-        ("clients", "clinets", "inventory.yml:6:1: unknown key 'clinets'; did you mean 'clients'?"),
+        ("clients", "clinets", "inventory.yml:7:1: unknown key 'clinets'; did you mean 'clients'?"),
         ("owner", "ower", "inventory.yml:3:3: unknown key 'ower' in 'share'; did you mean 'owner'"),
-        ("one", "nas", "inventory.yml:6:11: 'nas' is the server itself"),
-        ("two", "one", "inventory.yml:6:16: 'one' is listed twice, first at"),
-        ("server: nas", "server: [nas, b]", "inventory.yml:5:9: is a list; a share has one server"),
-        ("server: nas", "server: nas\nserver: b", "inventory.yml:6:1: the key 'server' is given"),
+        ("one", "nas", "inventory.yml:7:11: 'nas' is the server itself"),
+        ("two", "one", "inventory.yml:7:16: 'one' is listed twice, first at"),
+        ("server: nas", "server: [nas, b]", "inventory.yml:6:9: is a list; a share has one server"),
+        ("server: nas", "server: nas\nserver: b", "inventory.yml:7:1: the key 'server' is given"),
         ("[one", "[one,\t\n\t", "inventory.yml"),
     ],
 )
@@ -297,7 +298,7 @@ def test_an_experiment_without_machines_has_no_clients(
     file.write_text(INVENTORY.replace("[one, two]", "experiment.yml"))
     said = bequeath("nfs", "cluster", file)
     assert said.code == 3
-    assert "inventory.yml:6:10: experiment.yml names no machines" in said.err
+    assert "inventory.yml:7:10: experiment.yml names no machines" in said.err
 
 
 def test_the_share_is_measured_from_all_clients(

@@ -55,6 +55,20 @@ def test_the_picture_says_who_runs_and_who_waits_for_whom() -> None:
     assert "slots 1/2 busy   in the tuner 1   waiting for parents 2" in text
 
 
+def test_those_who_stand_at_one_line_share_a_row() -> None:
+    place = "`self.over[parent].wait()` at tuner.py:39"
+    row = {"mode": "foreign", "for": [], "for_s": 12.0, "place": place}
+    snapshot = _snapshot(
+        waiting=[{**row, "trial": n, "for_s": 12.0 + n} for n in range(40)]
+        + [{**row, "trial": 99, "place": "`other.wait()` at tuner.py:50"}],
+        counts={"blocked": 71},
+    )
+    lines = _drawn(Scene("digits", snapshot, None, None, None), 120)
+    assert [line for line in lines if f"40 requests   stand in {place}" in line]
+    assert [line for line in lines if "99   stands in `other.wait()` at tuner.py:50" in line]
+    assert lines[-3].strip() == "… and 30 more"
+
+
 @pytest.mark.parametrize("width,height", [(80, 24), (120, 40), (60, 15), (200, 50)])
 def test_the_picture_never_outgrows_the_terminal(width: int, height: int) -> None:
     snapshot = _snapshot(
@@ -128,3 +142,6 @@ def test_what_is_left_is_the_nearer_limit() -> None:
     assert time_left(snapshot, None) is None
     assert time_left({**snapshot, "max_duration_s": 20.0}, 60.0) == pytest.approx(15.0)
     assert time_left({**snapshot, "max_trials": None}, 60.0) is None
+    standing = _snapshot(ended=10, counts={"blocked": 8})
+    assert time_left(standing, 60.0) is None, "it would grow for ever"
+    assert time_left(_snapshot(ended=10, counts={"blocked": 8, "running": 1}), 60.0) is not None

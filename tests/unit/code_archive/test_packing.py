@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dispatcher.code_archive import CodeChanged, TooMuchCode, pack_code, scan_code
+from dispatcher.code_archive import CodeChanged, Listing, TooMuchCode, pack_code, scan_code
 from dispatcher.errors import UserError
 
 _LETTERS = st.characters(exclude_characters="/\0", exclude_categories=["Cs"])
@@ -159,3 +159,52 @@ def test_a_file_that_changes_meanwhile(tmp_path: Path) -> None:
 def test_no_such_folder(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read: No such file"):
         scan_code(tmp_path / "none")
+
+
+def test_nobody_but_the_owner_reads_it(tmp_path: Path) -> None:
+    """Mutation: modes of their own choosing: 0600 files were 0644 in a file that all could read."""
+    folder = lay(tmp_path / "code", {"a.py": b"1", "sub/run.sh": b"2"})
+    (folder / "sub/run.sh").chmod(0o755)
+    before = os.umask(0)
+    try:
+        pack_code(scan_code(folder), tmp_path / "archive")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "archive").stat().st_mode & 0o777 == 0o600
+    with tarfile.open(tmp_path / "archive") as tar:
+        modes = {member.name: member.mode for member in tar}
+    assert modes == {"a.py": 0o600, "sub": 0o700, "sub/run.sh": 0o700}
+
+
+SECRET_NAMES = (".env", ".env.local", "key/x.pem", "id_rsa", "id_ed25519", ".netrc", ".aws/keys")
+
+
+def test_likely_secrets_are_left_out(tmp_path: Path) -> None:
+    code = {"a.py": b"", "id_mapping.py": b"", "environment.py": b"", "keys.py": b""}
+    folder = lay(tmp_path, dict.fromkeys(SECRET_NAMES, b"SECRET") | code)
+    listing = scan_code(folder)
+    assert {entry.name for entry in listing.entries} == {*code, "key"}
+    assert set(listing.secrets) == {*SECRET_NAMES, ".aws"} - {".aws/keys"}
+    (folder / ".bequeathignore").write_text("!.env\nkeys.py\n")
+    again = scan_code(folder)
+    names = {entry.name for entry in again.entries}
+    assert ".env" in names
+    assert "id_rsa" not in names
+    assert "keys.py" not in again.secrets
+
+
+@pytest.mark.parametrize("name", ["key.txt", "sub/a [b]*?.txt", "!x", "#y", "back\\slash", "end "])
+def test_files_that_references_name_are_left_out(tmp_path: Path, name: str) -> None:
+    folder = lay(tmp_path / "code", {name: b"SECRET", "a.py": b"", "sub/a b.txt": b"", "x": b""})
+    (tmp_path / "link").symlink_to(folder)
+    for secret in (folder / name, tmp_path / "link" / name):
+        listing = scan_code(tmp_path / "link", secrets=[secret, tmp_path / "elsewhere"])
+        assert listing.secrets == (name,)
+        assert b"SECRET" not in packed_listing(listing)
+    assert {"a.py", "sub/a b.txt", "x"} <= {entry.name for entry in listing.entries}
+
+
+def packed_listing(listing: Listing) -> bytes:
+    into = io.BytesIO()
+    pack_code(listing, into)
+    return into.getvalue()

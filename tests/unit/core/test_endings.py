@@ -173,3 +173,57 @@ def test_a_gate_never_opens_before_the_result() -> None:
     with pytest.raises(InvalidTransition, match="delivered before"):
         scene.result(0)
     scene.end(0)
+
+
+@pytest.mark.parametrize("end_dropped", [True, False])
+def test_what_a_killed_request_returns_is_ended_and_never_run(end_dropped: bool) -> None:
+    """Others may wait for its trial_end in a way of their own. Journals from before say nothing."""
+    scene = Scene(slots=3, lookahead=8, end_dropped=end_dropped)
+    scene.wait(2, 1)
+    scene.say(e.ForeignWaitSeen(TrialId(1)))
+    killed = scene.say(e.TrialStopRequested(TrialId(1), EndReason.KILLED))
+    assert a.CancelRequest(TrialId(1)) in killed
+    assert any(isinstance(each, a.OpenGate) and each.trial == 1 for each in killed)
+    assert scene.trial(2).state is TrialState.OPEN  # wait_for does not wait for the thread
+    said = scene.propose(1)
+    told = [each for each in said if isinstance(each, a.Deliver)]
+    if not end_dropped:
+        assert told == []
+        assert not scene.counted
+        return
+    (told_once,) = told
+    assert (told_once.trial, told_once.value, told_once.success) == (1, None, False)
+    assert scene.state.submitted == 0
+    scene.end(1)
+    assert scene.trial(1).outcome is Outcome.NO_TRIAL
+    assert scene.trial(1).state is TrialState.ENDED
+    assert scene.propose(1) == []  # once
+    assert not scene.counted
+
+
+def test_a_killed_request_that_raises_has_nothing_to_end() -> None:
+    scene = Scene(end_dropped=True)
+    scene.say(e.TrialStopRequested(TrialId(0), EndReason.KILLED))
+    assert scene.refuse(0, e.RequestEnd.CANCELLED) == []
+    assert not scene.counted
+
+
+@pytest.mark.parametrize("end_dropped", [True, False])
+def test_a_refused_answer_is_ended(end_dropped: bool) -> None:
+    scene = Scene(slots=3, on_tuner_error="continue", end_dropped=end_dropped)
+    scene.propose(0)
+    refusals = scene.say(e.Proposed(TrialId(1), "{}", "t/0"))  # that path is another's
+    nonsense = scene.refuse(2, e.RequestEnd.NONSENSE, text="x: NaN is not JSON")
+    raised = scene.refuse(3, e.RequestEnd.ERROR, text="ValueError: no")
+    ends = [
+        [each.trial for each in said if isinstance(each, a.Deliver)]
+        for said in (refusals, nonsense, raised)
+    ]
+    assert ends == ([[1], [2], []] if end_dropped else [[], [], []])
+
+
+def test_a_refused_answer_that_is_asked_for_again_is_not_over() -> None:
+    scene = Scene(on_tuner_error="retry", end_dropped=True)
+    said = scene.refuse(0, e.RequestEnd.NONSENSE, text="x: NaN is not JSON")
+    assert not [each for each in said if isinstance(each, a.Deliver)]
+    assert a.OpenRequest(TrialId(0)) in said

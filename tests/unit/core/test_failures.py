@@ -295,6 +295,11 @@ def test_the_line_that_tells_most_is_bounded_and_harmless() -> None:
     assert telling_line(TRACEBACK) == "RuntimeError: two lines,"
     assert telling_line("Traceback (most recent call last):\n  File") == "File"
     assert telling_line("a\nbash: pyhton: command not found\n  \n\n").startswith("bash: pyhton")
+    hint = (
+        "trial_runtime.api_errors.InvalidMetric: a metric must be finite, not nan\n  leave it out"
+    )
+    assert telling_line(hint).endswith("a metric must be finite, not nan")
+    assert telling_line("  nothing but\n  indented lines") == "indented lines"
     assert telling_line("") == telling_line(" \n\t\n") == ""
     assert telling_line("gone\x1b[2J\x07\u202ered") == "gone [2J  red"
     assert len(telling_line("x" * 9999)) == CAUSE_CHARS

@@ -29,6 +29,7 @@ EVENTS: dict[type, e.Event] = {
     e.EndDelivered: e.EndDelivered(T1),
     e.AttemptStarted: e.AttemptStarted(T1, 1),
     e.MetricReported: e.MetricReported(T1, 1, 99, "1"),
+    e.LastMetricKept: e.LastMetricKept(T1, 1, "1"),
     e.FinalReported: e.FinalReported(T1, 1, 99, "1"),
     e.WeightsPublished: e.WeightsPublished(T1, 1, 99, weights(1)),
     e.VersionOffered: e.VersionOffered(T1, 1, 99, "omega", 0, "omega/1.1-0a", "d", 7),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
@@ -219,6 +221,31 @@ def test_the_time_of_a_head_that_is_gone_counts() -> None:
     assert scene.state.phase is Phase.DRAINING
 
 
+def test_settings_that_were_changed_while_nobody_led_count_from_the_new_head_on() -> None:
+    """The pause is not the old head's time, and nothing is decided in it by the new rules."""
+    scene = Scene(slots=1, max_duration_s=100.0)
+    scene.propose(0)
+    scene.say(e.Tick(), after=60.0)
+    wanted = replace(scene.settings, slots=3, max_duration_s=110.0)
+    scene.say(e.HeadStarted(2, wanted), after=5000.0)
+    assert scene.state.settings == wanted
+    assert scene.state.phase is Phase.RUNNING
+    assert 60 <= scene.state.active_s < 70
+    scene.wait_until(scene.now + 110.0 - scene.state.active_s - 1.0)
+    assert scene.state.phase is Phase.RUNNING
+    scene.assert_replays()
+
+
+def test_an_older_journal_in_which_they_came_first_is_replayed_as_it_was() -> None:
+    scene = Scene(slots=1, max_duration_s=100.0)
+    scene.propose(0)
+    scene.say(e.Tick(), after=60.0)
+    scene.say(e.SettingsUpdated(replace(scene.settings, slots=3)), after=5000.0)
+    scene.say(e.HeadStarted(2))
+    assert scene.state.active_s > 5000
+    assert scene.state.phase is Phase.DRAINING
+
+
 def test_requests_that_keep_failing_with_their_parents_are_not_asked_for_without_end() -> None:
     """They begin again after the next result; with nothing left to end, the experiment fails."""
     scene = Scene(slots=2)
@@ -231,9 +258,11 @@ def test_requests_that_keep_failing_with_their_parents_are_not_asked_for_without
     scene.deliver(0)
     assert scene.state.open, "a result may have changed the tuner's mind"
     while scene.state.open:
-        scene.refuse(next(iter(scene.state.open)), e.RequestEnd.ABANDONED)
+        text = "there is no trial with parameter_id 50"
+        scene.refuse(next(iter(scene.state.open)), e.RequestEnd.ABANDONED, text=text)
     assert scene.state.phase is Phase.FAILED
     assert "requests failed with their parents" in scene.state.phase_reason
+    assert scene.state.phase_reason.endswith(f"; the last one: {text}")
 
 
 def as_nni(**settings: object) -> Scene:

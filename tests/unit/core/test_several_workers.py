@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.ids import WorkerId
+from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import Phase
 from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
 from dispatcher.core.why import Cause, why
-from tests.support.scene import Scene
+from tests.support.scene import HOST, Scene
 
 A, B = WorkerId("a"), WorkerId("b")
 
@@ -73,3 +73,32 @@ def test_why_names_the_trouble_of_each() -> None:
     found = why(one.state, one.state.now)
     assert found.cause is Cause.WORKER_LOST
     assert "worker a is not there (host key unknown)" in found.text
+
+
+def test_workers_without_slots_of_their_own_follow_the_experiments() -> None:
+    """Raised and lowered while it runs; their agents say what was so when they were started."""
+    scene = Scene(slots=1, slots_follow=("local",), workers=1)
+    scene.propose(0)
+    scene.say(e.SettingsUpdated(replace(scene.state.settings, slots=3)))
+    assert len(scene.state.open) == 2
+    scene.propose(1)
+    scene.propose(2)
+    assert sorted(scene.state.running) == [0, 1, 2]
+    scene.say(e.WorkerJoined(HOST, 1, holds=((TrialId(0), 1), (TrialId(1), 1), (TrialId(2), 1))))
+    assert scene.state.workers[HOST].slots == 3
+    scene.say(e.SettingsUpdated(replace(scene.state.settings, slots=2)))
+    scene.run(0)
+    scene.deliver(0)
+    assert len(scene.state.running) == 2
+    assert not scene.state.open
+    scene.say(e.HeadStarted(2, replace(scene.state.settings, slots=4)), e.WorkerJoined(HOST, 3))
+    assert scene.state.workers[HOST].slots == 4
+    scene.assert_replays()
+
+
+def test_other_workers_keep_their_slots_and_one_that_takes_nothing_takes_nothing() -> None:
+    scene = Scene(slots=1, slots_follow=("local",), workers=0)
+    scene.say(e.WorkerJoined(WorkerId("a"), 1))
+    scene.say(e.SettingsUpdated(replace(scene.state.settings, slots=3)))
+    slots = {name: worker.slots for name, worker in scene.state.workers.items()}
+    assert slots == {"local": 0, "a": 1}

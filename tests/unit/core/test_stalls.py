@@ -9,6 +9,7 @@ from dispatcher.core import waits
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Phase, TrialState
 from dispatcher.core.moves import move
+from dispatcher.core.stalls import who_waits
 from tests.support.scene import Scene, of_kind
 
 T0, T1, T2 = TrialId(0), TrialId(1), TrialId(2)
@@ -40,11 +41,12 @@ def test_a_suspected_stall_is_named_after_its_time_and_then_ends() -> None:
     (report,) = of_kind(actions, a.ReportStall)
     assert not report.certain
     assert report.trials == (T0, T1)
-    assert "stands still in a wait that is not wait_for" in report.text
+    assert report.text.startswith("2 requests stand in a wait of the tuner's own (the first for 6")
+    assert report.text.endswith("no wait_for). Stacks: reports/stall.txt")
     assert of_kind(actions, a.AskStacks) == [a.AskStacks((T0, T1))]
     (finish,) = of_kind(scene.tick(), a.Finish)  # the stacks had their time to come in
     assert finish.phase is Phase.FAILED
-    assert finish.reason.startswith("nothing can move any more: request 0")
+    assert finish.reason.startswith("nothing can move any more: 2 requests stand")
 
 
 def test_it_is_no_stall_while_a_trial_is_under_way() -> None:
@@ -107,10 +109,25 @@ def test_wait_names_it_again_and_again() -> None:
 def test_who_waits_is_short_whoever_waits() -> None:
     scene = Scene(slots=1, lookahead=50, stall_timeout_s=60.0)
     for number in range(50):
-        scene.say(e.ForeignWaitSeen(TrialId(number)))
+        scene.say(e.ForeignWaitSeen(TrialId(number), f"`wait()` at tuner.py:{number}"))
     (report,) = of_kind(scene.tick(), a.ReportStall)
-    assert report.text.endswith("…")
+    assert "; …. Stacks" in report.text
     assert len(report.text) < 800
+
+
+def test_those_who_stand_in_the_same_place_are_named_together() -> None:
+    scene = Scene(slots=1, lookahead=50, stall_timeout_s=60.0)
+    for number in range(30):
+        scene.say(e.ForeignWaitSeen(TrialId(number), "`event.wait()` at tuner.py:39"))
+    for number in range(30, 33):
+        scene.wait(number, 3)
+    scene.wait(33, 4)
+    waiting = who_waits(scene.state, scene.now + 10)
+    assert waiting == (
+        "30 requests stand in `event.wait()` at tuner.py:39 (the first for 43 s; no wait_for); "
+        "3 requests (the first is 30) wait for 3 (blocked); request 33 waits for 4 (blocked)"
+    )
+    scene.assert_replays()
 
 
 def test_a_delivery_that_stands_still_is_a_suspected_stall() -> None:

@@ -217,3 +217,16 @@ def test_ten_thousand_wait_for_one() -> None:
     scene.deliver(parent)
     assert not scene.state.blocked
     assert len(scene.state.open) == 10_002  # two more for the slots, one of them the parent's
+
+
+def test_a_wait_that_the_tuner_host_has_answered_is_recorded_and_no_more() -> None:
+    """Also after the thread stood still in something else: it moves again."""
+    scene = Scene(slots=2)
+    scene.propose(0)
+    scene.run(0)
+    scene.deliver(0)
+    scene.say(e.ForeignWaitSeen(TrialId(1)))
+    actions = scene.say(e.WaitStarted(TrialId(1), 1, (TrialId(0),), answered=True))
+    assert of_kind(actions, a.AnswerWait) == []
+    assert (scene.trial(1).state, scene.state.waits) == (TrialState.OPEN, {})
+    scene.assert_replays()

@@ -243,7 +243,7 @@ def _parents_lost() -> Cluster:
 
 SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.ALL_SLOTS_BUSY: (_busy, "all 1 slots are busy"),
-    Cause.OVER: (_over, "the experiment is completed: all 1 trials are over"),
+    Cause.OVER: (_over, "the experiment is completed: the only trial is over"),
     Cause.TRIALS_FAIL: (
         _failing,
         r"draining \(1 trials failed in a row with: failed \(exit code 1\): KeyError: 'x'",
@@ -251,7 +251,10 @@ SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.DISK_LOW: (_disk_low, "no new trials: the disk of /data has 90 MB left"),
     Cause.WORKER_QUARANTINED: (_worker_left_out, "1 trials are queued: worker other is left out"),
     Cause.DRAINING: (_draining, r"draining \(Ctrl-C\): 1 trials still run"),
-    Cause.STALLED: (_stalled, "nothing can move any more: request 0 stands still"),
+    Cause.STALLED: (
+        _stalled,
+        r"nothing can move any more: request 0 stands in .*\. Stacks: reports/stall\.txt",
+    ),
     Cause.TUNER_NOT_READY: (_host_away, "the tuner's process is starting"),
     Cause.WORKER_LOST: (_worker_away, "1 trials are queued, and no worker is there"),
     Cause.WORKER_SUSPECT: (

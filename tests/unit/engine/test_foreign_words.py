@@ -1,4 +1,4 @@
-"""What a backend of somebody else's says about attempts of others is not applied."""
+"""What a backend says about attempts of others is not applied, whoever wrote it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import EndReason
-from dispatcher.engine import _is_its_own
+from dispatcher.core.model import EndReason, Weights
+from dispatcher.engine import Engine
 
 
 @dataclass
@@ -24,15 +24,35 @@ class State:
     trials: dict[int, Trial] = field(default_factory=dict)
 
 
+def engine_with(trial: Trial) -> Engine:
+    state: Any = State({7: trial})
+    nobody: Any = None
+    backends: Any = {"lake": nobody, "local": nobody}
+    return Engine(state, nobody, nobody, nobody, backends, nobody, nobody)
+
+
 @pytest.mark.parametrize(
     "attempt, worker, its_own",
-    [(1, "lake", True), (1, "local", False), (2, "local", True), (1, None, True)],
-    ids=["its own", "another's", "superseded", "nobody's"],
+    [
+        (1, "lake", True),
+        (1, "lake/host-3", True),
+        (1, "local", False),
+        (2, "local", True),
+        (1, None, True),
+        (0, None, False),
+    ],
+    ids=["its own", "its own host's", "another's", "superseded", "nobody's", "not given yet"],
 )
-def test_an_end_of_another_worker_s_attempt(
-    attempt: int, worker: str | None, its_own: bool
-) -> None:
-    state: Any = State({7: Trial(attempt, worker)})
-    end = e.AttemptEnded(TrialId(7), 1, EndReason.FINISHED)
-    assert _is_its_own(state, end, "lake") is its_own
-    assert _is_its_own(state, e.WorkerJoined(WorkerId("lake"), 1), "lake")
+def test_words_of_another_worker_s_attempt(attempt: int, worker: str | None, its_own: bool) -> None:
+    engine = engine_with(Trial(attempt, worker))
+    seven = TrialId(7)
+    for word in (
+        e.AttemptEnded(seven, 1, EndReason.FINISHED),
+        e.AttemptStarted(seven, 1, 99),
+        e.MetricReported(seven, 1, 1, "0.5"),
+        e.FinalReported(seven, 1, 1, "0.5"),
+        e.WeightsPublished(seven, 1, 1, Weights("ab", "files", 1)),
+        e.VersionOffered(seven, 1, 1, "omega", 0, "omega/7.1-0", "ab", 1),
+    ):
+        assert engine._is_its_own(word, "lake") is its_own, word
+    assert engine._is_its_own(e.WorkerJoined(WorkerId("lake"), 1), "lake")

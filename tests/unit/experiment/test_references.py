@@ -7,8 +7,8 @@ from dispatcher.experiment.references import (
     resolve_environment,
     resolve_reference,
     secret_values,
-    shown_environment,
 )
+from dispatcher.experiment.shown import shown
 
 
 def test_each_kind_of_value(tmp_path: Path) -> None:
@@ -66,5 +66,4 @@ def test_what_is_masked_and_what_may_be_shown(tmp_path: Path) -> None:
         "from a variable",
         "from a file",
     ]
-    shown = shown_environment(variables)
-    assert shown == variables | {"WANDB_API_KEY": "[masked]"}
+    assert shown(variables) == variables | {"WANDB_API_KEY": "[masked]"}

@@ -38,6 +38,18 @@ def test_every_section_comes_back_as_it_was(good: dict[str, Any], tmp_path: Path
     assert json.loads(text)["experiment"]["trialEnvironment"]["TOKEN"] == f"file:{tmp_path}/token"
 
 
+def test_parameters_larger_than_a_message_are_refused_in_a_file_and_not_in_a_record(
+    good: dict[str, Any], tmp_path: Path
+) -> None:
+    """0.1.0 took any size, and what it began goes on: it could not send larger ones either."""
+    with pytest.raises(ExperimentFileError, match="must be 4mb at most, not 16mb"):
+        build_experiment(good | {"limits": {"maxParametersSize": "16 MB"}}, base_folder=tmp_path)
+    config = build_experiment(good | {"limits": {"maxParametersSize": "4mb"}}, base_folder=tmp_path)
+    body = json.loads(to_json(config))
+    body["experiment"]["limits"]["maxParametersSize"] = 16 << 20
+    assert from_json(json.dumps(body)) == config
+
+
 @given(
     st.floats(min_value=0.001, max_value=1e12),
     st.dictionaries(st.text(min_size=1), st.floats(allow_nan=False, allow_infinity=False)),

@@ -25,6 +25,8 @@ class Pretended(LocalHost):
     begins so, ``kill`` raises there, as a power cut would.
     """
 
+    _trusted = (0, os.geteuid())
+
     def __init__(self, folder: Path, *, system: str = "debian") -> None:
         super().__init__(str(folder))
         self.folder = folder

@@ -23,7 +23,12 @@ PLANNED = Path(__file__).parent / "planned"
 
 REQUESTS: dict[str, Request] = {
     "redhat_server": ServerRequest(
-        "/srv/w", ("10.0.0.0/24", "trainer1"), owner="trainer", open_firewall=True, dry_run=True
+        "/srv/w",
+        ("10.0.0.0/24", "trainer1"),
+        owner="trainer",
+        shares_its_file_system=True,
+        open_firewall=True,
+        dry_run=True,
     ),
     "redhat_client": ClientRequest("server:/srv/w", "/mnt/our w", sec="krb5p", dry_run=True),
 }
@@ -45,7 +50,13 @@ def test_plans_for_red_hat_with_systemd_not_run(redhat: Pretended, name: str) ->
 
 def test_ufw_not_run(host: Pretended) -> None:
     host.fail = {"ufw status": Ran(0, "Status: active\n", ""), "ufw show": OK}
-    request = ServerRequest("/srv/w", ("10.0.0.0/24",), owner="1000", open_firewall=True)
+    request = ServerRequest(
+        "/srv/w",
+        ("10.0.0.0/24",),
+        owner="1000",
+        shares_its_file_system=True,
+        open_firewall=True,
+    )
     perform(host, request)
     rule = "allow proto tcp from 10.0.0.0/24 to any port 2049"
     assert f"ufw {rule}" in host.ran

@@ -15,7 +15,13 @@ from tests.unit.nfs_setup.pretended import Pretended
 
 
 def asked(path: str = "/srv/w", *clients: str, **more: object) -> ServerRequest:
-    values = {"path": path, "clients": clients or ("10.0.0.0/24",), "owner": "trainer", **more}
+    values = {
+        "path": path,
+        "clients": clients or ("10.0.0.0/24",),
+        "owner": "trainer",
+        "shares_its_file_system": True,
+        **more,
+    }
     return ServerRequest(**values)  # type: ignore[arg-type]
 
 
@@ -197,3 +203,34 @@ def test_the_rule_of_the_firewall_is_printed(host: Pretended) -> None:
     assert "ip saddr 10.0.0.0/24 tcp dport 2049 accept" in text
     assert "ip6 saddr fd00::/64 tcp dport 2049 accept" in text
     assert "CLIENT-ADDRESS" in text
+
+
+def test_a_folder_among_others_is_exported_only_where_somebody_says_so(host: Pretended) -> None:
+    with pytest.raises(MachineRefuses, match="is no file system of its own") as caught:
+        perform(host, asked(shares_its_file_system=False))
+    assert "--shares-its-file-system" in caught.value.hint
+    assert host.ran == []
+    report = perform(host, asked())
+    assert any("may reach all of it" in text for text in notes(report))
+
+
+@pytest.mark.parametrize("top, whole", [("/", True), ("/data/w", False)])
+def test_a_mount_is_a_file_system_of_its_own_unless_it_is_a_part_of_one(
+    host: Pretended, monkeypatch: pytest.MonkeyPatch, top: str, whole: bool
+) -> None:
+    info = Path(host.folder / "proc/self/mountinfo")
+    show = Pretended._show
+
+    def with_mount(self: Pretended) -> None:
+        show(self)
+        info.write_text(info.read_text() + f"31 20 8:2 {top} /srv/w rw - ext4 /dev/sdb1 rw\n")
+
+    monkeypatch.setattr(Pretended, "_show", with_mount)
+    host._show()
+    (host.folder / "srv/w").mkdir()
+    if whole:
+        report = perform(host, asked(shares_its_file_system=False))
+        assert not any("may reach all of it" in text for text in notes(report))
+    else:
+        with pytest.raises(MachineRefuses, match="holds more than /srv/w"):
+            perform(host, asked(shares_its_file_system=False))

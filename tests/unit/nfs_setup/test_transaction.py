@@ -14,7 +14,12 @@ from nfs_setup.request import ClientRequest, Request, ServerRequest, UndoRequest
 from nfs_setup.verbs import perform
 from tests.unit.nfs_setup.pretended import PowerCut, Pretended, tree
 
-SERVER = ServerRequest("/srv/our weights", ("10.0.0.0/24", "trainer1"), owner="trainer")
+SERVER = ServerRequest(
+    "/srv/our weights",
+    ("10.0.0.0/24", "trainer1"),
+    owner="trainer",
+    shares_its_file_system=True,
+)
 CLIENT = ClientRequest("server:/srv/w", "/mnt/w")
 NO = Ran(1, "", "no")
 
@@ -208,7 +213,7 @@ def test_a_rollback_that_fails_says_so_and_can_be_finished_later(host: Pretended
 def test_what_two_shares_count_on_goes_with_the_last(host: Pretended) -> None:
     before = copied(host)
     perform(host, SERVER)
-    perform(host, ServerRequest("/srv/b", ("10.0.0.0/24",), owner="1000"))
+    perform(host, ServerRequest(**{**vars(SERVER), "path": "/srv/b", "clients": ("10.0.0.0/24",)}))
     perform(host, UndoRequest(SERVER.path))
     assert "nfs-kernel-server" in host.running
     assert host.run(["exportfs", "-s"]).out.startswith("/srv/b ")

@@ -177,3 +177,8 @@ def test_a_cell_is_never_a_formula(tmp_path: Path) -> None:
     assert _cell("=HYPERLINK()") == "'=HYPERLINK()"
     assert _cell(-0.5) == -0.5
     assert _cell([1, 2]) == "[1, 2]"
+    # Where ";" or a tab ends a cell.
+    assert _cell("a;=HYPERLINK()") == "a;'=HYPERLINK()"
+    assert _cell(["a; +1"]) == '["a;\' +1"]'
+    assert _cell("a\t@b") == "a\t'@b"
+    assert _cell("a;b=1") == "a;b=1"

@@ -54,6 +54,8 @@ def test_filters(reader: ExperimentReader) -> None:
     assert child.parent is not None
     assert child.id in [t.id for t in list_trials(reader, TrialFilter(parent=child.parent))]
     assert len(list_trials(reader, limit=7)) == 7
+    shown = list_trials(reader, TrialFilter(shown=("failed", "open")))
+    assert {t.outcome or t.state for t in shown} == {"failed", "open"}
     assert list_trials(reader, TrialFilter(by_hand=True)) == []
 
 

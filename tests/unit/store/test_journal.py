@@ -13,6 +13,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, Trial, TrialState, Weights
 from dispatcher.core.settings import Settings
 from dispatcher.errors import StoreError
+from dispatcher.past.history import read_past
 from dispatcher.ports import Entry, Snapshot
 from dispatcher.store import SqliteJournal
 from tests.unit.store.life import Life
@@ -110,7 +111,7 @@ def test_durable_batches_wait_for_the_disk_and_others_do_not(journal: SqliteJour
     assert journal.raw.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_last_sequences_are_of_running_attempts_and_of_intermediates(
+def test_running_attempts_get_back_the_last_of_their_intermediates(
     journal: SqliteJournal,
 ) -> None:
     life = Life(journal)
@@ -121,7 +122,11 @@ def test_last_sequences_are_of_running_attempts_and_of_intermediates(
     life.say(e.AttemptStarted(T(1), 1))
     life.say(e.MetricReported(T(1), 1, 1, "0.1"), e.MetricReported(T(1), 1, 4, "0.4"))
     life.say(e.FinalReported(T(1), 1, 5, "0.5"))
-    assert journal.last_sequences() == {(1, 1): (4, "0.4")}
+    assert journal.last_metric(1, 1) == (4, "0.4")
+    assert journal.last_metric(1, 2) is None
+    state = read_past(journal).state
+    left = [(trial.last_seq, trial.last_intermediate) for trial in state.trials.values()]
+    assert left[:2] == [(0, None), (4, "0.4")]
 
 
 def test_an_early_stop_is_judged_by_its_last_metric_in_a_replay_too(

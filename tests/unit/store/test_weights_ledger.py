@@ -48,6 +48,17 @@ def test_pins(ledger: SqliteWeightsLedger) -> None:
     assert ledger.pins() == {}
 
 
+def test_what_is_pinned_is_not_meant_and_what_is_meant_cannot_be_pinned(
+    ledger: SqliteWeightsLedger,
+) -> None:
+    assert ledger.pin(1, "the paper", at=1.0)
+    meant = [Removal("t/0", 0, 10, None), Removal("t/1", 1, 20, None)]
+    assert ledger.intend_removal(meant, at=2.0) == {0}
+    assert ledger.removals() == meant[:1]
+    assert not ledger.pin(0, "too late", at=3.0)
+    assert ledger.pins() == {1: "the paper"}
+
+
 def test_a_removal_is_meant_before_it_is_done(ledger: SqliteWeightsLedger) -> None:
     meant = [Removal("t/0", 0, 10, None), Removal("t/1", 1, 20, None)]
     ledger.intend_removal(meant, at=1.0)

@@ -134,6 +134,16 @@ def test_how_an_exit_is_judged(outcome, changes, reason):
     assert judge(outcome, **changes) == reason
 
 
+@pytest.mark.parametrize(
+    "signal, text",
+    [(9, "ended by SIGKILL"), (15, "ended by SIGTERM"), (6, "a warning of another matter")],
+)
+def test_what_was_printed_before_is_no_reason_for_a_signal_from_outside(signal, text):
+    told = {"stop_reason": None, "out_of_memory": False, "by_bash": True, "spoke": True}
+    ending = ending_of(Exit(signal=signal), tail="a warning of another matter", **told)
+    assert ending.text == text
+
+
 def test_out_of_memory_is_seen_within_the_window(monkeypatch):
     count = 5
     monkeypatch.setattr(oom.OutOfMemoryWatch, "_count", lambda _self: count)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from trial_runtime.api_errors import AttemptSuperseded
-from trial_runtime.checkpoints import Checkpoints, folder_of
-from trial_runtime.errors import DiskFull, PathOutsideRoot
+from trial_runtime.checkpoints import Checkpoints, folder_of, make_folder
+from trial_runtime.errors import DiskFull, PathOutsideRoot, PathThroughLink
 from trial_runtime.weights import publishing
 from trial_runtime.weights.paths import resolve_in_root
 
@@ -147,3 +147,57 @@ def test_a_rename_that_a_crashed_server_had_done_counts(
     Checkpoints(str(tmp_path), 1).save(_state(4))
     monkeypatch.undo()
     assert _step(Checkpoints(str(tmp_path), 2)) == 4
+
+
+@pytest.fixture
+def thesis(tmp_path: Path) -> Path:
+    """What a link could lead to, with names such as ours."""
+    (tmp_path / "home" / "1" / "thesis").mkdir(parents=True)
+    (tmp_path / "home" / "1" / "thesis" / "text.tex").write_text("years of work")
+    (tmp_path / "home" / "1" / "000001-abc").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("where", ["", "/e1", "/e1/7", "/e1/7/.saved", "/e1/7/.saved/2"])
+@pytest.mark.parametrize("late", [False, True])
+def test_links_that_others_put_into_the_root_are_not_followed(
+    tmp_path: Path, thesis: Path, where: str, late: bool
+) -> None:
+    (tmp_path / "share").mkdir()
+    (tmp_path / "called").symlink_to(tmp_path / "share")  # the root's own path may have some
+    folder = folder_of(str(tmp_path / "called"), "e1", 7)
+    before = sorted(str(path) for path in thesis.rglob("*"))
+    checkpoints = Checkpoints(folder, 2)
+    link = tmp_path / "share" / f".checkpoints{where}"
+    if late:
+        for step in range(3):
+            checkpoints.save(_state(step))
+        link.rename(tmp_path / "aside")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(thesis)
+    for act in (lambda: checkpoints.save(_state(9)), checkpoints.load, lambda: make_folder(folder)):
+        if act.__name__ == "<lambda>" and where.endswith((".saved", ".saved/2")):
+            continue  # made below by save, and above by make_folder
+        with pytest.raises(PathThroughLink, match="symbolic link is in the way"):
+            act()
+    assert sorted(str(path) for path in thesis.rglob("*")) == before
+
+
+def test_links_among_checkpoints_go_and_what_they_lead_to_stays(
+    tmp_path: Path, thesis: Path
+) -> None:
+    first = Checkpoints(str(tmp_path / "cp"), 1)
+    for step in range(2):
+        first.save(_state(step))
+    saved = tmp_path / "cp" / ".saved"
+    for name in ("000001-link", "000000-link"):
+        (saved / "1" / name).symlink_to(thesis)
+    (saved / "1" / ".draft-3").symlink_to(thesis)
+    (saved / "0").symlink_to(thesis)
+    (saved / "²").mkdir()  # a digit of no number
+    second = Checkpoints(str(tmp_path / "cp"), 2)
+    for step in range(3):
+        second.save(_state(step))
+    assert (thesis / "1" / "thesis" / "text.tex").read_text() == "years of work"
+    assert not (saved / "1").exists()
+    assert _step(Checkpoints(str(tmp_path / "cp"), 3)) == 2

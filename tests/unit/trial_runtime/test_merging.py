@@ -45,8 +45,12 @@ def test_what_both_changed_is_decided_by_the_rule():
 def test_no_rule_no_answer():
     with pytest.raises(StoreConflict, match=r"both changed net\.a.*'changed'"):
         merge(BASE, MINE, BOTH, "changed")
-    with pytest.raises(StoreConflict, match="the merge 'add' has no answer"):
+    with pytest.raises(StoreConflict, match="'add' has no answer to that: both began it") as caught:
         merge(None, {"a": np.zeros(2)}, {"a": np.ones(2)}, "add")  # no change without a base
+    assert "'add'" not in caught.value.hint  # which was declared
+    assert "merge='theirs'" in caught.value.hint
+    with pytest.raises(StoreConflict, match="these are not numbers of one type and shape"):
+        merge({"a": np.zeros(2)}, {"a": np.zeros(3)}, {"a": np.ones(2)}, "mean")
     with pytest.raises(StoreConflict):
         merge({"name": "a"}, {"name": "b"}, {"name": "c"}, "mean")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt, Phase
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.nni_words import METRICS_FILE, NniWords, records
+from trial_runtime.agent.nni_words import METRICS_FILE, NniWords, read_part, records
+from trial_runtime.agent.reports import Reports
 from trial_runtime.agent.timers import Timers
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
 
@@ -33,6 +35,10 @@ class Words:
         self.said.append(word)
 
 
+def nni_words(spec: TrialSpec, outbox: Words) -> NniWords:
+    return NniWords(spec, Reports(spec, outbox), Timers())  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def attempt(tmp_path: Path) -> Attempt:
     session = SessionFile(SESSION_VERSION, "", "", 3, 1, str(tmp_path), "{}")
@@ -44,7 +50,7 @@ def attempt(tmp_path: Path) -> Attempt:
 
 def test_records_come_in_pieces_and_none_is_read_twice(attempt: Attempt) -> None:
     outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
-    words = NniWords(TrialSpec("/code", nni=True), outbox, Timers())  # type: ignore[arg-type]
+    words = nni_words(TrialSpec("/code", nni=True), outbox)
     whole = record("REQUEST_PARAMETER", 0) + record("PERIODICAL", 0.25)
     whole += record("PERIODICAL", "text", twice=False) + record("FINAL", {"accuracy": [1]})
     for cut in range(0, len(whole) + 16, 16):
@@ -61,7 +67,7 @@ def test_records_come_in_pieces_and_none_is_read_twice(attempt: Attempt) -> None
 def test_what_nobody_can_hold_is_left_out(attempt: Attempt) -> None:
     outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
     spec = TrialSpec("/code", nni=True, max_metric_bytes=100, max_metrics=2)
-    words = NniWords(spec, outbox, Timers())  # type: ignore[arg-type]
+    words = nni_words(spec, outbox)
     words.last(attempt)  # there is no file
     path.write_bytes(
         b"rubbish ME12x"
@@ -79,3 +85,57 @@ def test_a_broken_record_hides_no_other() -> None:
     found = [value for value, _ in records(b"ME000004nope" + good)]
     assert found[0] is None
     assert found[1]["type"] == "FINAL"
+
+
+def test_only_a_regular_file_is_read_and_no_link_is_followed(
+    attempt: Attempt, tmp_path: Path
+) -> None:
+    path = tmp_path / METRICS_FILE
+    (tmp_path / "elsewhere").write_bytes(record("FINAL", 1))
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic links"):
+        read_part(str(tmp_path), 0)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="no regular file"):
+        read_part(str(tmp_path), 0)
+    path.unlink()
+    path.parent.rmdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "metrics").write_bytes(record("FINAL", 1))
+    path.parent.symlink_to("other")
+    with pytest.raises(OSError):
+        read_part(str(tmp_path), 0)
+
+
+@pytest.mark.parametrize("value", ["[" * 5_000, "[" * 500 + "]" * 500, "{" * 900_000])
+def test_deep_values_are_left_out_and_others_are_read(attempt: Attempt, value: str) -> None:
+    outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
+    words = nni_words(TrialSpec("/code", nni=True), outbox)
+    body = b'{"type": "FINAL", "value": ' + value.encode() + b"}\n"
+    path.write_bytes(
+        b"ME%06d%s" % (len(body), body) + record("FINAL", value, twice=False) + record("FINAL", 7)
+    )
+    words.last(attempt)
+    assert [word.value for word in outbox.said][-1:] == ["7"]
+    assert all(len(word.value) < 70_000 for word in outbox.said)
+
+
+def test_rubbish_is_passed_by_and_what_follows_it_is_read(attempt: Attempt) -> None:
+    """Mutation: the same rubbish is read twice a second for ever."""
+    outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
+    words = nni_words(TrialSpec("/code", nni=True), outbox)
+    path.write_bytes(b"ME12x" + b"M" * 5_000_000 + record("FINAL", 7))
+    words.last(attempt)
+    assert [word.value for word in outbox.said] == ["7"]
+
+
+def test_no_more_is_read_than_a_bound(attempt: Attempt) -> None:
+    outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
+    words = nni_words(TrialSpec("/code", nni=True), outbox)
+    with path.open("wb") as file:
+        file.truncate(1 << 40)  # a hole
+        file.seek(0)
+        file.write(record("FINAL", 7))
+    words.last(attempt)
+    assert [word.value for word in outbox.said] == ["7"]

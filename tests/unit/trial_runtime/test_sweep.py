@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trial_runtime.agent import sweep
-from trial_runtime.session_file import SESSION_VARIABLE
+from trial_runtime.session_file import AGENT_VARIABLE, SESSION_VARIABLE
 
 
 def _start(session: Path) -> subprocess.Popen[bytes]:
@@ -39,5 +39,22 @@ def test_who_is_killed_may_just_have_started_another_one(
         assert sweep.kill_sessions_below(str(of_ours)) == 0
     finally:
         for each in [*started, stranger]:
+            each.kill()
+            each.wait()
+
+
+def test_what_carries_no_session_is_known_by_its_agent(tmp_path: Path) -> None:
+    """What a forked trial forks carries the environment of its server, in which the session is
+    empty. Mutation: sessions alone are looked for."""
+    environment = {SESSION_VARIABLE: "", AGENT_VARIABLE: f"{tmp_path}/r/agent-1-a"}
+    ours = subprocess.Popen(["sleep", "600"], env=os.environ | environment)
+    environment = {SESSION_VARIABLE: "", AGENT_VARIABLE: f"{tmp_path}/rr/agent-1-a"}
+    another = subprocess.Popen(["sleep", "600"], env=os.environ | environment)
+    try:
+        assert sweep.kill_sessions_below(str(tmp_path / "r")) == 1
+        assert ours.wait(120) == -signal.SIGKILL
+        assert another.poll() is None
+    finally:
+        for each in (ours, another):
             each.kill()
             each.wait()

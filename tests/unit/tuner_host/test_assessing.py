@@ -6,6 +6,8 @@ import json
 import threading
 from queue import SimpleQueue
 
+import pytest
+
 from dispatcher.core.actions import Assess, Deliver
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Verdict
@@ -103,3 +105,19 @@ def test_without_a_past_it_begins_at_once():
     Assessing(assessor, said.put, said.put).put(metric(1, 2, 0))
     assert assessor.all.acquire(timeout=PATIENCE_S)
     assert assessor.heard == [("1", 2)]
+
+
+@pytest.mark.parametrize("text", ["not json", "[" * 100_000, '{"default": '])
+def test_a_value_that_is_no_json_is_left_out_and_said(text: str) -> None:
+    """Mutation: the thread ends at the first one, and nobody is assessed any more."""
+    assessor, said, noted = Noting(), SimpleQueue(), SimpleQueue()
+    past = [Shown(1, text, 1, 0), Shown(2, text, 1, 0, answered=False)]
+    assessing = Assessing(assessor, said.put, noted.put, past)
+    assessing.put(Assess(TrialId(3), text, 1, 1))
+    assessing.put(metric(3, 0.5, 2))
+    assert assessor.all.acquire(timeout=PATIENCE_S)
+    assert assessor.heard == [("3", 0.5)]
+    assert "trial 2" in noted.get(timeout=PATIENCE_S)
+    note = noted.get(timeout=PATIENCE_S)
+    assert "trial 3" in note
+    assert len(note) < 1000

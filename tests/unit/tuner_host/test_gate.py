@@ -101,6 +101,21 @@ def test_a_wait_is_said_and_ends_with_the_gate(bench: Bench) -> None:
     assert bench.gate.waiting(5) == ""
 
 
+def test_a_request_that_leaves_late_leaves_the_wait_of_its_next_asking(bench: Bench) -> None:
+    """Its answer is said before it leaves, so the head may have asked again: "not now" after a
+    result has come. Mutation: it takes along whatever waits under its number."""
+    late = Request(5, bench.said.put)
+    bench.gate.enter(late)  # answered, and its thread has not gone on since
+    bench.gate.opened(5)
+    child = Waiter(bench, 5, lambda gate: gate.wait((3,), "all", None))
+    child.start()  # nobody but the gate knows of it: lost, it would hold up the bench's end
+    assert isinstance(bench.heard(), WaitStarted)
+    bench.gate.leave(late)
+    assert bench.gate.waiting(5) == "3"
+    bench.gate.open(3, OK)
+    assert child.result() == [3]
+
+
 def test_what_has_ended_here_is_known_without_asking(bench: Bench) -> None:
     bench.gate.open(3, OK)
     bench.gate.open(4, Verdict(FailReason.KILLED))
@@ -109,7 +124,18 @@ def test_what_has_ended_here_is_known_without_asking(bench: Bench) -> None:
     assert isinstance(failed, ParentFailed)
     assert (failed.parent, failed.reason) == (4, "killed")
     assert bench.wait(7, 4, 3, mode="any").result() == [3]
-    assert bench.said.empty()
+    # Nobody is asked; whose weights may be wanted is said, for retention.
+    said = [bench.said.get(timeout=PATIENCE_S) for _ in range(bench.said.qsize())]
+    assert all(isinstance(each, WaitStarted) and each.answered for each in said)
+    assert [(each.trial, each.parents) for each in said] == [(5, (3,)), (6, (3, 4)), (7, (4, 3))]
+
+
+def test_whom_a_request_has_waited_for_is_said_once(bench: Bench) -> None:
+    bench.gate.open(3, OK)
+    waiter = bench.run(5, lambda gate: [gate.wait((3,), "all", None) for _ in range(100)])
+    assert waiter.result() == [[3]] * 100
+    assert bench.said.qsize() == 1
+    assert bench.said.get() == WaitStarted(TrialId(5), 1, (TrialId(3),), answered=True)
 
 
 def test_all_fails_with_the_first_failure(bench: Bench) -> None:

@@ -35,15 +35,20 @@ class MemoryLedger:
     def pins(self) -> dict[int, str]:
         return dict(self.pinned)
 
-    def pin(self, trial: int, note: str, at: float) -> None:
-        self.pinned[trial] = note
+    def pin(self, trial: int, note: str, at: float) -> bool:
+        gone = any(one.trial == trial for one in self.removed.values())
+        if not gone:
+            self.pinned[trial] = note
+        return not gone
 
     def unpin(self, trial: int) -> bool:
         return self.pinned.pop(trial, None) is not None
 
-    def intend_removal(self, removals: Iterable[Removed], at: float) -> None:
-        for one in removals:
+    def intend_removal(self, removals: Iterable[Removed], at: float) -> set[int]:
+        going = [one for one in removals if one.trial not in self.pinned]
+        for one in going:
             self.removed.setdefault(one.path, RemovedWeights(one.path, one.trial, one.nbytes))
+        return {one.trial for one in going}
 
     def removal_done(self, path: str, at: float) -> None:
         self.removed[path] = self.removed[path]._replace(removed_at=at)

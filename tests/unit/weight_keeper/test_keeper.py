@@ -139,6 +139,22 @@ def test_pins_outlive_the_policy(chain: Experiment) -> None:
     chain.check_all_but([0, 1, 2])
 
 
+def test_a_pin_in_the_midst_of_a_sweep_holds(chain: Experiment) -> None:
+    """The plan was made and asked for before it; files that the pinned one shares stay, too."""
+    keeper = chain.keeper(Policy(Keep.BEST, 1))
+
+    def announce(trials: Sequence[int]) -> Sequence[int]:
+        keeper.pin(1, "the one for the paper")
+        return trials
+
+    told = keeper.sweep(announce)
+    assert [one.trial for one in told.doomed] == [0, 2]
+    chain.check_all_but([0, 2])
+    assert keeper.removed_trials() == {0, 2}
+    keeper.sweep(agree)
+    chain.check_all_but([0, 2])
+
+
 def test_what_cannot_be_pinned(chain: Experiment) -> None:
     keeper = chain.keeper(Policy(Keep.BEST, 1))
     keeper.sweep(agree)

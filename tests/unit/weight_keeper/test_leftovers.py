@@ -74,3 +74,19 @@ def test_a_file_system_that_refuses_is_asked_again(
         sweep.look()
     monkeypatch.setattr(leftovers.confined, "folder", real)
     assert sweep.look() == 1
+
+
+def test_what_is_called_like_a_leftover_and_is_a_trials_own_stays(
+    tmp_path: Path, ledger: MemoryLedger
+) -> None:
+    """A save path, ended or live, or a folder above one."""
+    ledger.rows[6] = LedgerRow(6, save_path="1.superseded.0")
+    ledger.rows[7] = LedgerRow(7, "running", save_path="1.superseded.2/deeper/x")
+    names = [f"1.superseded.{number}" for number in range(4)]
+    for name in names:
+        (tmp_path / name / "deeper" / "x").mkdir(parents=True)
+        for folder in (tmp_path / name / "deeper" / "x", tmp_path / name / "deeper"):
+            os.utime(folder, (0, 0))
+        os.utime(tmp_path / name, (0, 0))
+    LeftoverSweep(tmp_path, ledger, clock=lambda: NOW).look()
+    assert [name for name in names if (tmp_path / name).exists()] == [names[0], names[2]]

@@ -264,3 +264,27 @@ def test_verify_reads_inherited_tensors_too(saved: Path, root: Path) -> None:
     file.write_bytes(raw)
     with pytest.raises(CorruptWeights):
         verify(root / "2", child.digest)
+
+
+def test_a_header_full_of_tiny_entries_is_not_read(root: Path, monkeypatch: Any) -> None:
+    save({"a": np.arange(100.0)}, root / "1")
+    file = data_file(root / "1")
+    monkeypatch.setattr(datafile, "MAX_READ_HEADER_BYTES", 64)
+    with pytest.raises(CorruptWeights, match="at most 64 are read"):
+        load(file)
+    assert load(root / "1")["a"][99] == 99, "its manifest describes it"
+
+
+def test_a_manifest_full_of_empty_lists_is_not_made_into_objects(saved: Path) -> None:
+    text = (saved / "manifest.json").read_text().removesuffix("}")
+    nothing = ",".join(["[]"] * 4_000_000)
+    (saved / "manifest.json").write_text(f'{text},"other":[{nothing}]}}')
+    with pytest.raises(CorruptWeights, match="lists and objects"):
+        load(saved)
+
+
+def test_what_readers_would_refuse_is_not_written(root: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("trial_runtime.weights.saving.MAX_PARTS", 100)
+    with pytest.raises(WeightsError, match="lists and dicts"):
+        save({"many": [[] for _ in range(100)]}, root / "1")
+    assert not (root / "1" / "manifest.json").exists()

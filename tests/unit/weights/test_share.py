@@ -50,7 +50,7 @@ def test_heads_that_lay_it_down_at_once_agree(root: Path) -> None:
 
 
 def test_a_file_system_without_hard_links(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(*_: object) -> None:
+    def none(*_: object, **__: object) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", none)
@@ -150,3 +150,21 @@ def test_nobody_saves_there(root: Path, path: str) -> None:
     with pytest.raises(PathOutsideRoot, match="whether they have the same share"):
         resolve_in_root(str(root), path)
     assert resolve_in_root(str(root), "a/.bequeath") == "a/.bequeath"
+
+
+def test_a_link_that_somebody_put_there_first_is_not_followed(root: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (root / ".bequeath").symlink_to(elsewhere)
+    with pytest.raises(OSError, match="a symbolic link is in the way") as caught:
+        lay_token(str(root))
+    assert caught.value.errno == errno.ELOOP
+    assert list(elsewhere.iterdir()) == []
+    assert "a symbolic link is in the way" in trouble_with(str(root), "0" * 32)
+
+
+def test_the_root_itself_may_be_a_link_of_the_users(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "called").symlink_to(root)
+    token = lay_token(str(tmp_path / "called"))
+    assert lay_token(str(root)) == token
+    assert trouble_with(str(tmp_path / "called"), token) == ""

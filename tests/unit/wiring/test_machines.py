@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,14 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.ssh_service import MachineConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.wiring.agents import agent_config
-from dispatcher.wiring.machines import LOCAL, machine_of, places, secrets_of_machines, target_of
+from dispatcher.wiring.machines import (
+    LOCAL,
+    machine_of,
+    packer,
+    places,
+    secrets_of_machines,
+    target_of,
+)
 from dispatcher.wiring.settings import settings_of, worker_count
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.mounts import named_on_network, network_type
@@ -67,6 +76,20 @@ def test_slots_and_the_number_of_workers() -> None:
     assert (two.slots, worker_count(two), settings_of(two).workers) == (3, 2, 2)
     here = config({"platform": "local"})
     assert (here.slots, worker_count(here), settings_of(here).workers) == (4, 1, 1)
+
+
+def test_which_workers_follow_the_slots_of_the_experiment() -> None:
+    """Those of which neither service nor machine says how many they have."""
+    assert settings_of(config({"platform": "local"})).slots_follow == ("local",)
+    assert settings_of(config({"platform": "local", "slots": 2})).slots_follow == ()
+    some = config(
+        [
+            {"platform": "local", "slots": 4},
+            ssh({"host": "a"}, {"host": "b", "slots": 2}),
+            ssh({"host": "c"}, {"host": "d", "slots": 2}, slots=3),
+        ]
+    )
+    assert settings_of(some).slots_follow == ("a",)
 
 
 def test_secrets_are_looked_up_at_login_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,3 +211,33 @@ def test_secrets_of_machines_are_kept_out_of_logs(monkeypatch: pytest.MonkeyPatc
     }
     found = secrets_of_machines(config([{"platform": "local"}, ssh(machine)]))
     assert sorted(found) == [f"secret of {name}" for name in ("GATE", "PASS", "PHRASE", "TOKEN")]
+
+
+def test_secrets_are_not_sent_with_the_code(tmp_path: Path) -> None:
+    """Mutation: references that say which files are secrets, and nobody who listens."""
+    code = tmp_path / "code"
+    code.mkdir()
+    for name in ("a.py", "key.txt", "pass.txt", "machine.txt", "nni.yml", ".env", "taken-back.txt"):
+        (code / name).write_text("x")
+    (code / "nni.yml").write_text("machineList: [{passwd: hunter2}]\n")
+    (code / ".bequeathignore").write_text("!/taken-back.txt\n")
+    machine = {
+        "host": "h",
+        "password": f"file:{code / 'pass.txt'}",
+        "environment": {"TOKEN": f"file:{code / 'machine.txt'}"},
+    }
+    found = config(
+        ssh(machine),
+        trialCodeDirectory=str(code),
+        trialEnvironment={
+            "KEY": f"file:{code / 'key.txt'}",
+            "OTHER": f"file:{code / 'nni.yml'}#machineList/0/passwd",
+            "BACK": f"file:{code / 'taken-back.txt'}",
+        },
+    )
+    (tmp_path / "experiment").mkdir()
+    archive = packer(found, ExperimentFolder(tmp_path / "experiment"))().code.path
+    with tarfile.open(archive) as tar:
+        assert set(tar.getnames()) == {"a.py", ".bequeathignore", "taken-back.txt"}
+    assert stat.S_IMODE(archive.stat().st_mode) == 0o600
+    assert stat.S_IMODE(archive.parent.stat().st_mode) == 0o700

@@ -6,6 +6,7 @@ them: whoever sits on the line could read and forge weights.
 
 from __future__ import annotations
 
+import base64
 import functools
 import os
 import threading
@@ -21,16 +22,26 @@ ANSWER_S: Final = 60.0
 #: Beside what ``bequeath hosts add`` has recorded.
 KNOWN_HOSTS: Final = ("~/.ssh/known_hosts", "/etc/ssh/ssh_known_hosts")
 _KEEPALIVE_S: Final = 15
+_SSH_PORT: Final = 22
+#: Before the key itself: a mark, hosts, its kind.
+_REVOKED_WORDS: Final = 3
 _WRITE_BYTES: Final = 1 << 20
 
 
 class _OnlyKnownHosts:
     """What paramiko asks about a host that is in none of the files."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, revoked: dict[bytes, str]) -> None:
         self._file = file
+        self._revoked = revoked
 
     def missing_host_key(self, _client: Any, hostname: str, key: Any) -> None:
+        if (place := self._revoked.get(key.asbytes())) is not None:
+            raise RemoteRefused(
+                f"shows a host key that is revoked in {place}: {key.get_name()} {key.fingerprint}",
+                hint="somebody may have stolen it and sit on the line; ask who runs that host",
+                where=hostname,
+            )
         raise RemoteRefused(
             f"shows a host key that is not known: {key.get_name()} {key.fingerprint}",
             hint=f"if that is its key, 'bequeath hosts add {hostname}' here, or add it to "
@@ -64,10 +75,16 @@ def connected(host: str, options: dict[str, Any]) -> Any:
         told["key_filename"] = os.path.expanduser(told["key_filename"])
     client = paramiko.SSHClient()
     try:
+        known, revoked = paramiko.HostKeys(), {}
         for path in files:
             if named or os.path.exists(path):
-                client.load_system_host_keys(path)
-        client.set_missing_host_key_policy(cast("Any", _OnlyKnownHosts(files[0])))
+                revoked.update(_read(path, known))
+        port = int(told.get("port") or _SSH_PORT)
+        spelt = host if port == _SSH_PORT else f"[{host}]:{port}"
+        for kind, key in (known.lookup(spelt) or {}).items():
+            if key.asbytes() not in revoked:
+                client.get_host_keys().add(spelt, kind, key)
+        client.set_missing_host_key_policy(cast("Any", _OnlyKnownHosts(files[0], revoked)))
         client.connect(host, **told)
         transport = client.get_transport()
         assert transport is not None, "connected"
@@ -76,6 +93,30 @@ def connected(host: str, options: dict[str, Any]) -> Any:
         client.close()
         raise
     return client
+
+
+def _read(path: str, known: Any) -> dict[bytes, str]:
+    """Add a file's keys to those that are ``known``; returns those that nobody may show any more,
+    each with the place that says so. paramiko itself knows of no such marks, and reads no file
+    that has one."""
+    from paramiko import SSHException
+    from paramiko.hostkeys import HostKeyEntry
+
+    revoked = {}
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            words = line.split()
+            try:
+                if words and not words[0].startswith(("@", "#")):
+                    entry = HostKeyEntry.from_line(" ".join(words), number)
+                    for name in entry.hostnames if entry is not None else ():
+                        known.add(name, entry.key.get_name(), entry.key)
+                elif len(words) > _REVOKED_WORDS and words[0] == "@revoked":
+                    blob = base64.b64decode(words[_REVOKED_WORDS], validate=True)
+                    revoked[blob] = f"{path}, line {number}"
+            except (SSHException, ValueError):
+                continue  # what cannot be read makes nobody known
+    return revoked
 
 
 @functools.cache

@@ -27,7 +27,7 @@ def places(path: KeyPath, key: bool) -> str:
 def inventory(*clients: str) -> Inventory:
     """``nas`` and its clients."""
     values = {
-        "share": {"folder": "/srv/w", "owner": "1000"},
+        "share": {"folder": "/srv/w", "owner": "1000", "sharesItsFileSystem": True},
         "mount": {"point": "/mnt/w"},
         "server": "nas",
         "clients": list(clients or ("one", "two")),

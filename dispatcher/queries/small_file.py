@@ -1,0 +1,38 @@
+"""Small files of a folder that may be somebody else's: read without being held up."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any, Final
+
+#: More than any experiment file has; a search space may be long.
+MOST_BYTES: Final = 64 << 20
+
+
+def read_small(path: Path) -> bytes:
+    """The content of a plain file; a pipe that nobody writes to, or a device, keeps nobody waiting.
+
+    Raises:
+        OSError: it cannot be read, is no plain file, or is longer than :data:`MOST_BYTES`.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "is no plain file", str(path))
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise OSError(errno.EFBIG, "is too long for such a file", str(path))
+    return content
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; empty if there is none, so that the rest can still be told."""
+    try:
+        value = json.loads(read_small(path))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

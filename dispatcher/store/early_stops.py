@@ -1,0 +1,125 @@
+"""What metrics decide, out of their table: they leave no rows in the journal.
+
+Of attempts that run, the newest number and value. Of an attempt that was stopped early, the metric
+that its trial's result was made of: since 0.2 the journal has it (``LastMetricKept``), and it is
+looked up here for journals that were written before. These have a fault, too: where the agent was
+lost before such an attempt had ended, no replay found the metric. Either the tuner was told the
+result, and no head could take the experiment up again; or it was not yet told, and never was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from dispatcher import codec
+from dispatcher.core.events import AttemptEnded, Event, MetricReported, TrialStopRequested
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import EndReason, Outcome, State
+from dispatcher.errors import ProtocolError
+from dispatcher.ports import Journal
+from dispatcher.store.values import number_of
+
+#: Asks the store: a statement and its values.
+Ask = Callable[[str, tuple[object, ...]], list[Any]]
+
+_EARLY: Final = EndReason.STOPPED_EARLY
+
+_LAST_METRIC: Final = """
+    SELECT attempt, seq, value, number FROM metrics WHERE trial = ? AND counted AND NOT final
+    ORDER BY attempt DESC, seq DESC LIMIT 1
+"""
+
+# What became of a trial. One that has ended without a result stays so, whatever there was.
+_STORY: Final = """
+    SELECT max(kind = 'LastMetricKept'), max(kind = 'EndDelivered'),
+        max(CASE WHEN kind = 'ResultDelivered' THEN n ELSE 0 END)
+    FROM journal WHERE trial = ?
+"""
+
+_STOPS: Final = """
+    SELECT payload FROM journal WHERE kind = 'TrialStopRequested' AND n > ? ORDER BY n
+"""
+_ENDS: Final = """
+    SELECT kind, payload FROM journal
+    WHERE trial = ? AND attempt = ? AND kind IN ('AttemptEnded', 'FinalReported')
+"""
+_HEAD_SINCE: Final = "SELECT 1 FROM journal WHERE kind = 'HeadStarted' AND n > ? LIMIT 1"
+
+
+def put_back(journal: Journal, state: State) -> None:
+    """Give the running attempts of a state that was read back what their metrics left."""
+    for trial_id in state.running:
+        trial = state.trials[trial_id]
+        found = journal.last_metric(trial.id, trial.attempt)
+        if found is not None:
+            trial.last_seq = max(trial.last_seq, found[0])
+            trial.last_intermediate = found[1]
+
+
+def judged_by(ask: Ask, event: Event) -> MetricReported | None:
+    """The metric that comes before this row, so that a replay judges as life did.
+
+    Raises:
+        ProtocolError: the metric is not what was written.
+    """
+    if not isinstance(event, AttemptEnded | TrialStopRequested) or event.reason is not _EARLY:
+        return None
+    kept, over, told = ask(_STORY, (event.trial,))[0]
+    if kept or (over and not told):
+        return None
+    return _last_metric(ask, event.trial)
+
+
+def _last_metric(ask: Ask, trial: TrialId) -> MetricReported | None:
+    """Of the newest attempt that reported: words of any but the one that is believed at this row
+    are not counted."""
+    rows = ask(_LAST_METRIC, (trial,))
+    if not rows:
+        return None
+    attempt, seq, value, number = rows[0]
+    if number_of(value) != number:
+        raise ProtocolError("the metric by which its attempt was judged has changed")
+    return MetricReported(trial, attempt, seq, value)
+
+
+def mended(ask: Ask, state: State, after: int) -> str:
+    """The sentence on results that only this version finds, for the first head that does; empty
+    if there is none. Reads the journal once, where results of early stops are kept at all.
+
+    Args:
+        state: what the journal leads to.
+        after: the row of the base with which it begins; 0 if there is none.
+    """
+    if not state.settings.early_stop_keeps_result:
+        return ""
+    found = dict.fromkeys(
+        event.trial
+        for (payload,) in ask(_STOPS, (after,))
+        if _is_mended(ask, state, event := codec.decode("TrialStopRequested", payload))
+    )
+    if not found:
+        return ""
+    which = ", ".join(f"{trial}" for trial in found)
+    many = len(found) > 1
+    return (
+        f"{'trials' if many else 'trial'} {which} {'were' if many else 'was'} stopped early and "
+        f"lost with {'their' if many else 'its'} agent; an older bequeath left the "
+        f"{'results' if many else 'result'} out of the journal, so that it could not go on from "
+        f"there, or not tell the tuner: {'they are' if many else 'it is'} taken from the metrics"
+    )
+
+
+def _is_mended(ask: Ask, state: State, stop: TrialStopRequested) -> bool:
+    trial = state.trials.get(stop.trial)
+    if trial is None or trial.outcome is not Outcome.STOPPED_EARLY:
+        return False
+    metric = judged_by(ask, stop)
+    if metric is None or metric.attempt != trial.attempt:
+        return False
+    for kind, payload in ask(_ENDS, (trial.id, trial.attempt)):
+        end = codec.decode(kind, payload)
+        if not isinstance(end, AttemptEnded) or end.reason is _EARLY:
+            return False  # it has a final result, or older versions find this one, too
+    _, _, told = ask(_STORY, (stop.trial,))[0]
+    return not told or not ask(_HEAD_SINCE, (told,))

@@ -1,0 +1,88 @@
+"""The command line prints by one function, which makes text harmless for a terminal."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from dispatcher.cli import safe_text
+from dispatcher.cli.safe_text import SafeText, made_safe
+
+ROOT = Path(__file__).parents[2]
+CLI = ROOT / "dispatcher" / "cli"
+
+#: What reaches a terminal without being made harmless, or says that it is, or styles it.
+DIRECT = {
+    "print",
+    "typer.echo",
+    "typer.secho",
+    "typer.style",
+    "click.echo",
+    "click.secho",
+    "Console",
+    "rich.print",
+    "SafeText",
+    "sys.stdout.write",
+    "sys.stdout.writelines",
+    "sys.stdout.buffer.write",
+    "sys.stderr.write",
+    "sys.stderr.writelines",
+    "sys.stderr.buffer.write",
+    "os.write",
+}
+
+#: (file, what) → why it is right there.
+ALLOWED: dict[tuple[str, str], str] = {
+    ("console.py", "typer.echo"): "the lowest printing functions, made of nothing but safe text",
+    ("console.py", "typer.style"): "styles what was made safe",
+    ("console.py", "SafeText"): "styles, and JSON with escapes of its own",
+    ("safe_text.py", "SafeText"): "makes it",
+    ("foreground.py", "os.write"): "a constant, in a signal handler",
+    ("lineage.py", "SafeText"): "a tree whose parts were made safe as they were painted",
+    ("main.py", "typer.echo"): "our version; what --version loads is little",
+    ("reference.py", "sys.stdout.write"): "our own page, as a program of its own",
+    ("trial/log.py", "sys.stdout.buffer.write"): "--raw: bytes as the trial printed them",
+}
+
+
+def found_in(text: str) -> set[str]:
+    return {
+        name
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and (name := ast.unparse(node.func)) in DIRECT
+    }
+
+
+@pytest.mark.parametrize(
+    "path", sorted(CLI.rglob("*.py")), ids=lambda path: str(path.relative_to(CLI))
+)
+def test_nothing_is_printed_beside_it(path: Path) -> None:
+    name = str(path.relative_to(CLI))
+    found = {what for what in found_in(path.read_text()) if (name, what) not in ALLOWED}
+    assert not found, "print by console.emit, say or note; or name the exception, and why, above"
+
+
+def test_the_exceptions_are_still_needed() -> None:
+    for name, what in ALLOWED:
+        assert what in found_in((CLI / name).read_text()), (name, what)
+
+
+@pytest.mark.parametrize(
+    "text", ["print(x)", "typer.echo(x)", "SafeText(x)", "sys.stderr.write(x)"]
+)
+def test_the_rule_bites(text: str) -> None:
+    assert found_in(f"def f(x):\n    {text}\n")
+
+
+def test_only_what_was_made_safe_is_safe() -> None:
+    """Mutation: a type that survives being cut and joined with what was never looked at."""
+    styled = SafeText("\x1b[1mbold\x1b[0m")
+    assert made_safe(styled) is styled
+    for plain in (f"{styled}x", styled[:3], styled.strip(), "".join([styled, "x"]), styled.upper()):
+        assert type(plain) is str
+    for joined in (styled + "\x07", "\x07" + styled):
+        assert type(joined) is SafeText
+        assert "\x07" not in joined
+    assert safe_text.made_safe("a\x1b[2J\nb\r") == "a␛[2J\nb␍"

@@ -1,0 +1,86 @@
+"""What the dice never throw is never tested: each key of ``Settings`` has a seed that sets it, each
+kind of event one that meets it, and so has each kind of accident."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any, get_args
+
+from dispatcher.core import events as e
+from dispatcher.core.actions import StartAttempt
+from dispatcher.core.settings import Settings
+from tests.support.memory_journal import MemoryJournal
+from tests.support.odds import Odds, case_of
+from tests.support.world import World
+
+#: Those of ``make test``.
+SEEDS = range(200)
+
+#: Seeds that are lived through here; the others are, where their promises are judged.
+LIVED = range(60)
+
+#: In journals of older versions only.
+OLD: frozenset[str] = frozenset()
+
+
+def _default(field: Any) -> Any:
+    return field.default_factory() if field.default is MISSING else field.default
+
+
+def test_each_key_of_the_settings_is_set_by_some_seed() -> None:
+    never = {field.name for field in fields(Settings)}
+    for seed in SEEDS:
+        settings = case_of(seed).settings
+        for field in fields(Settings):
+            required = field.default is MISSING and field.default_factory is MISSING
+            if required or getattr(settings, field.name) != _default(field):
+                never.discard(field.name)
+    assert not never, f"no seed sets {sorted(never)}: add dice for it in tests/support/odds.py"
+
+
+def test_each_kind_of_odds_is_rolled_by_some_seed() -> None:
+    never = {field.name for field in fields(Odds)}
+    for seed in SEEDS:
+        odds = case_of(seed).odds
+        never -= {field.name for field in fields(Odds) if getattr(odds, field.name)}
+    assert not never, f"no seed has {sorted(never)}"
+
+
+def test_each_kind_of_event_and_accident_is_met_by_some_seed() -> None:
+    met: set[str] = set()
+    told: set[str] = set()
+    for seed in LIVED:
+        world = World(case_of(seed), MemoryJournal())
+        world.run()
+        met |= world.met
+        told.update(text for _, _, text in world.notes)
+        told.update(type(order).__name__ for _, _, order in world.orders)
+        starts = [order for _, _, order in world.orders if isinstance(order, StartAttempt)]
+        told.update(f"{len(start.devices)} devices" for start in starts)
+        told.update("part of a device" for start in starts if start.device_share)
+    stories = "\n".join(told)
+    for kind in ACCIDENTS:
+        assert kind in stories, f"no seed knows {kind!r}"
+    never = {each.__name__ for each in get_args(e.Event)} - met - OLD
+    assert not never, f"no seed meets {sorted(never)}: see tests/support/world.py"
+
+
+ACCIDENTS = (
+    "crashes",  # the tuner host
+    "cut off",
+    "connection",
+    "stands still",
+    "is killed before",
+    "the disk refuses",
+    "power",
+    "wall clock",
+    "the agent of local is",
+    "GrantRemoval",
+    "GrantVersions",
+    "AnswerOffer",
+    "ails",  # a device
+    "3 devices",
+    "part of a device",
+    "in trouble",  # a host
+    "stall, certain",
+)

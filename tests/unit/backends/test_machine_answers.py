@@ -1,0 +1,116 @@
+"""A machine may answer anything: that is a fault of that machine, said so, and no traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dispatcher.backends.agents import AttendedVisit, Called, Told
+from dispatcher.backends.files.there import FileServer, SshFiles
+from dispatcher.backends.files.whereabouts import Whereabouts
+from dispatcher.backends.ssh.machine import Machine
+from dispatcher.backends.ssh.past import what_is_left
+from dispatcher.backends.ssh.probing import HostUnfit, probe
+from dispatcher.errors import BackendError, PassingBackendError
+from dispatcher.ssh import SshTarget, TransferFailed, inspecting
+from dispatcher.ssh.errors import NoPython
+from dispatcher.ssh.host_programs import run_program
+from dispatcher.ssh.inspecting import Needs
+from dispatcher.ssh.running import Ran
+from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.endpoint import Endpoint
+
+ODD = [
+    b"[" * 100_000,
+    b'{"a":' * 100_000,
+    b'{"pid": ' + b"[" * 100_000,
+    b'{"pid": "\xff"}',
+    b'"\xff',
+    b"[]",
+    b"null",
+    b'{"pid": {}, "python": 1, "bytes": true}',
+]
+
+MACHINE = Machine("far", lambda: SshTarget("far"))
+
+
+def answering(out: bytes) -> Any:
+    return SimpleNamespace(run=lambda *_, **__: Ran(0, out, b""), label="far", user="u")
+
+
+class Odd(AttendedVisit):
+    """A place whose program says this."""
+
+    unfit = HostUnfit
+    out = b""
+
+    def call(self, arguments: Any, stdin: bytes, limit_s: float) -> Called:
+        return Called(0, self.out)
+
+    def told(self, config: AgentConfig) -> Told:
+        return Told(config, {})
+
+    def folder(self, config: AgentConfig) -> str:
+        return "/nowhere"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> AgentConfig:
+    return AgentConfig(
+        "far", 1, Endpoint("ipc://nowhere"), 1, str(tmp_path), str(tmp_path), TrialSpec("."), "w"
+    )
+
+
+@pytest.mark.parametrize("out", ODD)
+def test_odd_answers_are_faults_of_their_machine(out: bytes, config: AgentConfig) -> None:
+    """Mutation: ``except ValueError``; a ``RecursionError`` is none, and ends the thread."""
+    with pytest.raises(HostUnfit, match="does not answer as a Python"):
+        probe(answering(out), MACHINE, ())
+    with pytest.raises(PassingBackendError, match="answers what it should not"):
+        what_is_left(answering(out), MACHINE)
+    visit = Odd("far")
+    visit.out = out
+    with pytest.raises(BackendError, match="keeper"):
+        visit.look(config)
+    if not out.endswith(b"}"):
+        with pytest.raises(NoPython, match="runs no program of ours"):
+            run_program(answering(out), "gpus", [], limit_s=1.0)
+
+
+@pytest.mark.parametrize("out", ODD)
+def test_odd_lists_of_files_are_faults_of_their_machine(out: bytes) -> None:
+    server = FileServer(MACHINE)
+    said = [b'{"bytes": %d}' % len(out), out]
+    program = SimpleNamespace(
+        send=lambda _: None, line=lambda _: said[0], exactly=lambda *_: said[1]
+    )
+    server._answering = lambda: program  # type: ignore[method-assign, assignment, return-value]
+    files = SshFiles(server, Whereabouts("e", 0, 1, "/nowhere"))
+    with pytest.raises(TransferFailed, match="what are no files"):
+        files.list(most=10)
+    said[0] = out
+    with pytest.raises(TransferFailed, match=r"answers what it should not|more than was asked"):
+        files.list(most=10)
+
+
+@pytest.mark.parametrize("answer", [{}, {"python": 1}, {"python": {}, "time": "x"}])
+def test_odd_answers_are_said_when_a_machine_is_looked_over(
+    answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: a ``KeyError`` is a fault of bequeath, and no other machine is looked over."""
+
+    class Open:
+        user = "u"
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(inspecting, "connect", lambda *_, **__: Open())
+    monkeypatch.setattr(inspecting, "run_program", lambda *_, **__: answer)
+    (*_, last) = inspecting.inspect(SshTarget("far"), Needs())
+    assert "answers what it should not" in last.text

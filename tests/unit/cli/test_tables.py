@@ -1,0 +1,68 @@
+"""Tables on terminals that are too narrow for them."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from dispatcher.cli.console import Column, fitted, rich_table
+from dispatcher.cli.experiment import verbs as experiment_verbs
+from dispatcher.cli.trial import verbs as trial_verbs
+
+TRIALS = trial_verbs._COLUMNS
+EXPERIMENTS = experiment_verbs._COLUMNS
+NETWORK = 'rate=0.0563696 blocks=[{"id": 0, "width": 4, "kernel": 3}, {"id": 1, "width": 8}]'
+
+
+def _drawn(columns: tuple[Column, ...], rows: list[tuple[str, ...]], width: int) -> list[str]:
+    out = io.StringIO()
+    screen = Console(file=out, width=width, markup=False, highlight=False)
+    screen.print(rich_table(columns, rows, width))
+    lines = out.getvalue().rstrip("\n").split("\n")
+    assert all(len(line) <= width for line in lines)
+    return lines
+
+
+def test_parameters_give_way_and_never_the_trials_number() -> None:
+    rows = [
+        (str(1000 + n), "succeeded", "0.160712", "999", "1m 02s", NETWORK + NETWORK)
+        for n in range(3)
+    ]
+    head, *lines = _drawn(TRIALS, rows, 80)
+    assert head.split() == ["trial", "state", "result", "parent", "took", "parameters"]
+    for n, line in enumerate(lines):
+        assert line.split()[:6] == [str(1000 + n), "succeeded", "0.160712", "999", "1m", "02s"]
+        assert "rate=0.05" in line
+        assert line.rstrip().endswith("…")
+
+
+def test_the_list_of_experiments_keeps_what_tells_them_apart() -> None:
+    row = (
+        "digits-evolution-of-the-third-kind-ab23cd",
+        "digits-evolution-of-the-third-kind",
+        "completed",
+        "2026-11-22 18:30",
+        "200",
+        "0.986432",
+        "/home/somebody/a/long/way/down/to/the/experiments",
+    )
+    head, line = _drawn(EXPERIMENTS, [row], 80)
+    for title, cell in (("id", row[0]), ("status", row[2]), ("trials", row[4]), ("best", row[5])):
+        assert title in head
+        assert cell in line
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+def test_what_cannot_shrink_is_as_wide_as_it_is(width: int) -> None:
+    columns = (Column("trial", right=True), Column("state"), Column("where", shrink=True))
+    widths = fitted(columns, [("12345678", "succeeded", "x" * 50)], width)
+    assert widths[:2] == [8, 9]
+    assert widths[2] == {20: 0, 40: 17, 60: 37}.get(width, 50)
+
+
+def test_columns_in_which_nothing_stands_go_first() -> None:
+    columns = (Column("trial"), Column("parent"), Column("parameters", shrink=True))
+    assert fitted(columns, [("1", "–", "x" * 70)], 80)[1] == 0
+    assert fitted(columns, [("1", "–", "x" * 10)], 80)[1] == 6

@@ -1,0 +1,112 @@
+"""What a head writes before anything else: that it leads, and by which settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dispatcher.core import events as e
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.creating import create
+from dispatcher.engine import MOST_ROWS, Engine, _Fact
+from dispatcher.experiment import build_experiment
+from dispatcher.experiment.snapshot import from_json, to_json
+from dispatcher.folders import ExperimentFolder
+from dispatcher.head import Head
+from dispatcher.past.history import read_past
+from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.verify import verify
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "code").mkdir()
+    values = {
+        "experimentName": "begins",
+        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "tuner": {"name": "Random"},
+        "trialCommand": "true",
+        "trialCodeDirectory": str(tmp_path / "code"),
+        "trialConcurrency": 1,
+        "maxTrialNumber": 5,
+        "maxExperimentDuration": "24h",
+        "experimentWorkingDirectory": str(tmp_path),
+    }
+    return create(build_experiment(values))
+
+
+def test_a_pause_in_which_settings_were_changed_is_not_counted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = ExperimentFolder(folder)
+    now = 1_800_000_000.0
+    monkeypatch.setattr("dispatcher.head.time.time", lambda: now)
+    journal = SqliteJournal.open(home.journal)
+    try:
+        for epoch, limit in ((1, 5), (2, 9), (3, 9)):
+            config = from_json(home.read_config(), str(home.config))
+            config = config.model_copy(update={"max_trial_number": limit})
+            home.config.write_text(to_json(config))
+            head = Head(folder)
+            head._config = config
+            state = read_past(journal).state
+            head._begin_epoch(journal, state, epoch)
+            assert state.active_s < HOUR
+            assert state.settings.max_trials == limit
+            assert read_past(journal).state.settings == state.settings
+            now += 72 * HOUR
+        told = [x.event.settings for x in journal.rows() if isinstance(x.event, e.HeadStarted)]
+        assert [settings and settings.max_trials for settings in told] == [None, 9, None]
+        assert not [x for x in journal.rows() if isinstance(x.event, e.SettingsUpdated)]
+    finally:
+        journal.close()
+
+
+class Nobody:
+    """Takes all actions and does nothing."""
+
+    def perform(self, _action: Any) -> None: ...
+    def flush(self) -> None: ...
+    def act(self, _action: Any) -> None: ...
+
+
+def test_rows_that_lagged_behind_when_a_head_was_killed_are_written(folder: Path) -> None:
+    """One "not now" too many ended all requests, by a joint rule that no event repeats."""
+    home = ExperimentFolder(folder)
+    journal = SqliteJournal.open(home.journal)
+    many = 3 * MOST_ROWS
+    state = read_past(journal).state
+    nobody: Any = Nobody()
+    unused: Any = None
+    engine = Engine(
+        state, journal, unused, nobody, {"local": nobody}, unused, nobody, row=journal.last
+    )
+    wider = replace(state.settings, slots=many, max_trials=None)
+    facts: list[e.Event] = [e.SettingsUpdated(wider), e.HeadStarted(1)]
+    facts += [e.WorkerJoined(WorkerId("local"), many), e.TunerHostReady()]
+    for event in facts:
+        engine._turn([_Fact("", event)], last=False)
+    while state.dirty:
+        engine._commit([], durable=False)
+    not_now = [e.RequestFailed(TrialId(n), e.RequestEnd.NOT_NOW) for n in range(many)]
+    engine._turn([_Fact("", event) for event in not_now[:-1]], last=False)
+    while state.dirty:
+        engine._commit([], durable=False)
+    engine._turn([_Fact("", not_now[-1])], last=False)
+    journal.close()  # kill -9
+    assert len(state.dirty) > MOST_ROWS
+    assert not verify(home.journal).ok
+
+    journal = SqliteJournal.open(home.journal)
+    head = Head(folder)
+    head._config = from_json(home.read_config(), str(home.config))
+    state = read_past(journal).state
+    head._begin_epoch(journal, state, 2)
+    journal.close()
+    found = verify(home.journal)
+    assert found.ok, [str(each) for each in found.differences]

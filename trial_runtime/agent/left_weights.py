@@ -1,0 +1,37 @@
+"""The weights that an attempt has left, once its process is gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trial_runtime.agent.attempt import Attempt
+
+if TYPE_CHECKING:
+    from trial_runtime.agent.remote_weights import RemoteWeights
+    from trial_runtime.weights.plain import PublishedDigest
+
+
+def weights_left_by(attempt: Attempt, remote: RemoteWeights | None) -> PublishedDigest | None:
+    """What the head is to be told of: what lies at the save path, unless it is just what the
+    attempt has announced and the head knows of. Blocks on the disk, and on a remote root, where
+    it is copied to.
+
+    A process may be ended between the moment in which its next save replaced what it had
+    announced and the word of that: then what lies there counts, since nothing else is there.
+
+    Raises:
+        WeightsError: there is nothing complete, or the remote root does not take it.
+        OSError: it cannot be read.
+    """
+    from trial_runtime.weights.plain import published_digest, saved_again
+
+    path, root = attempt.session.save_path, attempt.session.weights_root
+    assert path is not None, "asked for attempts that save"
+    announced = attempt.published
+    later = None
+    if announced is not None and announced.kind == "bequeath":
+        later = saved_again(path, announced.digest, root=root)
+    if remote is not None:
+        newest = later or announced
+        return remote.publish(attempt.start, newest.digest if newest is not None else None)
+    return later if announced is not None else published_digest(path, root=root)

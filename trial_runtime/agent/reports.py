@@ -1,0 +1,93 @@
+"""What attempts report, on its way to the head: numbered, and of each attempt not more than a
+bounded number of words, since each is a row of the journal."""
+
+from __future__ import annotations
+
+from trial_runtime import wire
+from trial_runtime.agent.attempt import Attempt
+from trial_runtime.agent.config import TrialSpec
+from trial_runtime.agent.outbox import Outbox
+
+
+class Reports:
+    """Owned by the agent's loop.
+
+    One number bounds metrics, later final metrics and announced weights together. The first final
+    metric is always taken, since the attempt's result is made of it; and the newest weights are
+    always told, with the attempt's end if not before.
+    """
+
+    def __init__(self, spec: TrialSpec, outbox: Outbox) -> None:
+        self._most = spec.max_metrics
+        self._outbox = outbox
+
+    def has_room(self, attempt: Attempt) -> bool:
+        """Whether an attempt may report more."""
+        return attempt.metrics < self._most
+
+    def metric(self, attempt: Attempt, value: str) -> bool:
+        """Pass an intermediate metric on; false if there were too many."""
+        if attempt.metrics >= self._most:
+            return False
+        attempt.metrics += 1
+        attempt.seq += 1
+        self._outbox.add(
+            wire.MetricRelayed(attempt.start.trial, attempt.start.attempt, attempt.seq, value),
+            urgent=False,
+        )
+        return True
+
+    def final(self, attempt: Attempt, value: str) -> bool:
+        """Pass a final metric on; false if there were too many."""
+        if attempt.has_final:
+            if attempt.metrics >= self._most:
+                return False
+            attempt.metrics += 1
+        attempt.has_final = True
+        attempt.seq += 1
+        self._outbox.add(
+            wire.FinalRelayed(attempt.trial, attempt.number, attempt.seq, value), urgent=True
+        )
+        return True
+
+    def published(self, attempt: Attempt, word: wire.Published) -> None:
+        """Its weights are where a child finds them. Beyond the bound only the newest count, and
+        are told at the end."""
+        if attempt.metrics >= self._most:
+            attempt.unsaid = word
+            return
+        attempt.metrics += 1
+        self._tell(attempt, word)
+
+    def last(self, attempt: Attempt) -> None:
+        """Before its end is told: weights that were not told of yet."""
+        if attempt.unsaid is not None:
+            self._tell(attempt, attempt.unsaid)
+            attempt.unsaid = None
+
+    def _tell(self, attempt: Attempt, word: wire.Published) -> None:
+        attempt.seq += 1
+        self._outbox.add(
+            wire.PublishedRelayed(
+                attempt.trial, attempt.number, attempt.seq, word.digest, word.kind, word.nbytes
+            ),
+            urgent=True,
+        )
+
+    def offered(self, attempt: Attempt, word: wire.Offered) -> None:
+        """What it offers lies where readers find it."""
+        attempt.metrics += 1
+        attempt.seq += 1
+        self._outbox.add(
+            wire.VersionOffered(
+                attempt.trial,
+                attempt.number,
+                attempt.seq,
+                word.store,
+                word.base,
+                word.path,
+                word.digest,
+                word.nbytes,
+            ),
+            urgent=True,
+        )
