@@ -23,7 +23,7 @@ define from_lock
 	@touch $@
 endef
 
-.PHONY: lock audit demo test lint bench soak docs simulate mutations enable test-nfs fuzz lines clean help
+.PHONY: lock audit demo test test-quick lint bench soak docs simulate mutations enable test-nfs fuzz lines clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -42,8 +42,11 @@ $(VENV)/.dev: $(VENV)/.made requirements/dev.lock constraints.txt pyproject.toml
 demo: $(VENV)/.demo  ## evolution with inherited weights on digits, about two minutes
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/digits_evolution/demo.sh
 
-test: $(VENV)/.dev  ## the whole test suite, folder by folder, with times
+test: $(VENV)/.dev  ## the whole test suite, folder by folder; its last line says what was left out
 	$(BIN)/python tests/run.py $(if $(AGAIN),--again $(AGAIN)) $(TESTS)
+
+test-quick: lint  ## for the daily round, minutes: lint, unit tests, simulation, one real run
+	$(BIN)/python tests/run.py --quick
 
 lint: $(VENV)/.dev  ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff format --check .

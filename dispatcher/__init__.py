@@ -16,6 +16,33 @@ __version__ = "0.1.0"
 __all__ = ["Experiment", "__version__"]
 
 
+#: Our other packages, by a module that only ours have.
+_BESIDE = {"tuners": "builtin", "trial_runtime": "session_file"}
+
+
+def _refuse_namesakes() -> None:
+    """A user's own ``tuners.py`` beside a script comes before our package of that name, and what
+    fails then is an import deep in ours. Said here, with its place."""
+    import importlib.util
+    import os
+
+    for name, own in _BESIDE.items():
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+        if spec is None or any(os.path.isfile(f"{each}/{own}.py") for each in folders):
+            continue
+        raise ImportError(
+            f"{spec.origin or folders[0]} takes the place of bequeath's own package {name!r}: "
+            "rename it, or start Python from another folder"
+        )
+
+
+_refuse_namesakes()
+
+
 def __getattr__(name: str) -> Any:
     if name != "Experiment":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

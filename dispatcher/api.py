@@ -127,8 +127,8 @@ class Experiment:
         from dispatcher.finding.find import find_one
 
         folder = find_one(str(experiment), None, others=True).folder
-        path = ExperimentFolder(folder).config
-        opened = cls(from_json(path.read_text(encoding="utf-8"), str(path)))
+        record = ExperimentFolder(folder)
+        opened = cls(from_json(record.read_config(), str(record.config)))
         opened._folder = folder
         return opened
 

@@ -54,7 +54,7 @@ from dispatcher.store.compaction import Compaction
 from dispatcher.store.early_stops import mended
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership
-from dispatcher.store.trial_rows import lagging
+from dispatcher.store.trial_rows import ROWS_TO_COMPARE, lagging
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
 from dispatcher.upkeep.disk_watch import DiskWatch
@@ -158,7 +158,7 @@ class Head:
             past = read_whole_past(journal, compaction)
             state = past.state
             check(state)
-            sentence = mended(journal.raw, state)
+            sentence = mended(journal.query, state, compaction.base_number())
             if sentence:
                 self._board.pin(NoticeKind.JOURNAL, sentence)
             fold_at_start(journal, compaction, past)
@@ -179,7 +179,7 @@ class Head:
     def _begin_epoch(self, journal: SqliteJournal, state: State, epoch: int) -> int:
         now = time.time()
         entries = []
-        state.dirty.update(dict.fromkeys(lagging(journal.raw, state.trials)))
+        state.dirty.update(dict.fromkeys(lagging(journal.query(ROWS_TO_COMPARE), state.trials)))
         wanted = settings_of(self._config)
         changed = wanted if wanted != state.settings else None
         news: list[e.Event] = [e.HeadStarted(epoch, changed)]

@@ -104,8 +104,8 @@ def remove_folder(path: str, *, root: str = "/", trusted: Collection[int] = _ROO
 def widen(folder: str, name: str, mode: int) -> None:
     """Add to the mode of a folder that this process has just made in one that may be anybody's.
 
-    It is left as it is where it is no folder or not ours by now. Links on the way to ``folder``
-    are followed once, before: who verifies a share may name it by one.
+    It is left as it is where it is no folder by now, or, for root, not root's. Links on the way
+    to ``folder`` are followed once, before: who verifies a share may name it by one.
     """
     real = os.path.join(os.path.realpath(folder), name)
     at = os.open("/", _PASS)
@@ -121,7 +121,8 @@ def widen(folder: str, name: str, mode: int) -> None:
         os.close(at)
     try:
         found = os.fstat(made)
-        if found.st_uid == os.geteuid():
+        # Others than root change only what is theirs, whatever number a server shows for them.
+        if os.geteuid() != 0 or found.st_uid == 0:
             os.fchmod(made, (stat.S_IMODE(found.st_mode) | mode) & MODE_BITS)
     except PermissionError:
         pass  # an owner that is not who made it (everybody squashed), or SMB

@@ -1,8 +1,12 @@
 """Run the tests folder by folder and say how long each took: ``python tests/run.py [FOLDER…]``.
 
 Two folders run beside each other, since tests that watch real processes mostly wait; with
-``--lanes 1`` one after the other. The last lines are the sum over all folders and each failed
-test with the first line of its error. Exits 1 if anything failed.
+``--lanes 1`` one after the other. The last lines are the sum over all folders, each failed test
+with the first line of its error, and how many tests were left out, with the one command that
+installs what they need. Exits 1 if anything failed.
+
+``--quick`` runs what tells most in minutes: the unit tests, the simulation and one experiment with
+real processes.
 
 With ``--again N`` up to N failures of tests that watch real processes get a second look, each
 alone, when all else is over: on a machine that is shared with others a process may starve past
@@ -19,8 +23,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -31,6 +35,15 @@ HERE = Path(__file__).parent
 ORDER = ["system", "arch", "unit", "sim", "integration", "faults", "upgrade"]
 REAL = {"integration", "faults", "system", "fuzz", "upgrade"}
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|error)")
+
+#: What ``--quick`` runs, in parts of about the same length: the folder's name, and what of it.
+_HEAVY = ("tuners", "nfs_setup", "cli", "trial_runtime")
+QUICK = {
+    "unit": ("unit", *(f"--ignore={HERE}/unit/{name}" for name in _HEAVY)),
+    "unit/…": tuple(f"unit/{name}" for name in _HEAVY),
+    "sim": ("sim",),
+    "integration": ("integration/experiment/test_whole.py",),
+}
 
 #: All second looks together, and what one that is over time gets to clear up (seconds).
 AGAIN_S = 480.0
@@ -73,8 +86,9 @@ class Run:
                         self.summary = line.strip().strip("= ")
                 self.code = process.wait()
                 watch.cancel()
-            #: The first line of each failed test's error, by the test; whether all have run.
-            self.failed, self.whole = failures.read(told)
+            #: The first line of each failed test's error and the reason of each that was left
+            #: out, by the test; whether all have run.
+            self.failed, self.left_out, self.whole = failures.read(told)
         self.seconds = time.monotonic() - started
 
     def count(self, what: str) -> int:
@@ -98,8 +112,9 @@ def _ended_after(process: "subprocess.Popen[str]", limit_s: float | None) -> thr
     return watch
 
 
-def run_all(names: list[str], lanes: int) -> list[Run]:
-    """All folders, ``lanes`` of them at a time."""
+def run_all(parts: Mapping[str, Sequence[str]], lanes: int) -> list[Run]:
+    """All parts, ``lanes`` of them at a time: folders, files and options of pytest by name."""
+    names = list(parts)
     waiting, done = deque(names), []
 
     def lane() -> None:
@@ -108,7 +123,8 @@ def run_all(names: list[str], lanes: int) -> list[Run]:
                 name = waiting.popleft()
             except IndexError:  # the other lane was quicker
                 return
-            done.append(Run(name, str(HERE / name)))
+            words = (w if w.startswith("-") else str(HERE / w) for w in parts[name])
+            done.append(Run(name, *words))
 
     threads = [threading.Thread(target=lane) for _ in range(lanes)]
     for thread in threads:
@@ -153,7 +169,22 @@ def closing_lines(runs: list[Run], unstable: dict[str, str]) -> tuple[list[str],
     lines += [line if len(line) <= WIDTH else line[: WIDTH - 1] + "…" for line in told[:MOST_NAMED]]
     if len(told) > MOST_NAMED:
         lines.append(f"and {len(told) - MOST_NAMED} more")
+    lines.append(what_was_left_out(runs))
     return lines, failed == 0
+
+
+def what_was_left_out(runs: list[Run]) -> str:
+    """The last line of all, whatever else there is to say."""
+    reasons = [reason for run in runs for reason in run.left_out.values()]
+    packages = sum(reason.endswith(failures.ENABLES) for reason in reasons)
+    others = Counter(reason for reason in reasons if not reason.endswith(failures.ENABLES))
+    why = ", ".join(f"{many} of them: {reason}" for reason, many in others.most_common())
+    parts = [f"{packages} tests left out: {failures.ENABLES}"] if packages else []
+    if others:
+        said = "more" if packages else "tests left out, none for want of packages"
+        parts.append(f"{others.total()} {said}: {why}")
+    line = "; ".join(parts) or "no test was left out"
+    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -161,11 +192,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*")
     parser.add_argument("--again", type=int, default=0, metavar="N", help="see above")
+    parser.add_argument("--quick", action="store_true", help="see above")
     parser.add_argument("--lanes", type=int, default=2, metavar="N", help="folders at a time")
     options = parser.parse_args(words)
     there = {p.name for p in HERE.iterdir() if p.is_dir() and any(p.rglob("test_*.py"))}
-    names = options.folders or [n for n in ORDER if n in there] + sorted(there - set(ORDER))
-    runs = run_all(names, options.lanes)
+    every = [n for n in ORDER if n in there] + sorted(there - set(ORDER))
+    names = options.folders or every
+    parts = QUICK if options.quick else {name: (name,) for name in names}
+    runs = run_all(parts, options.lanes)
     lines, good = closing_lines(runs, pass_alone(runs, options.again))
     print("\n".join(lines))
     return 0 if good else 1

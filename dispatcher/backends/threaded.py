@@ -30,6 +30,9 @@ from dispatcher.core.events import (
 )
 from dispatcher.core.ids import WorkerId
 from dispatcher.errors import BequeathError, PermanentBackendError, ProtocolError
+from trial_runtime.agent.config import TrialSpec
+from trial_runtime.agent.metric_check import metric_fault
+from trial_runtime.refusals import Refusals
 
 #: Seconds between two looks of the thread at its backend.
 LOOK_S = 0.25
@@ -47,6 +50,9 @@ _HOPELESS = (PermanentBackendError, ProtocolError)
 _OF_WORKERS = (WorkerJoined, WorkerLost, WorkerSuspect, WorkerHeard, WorkerOffers)
 _OF_ATTEMPTS = (AttemptStarted, MetricReported, FinalReported, WeightsPublished, AttemptEnded)
 
+#: The bounds on metrics, where nobody says others.
+_USUAL = TrialSpec(".")
+
 _log = logging.getLogger("bequeath.backends.threaded")
 
 
@@ -60,8 +66,11 @@ class _Life:
         make: Callable[[], ServiceBackend],
         pause_s: float,
         clock: Callable[[], float],
+        trial: TrialSpec,
     ) -> None:
         self.worker = worker
+        self._trial = trial
+        self._refused = Refusals()
         self.failure: Exception | None = None
         self.began_at = clock()
         self.busy_since: float | None = None
@@ -111,9 +120,12 @@ class _Life:
             return
         if not self._open:
             return
-        events = backend.check()
-        for event in events:
+        said_now = backend.check()
+        for event in said_now:
             self._judge(event)
+        events = [event for event in said_now if self._fits(event)]
+        if said_now and not events:
+            backend.acknowledge()  # or it says them again for ever
         if events:
             self._open = False
             self.told = events
@@ -142,6 +154,17 @@ class _Life:
                 self.known.discard(attempt)
         else:
             raise ProtocolError(f"it says {type(event).__name__}")
+
+    def _fits(self, event: Event) -> bool:
+        """Whether a metric is one: what a trial reports there is relayed by somebody else's code,
+        and is no reason to lose all others."""
+        if not isinstance(event, (MetricReported, FinalReported)):
+            return True
+        fault = metric_fault(event.value, self._trial.max_metric_bytes, any_value=self._trial.nni)
+        if fault and self._refused.count("metric"):
+            name = f"{event.trial}.{event.attempt}"
+            _log.warning("backend %s: attempt %s reports %s", self.worker, name, fault)
+        return not fault
 
     def _end(self, backend: ServiceBackend, *, leave_running: bool, deadline_s: float) -> None:
         try:
@@ -173,6 +196,7 @@ class ThreadedBackend:
         suspect_s: how long one call may take until nothing more is placed there.
         lost_s: how long until it is given up.
         leads: whether this head still leads.
+        trial: bounds on what trials report.
         clock: monotonic seconds.
     """
 
@@ -181,6 +205,7 @@ class ThreadedBackend:
         worker: WorkerId,
         make: Callable[[], ServiceBackend],
         *,
+        trial: TrialSpec = _USUAL,
         suspect_s: float = 30.0,
         lost_s: float = 120.0,
         leads: Callable[[], bool] = lambda: True,
@@ -188,6 +213,7 @@ class ThreadedBackend:
     ) -> None:
         self._worker = worker
         self._make = make
+        self._trial = trial
         self._suspect_s = suspect_s
         self._lost_s = lost_s
         self._leads = leads
@@ -203,7 +229,7 @@ class ThreadedBackend:
         if isinstance(action, LaunchWorker) and self._life is None and self._leads():
             pause_s = FIRST_PAUSE_S * 2.0 ** min(self._failures - 1, 10) if self._failures else 0.0
             pause_s = min(LONGEST_PAUSE_S, pause_s)
-            self._life = _Life(self._worker, self._make, pause_s, self._clock)
+            self._life = _Life(self._worker, self._make, pause_s, self._clock, self._trial)
             self._life.thread.start()
         life = self._life
         if life is None:

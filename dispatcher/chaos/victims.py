@@ -23,14 +23,11 @@ class Victim(NamedTuple):
     def strike(self, number: int) -> bool:
         """Send a signal to that very process; false if it has ended."""
         try:
-            if not hasattr(os, "pidfd_open"):
-                if start_time(self.pid) != self.started:
-                    return False
-                os.kill(self.pid, number)
-                return True
             descriptor = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return False
+        except (AttributeError, OSError):  # neither this system nor every kernel has it
+            return self._strike_by_number(number)
         try:
             # What the descriptor holds cannot be replaced between the look and the signal.
             if start_time(self.pid) != self.started:
@@ -40,6 +37,15 @@ class Victim(NamedTuple):
             return False
         finally:
             os.close(descriptor)
+        return True
+
+    def _strike_by_number(self, number: int) -> bool:
+        if start_time(self.pid) != self.started:
+            return False
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            return False
         return True
 
 

@@ -43,7 +43,9 @@ def _because(summary: queries.ExperimentSummary) -> str:
 def _counts(summary: queries.ExperimentSummary, took_s: float) -> str:
     outcomes = words.outcomes(summary.outcomes)
     trials = words.count(summary.ended, "trial") + (f": {outcomes}" if outcomes else "")
-    return f"{trials}; {words.duration(took_s)} in this run"
+    untold = summary.states.get("delivering", 0)
+    beside = f", and {words.count(untold, 'trial')} with an end that the tuner has not taken"
+    return f"{trials}{beside if untold else ''}; {words.duration(took_s)} in this run"
 
 
 def _next(summary: queries.ExperimentSummary, phase: Phase, *, inherited: bool) -> list[str]:

@@ -51,7 +51,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"max_content_width": HELP_WIDTH},
+    context_settings={"max_content_width": HELP_WIDTH, "help_option_names": ["-h", "--help"]},
 )
 
 

@@ -41,7 +41,14 @@ def resume(
         found = find_resumable(experiment, folder)
     if background:
         from dispatcher.background import start_in_background
+        from dispatcher.experiment.snapshot import from_json
+        from dispatcher.folders import ExperimentFolder
+        from dispatcher.upkeep.retention import gone_before_it_goes_on
 
+        home = ExperimentFolder(found.folder)
+        warning = gone_before_it_goes_on(home, from_json(home.read_config(), str(home.config)))
+        if warning:
+            note(warning)  # which the head says to its log only
         pid = start_in_background(found.folder, take_over=take_over)
         if as_json:
             print_json({"experiment": found.id, "folder": str(found.folder), "pid": pid})

@@ -58,7 +58,10 @@ class Pace:
 def time_left(snapshot: dict[str, Any], per_minute: float | None) -> float | None:
     """Seconds until the limit that comes first: of trials, at this rate, or of time."""
     bounds = []
-    if snapshot["max_trials"] is not None and per_minute:
+    counts = snapshot["counts"]
+    under_way = ("open", "queued", "running", "backoff", "delivering")
+    stands = (counts["blocked"] or counts["held"]) and not any(counts[key] for key in under_way)
+    if snapshot["max_trials"] is not None and per_minute and not stands:
         bounds.append(60.0 * max(0, snapshot["max_trials"] - snapshot["ended"]) / per_minute)
     if snapshot["max_duration_s"] is not None:
         bounds.append(max(0.0, snapshot["max_duration_s"] - snapshot["active_s"]))

@@ -20,7 +20,8 @@ def top(
 ) -> None:
     """Watch an experiment: slots, who runs, who waits for whom, the best, rate, time left.
 
-    Ctrl-C ends the view, not the experiment. `--json` prints one snapshot.
+    Ctrl-C ends the view, not the experiment. `--json` prints one snapshot. Where nothing runs the
+    newest experiment is shown as `status` shows it.
     """
     watch(experiment, folder, once=once, as_json=as_json)
 
@@ -37,9 +38,20 @@ def watch(
     from dispatcher.cli.console import console, is_terminal, note, print_json
     from dispatcher.cli.scene import Observer
     from dispatcher.cli.watching import Watching
-    from dispatcher.finding.find import find_running
+    from dispatcher.finding.find import find_one, find_running
+    from dispatcher.queries.status import is_led
 
-    found = find_running(experiment, folder)
+    found = find_running(experiment, folder) if experiment else find_one(None, folder)
+    if not (experiment or is_led(found.folder)):
+        # The newest, as for all commands that only look; no head is there to draw a picture of.
+        from dispatcher.cli.status import status
+
+        note(f"no experiment is running; the newest is {found.id}")
+        if as_json:
+            print_json({"experiment": found.id, "snapshot": None})
+        else:
+            status(str(found.folder))
+        return
     observer = Observer(found.folder, found.name)
     if as_json or once or not is_terminal():
         try:

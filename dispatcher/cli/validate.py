@@ -61,6 +61,9 @@ def _summary(config: ExperimentConfig, file: Path) -> list[tuple[str, str]]:
     trial = config.trial_command or config.trial_function or ""
     trials = "no limit" if config.max_trial_number is None else str(config.max_trial_number)
     time = config.max_experiment_duration
+    waiting = f"{config.effective_lookahead} requests may wait"
+    if config.asks_at_most:
+        waiting = "asked for as NNI asks: one when another is over"
     return [
         ("name", config.experiment_name),
         ("tuner", f"{tuner}, {config.optimize_mode}"),
@@ -68,7 +71,7 @@ def _summary(config: ExperimentConfig, file: Path) -> list[tuple[str, str]]:
         ("trial", trial),
         ("code", str(config.trial_code_directory)),
         *_not_sent(config),
-        ("at once", f"{config.slots}, {config.effective_lookahead} requests may wait"),
+        ("at once", f"{config.slots}, {waiting}"),
         ("trials", trials + (f", for at most {duration(time)}" if time else "")),
         ("weights", str(config.weights_root or "in the experiment's folder")),
         ("kept below", str(config.experiment_working_directory)),

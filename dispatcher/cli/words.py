@@ -76,12 +76,14 @@ def outcomes(counts: Mapping[str, int]) -> str:
     """How many trials ended how; a request that never became a trial is none of them.
 
     >>> outcomes({"succeeded": 3, "no trial": 1})
-    '3 succeeded, 1 request without a trial'
+    '3 succeeded (1 more request ended without a trial)'
     """
     parts = [f"{many} {word}" for word, many in counts.items() if many and word != "no trial"]
-    if counts.get("no trial"):
-        parts.append(f"{count(counts['no trial'], 'request')} without a trial")
-    return ", ".join(parts)
+    without = counts.get("no trial")
+    beside = f"{count(without, 'more request')} ended without a trial" if without else ""
+    if not parts:
+        return beside
+    return f"{', '.join(parts)} ({beside})" if beside else ", ".join(parts)
 
 
 def value(anything: Any) -> str:

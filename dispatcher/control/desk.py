@@ -31,7 +31,7 @@ from dispatcher.control.samples import add_samples
 from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import AttemptState, EndReason, Outcome
+from dispatcher.core.model import AttemptState, EndReason, Outcome, TrialState
 from dispatcher.core.trouble import troubles
 from dispatcher.core.why import why
 from dispatcher.errors import UserError
@@ -130,7 +130,18 @@ class Desk:
         if trial not in state.trials:
             raise UserError(f"there is no trial {trial}")
         event = e.TrialStopRequested(trial, EndReason.KILLED)
-        return _answer(request, [event], lambda s: {"state": s.trials[trial].state.value})
+        before = state.trials[trial].state
+        over = before in (TrialState.DELIVERING, TrialState.ENDED)
+
+        def told_after(after: State) -> dict[str, Any]:
+            record = after.trials[trial]
+            return {
+                "state": record.state.value,
+                "before": before.value,
+                "outcome": record.outcome.value if over and record.outcome is not None else None,
+            }
+
+        return _answer(request, [event], told_after)
 
     def _submit(self, request: Request, state: State, told: SubmitArguments) -> Handled:
         event = self._admit(told.parameters)

@@ -23,6 +23,7 @@ from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
 from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.needs import OfferedResources, offered
+from dispatcher.experiment.own_class import class_misfits
 from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.python_source import find_module, missing_name
 from dispatcher.experiment.references import LITERAL, files_referred_to, resolve_reference
@@ -235,15 +236,32 @@ def _check_algorithm(
         missing = missing_name(algorithm.file, name)
         if missing is not None:
             yield Finding((key, "className"), *missing)
+        else:
+            yield from _check_class(key, algorithm, algorithm.file)
         return
     if algorithm.code_directory is not None:
         folder_problem = _check_folder(algorithm.code_directory)
         if folder_problem is not None:
             yield Finding((key, "codeDirectory"), *folder_problem)
             return
-    yield from _check_name(
-        (key, "className"), algorithm.module or "", name, algorithm.code_directory
-    )
+    module, folder = algorithm.module or "", algorithm.code_directory
+    problems = list(_check_name((key, "className"), module, name, folder))
+    yield from problems
+    found = find_module(module, folder)
+    if not problems and found is not None and found.source is not None:
+        yield from _check_class(key, algorithm, found.source)
+
+
+def _check_class(key: str, algorithm: AlgorithmConfig, source: Path) -> Iterator[Finding]:
+    name = algorithm.bare_class_name or ""
+    if "." in name:
+        return
+    for at, text, hint in class_misfits(source, name, algorithm.class_args):
+        if at is None:
+            yield Finding((key, "className"), text, hint)
+        else:
+            given = (key, "classArgs") if algorithm.class_args else (key,)
+            yield Finding((*given, at) if at else given, text, hint)
 
 
 def _check_name(path: JsonPath, module: str, name: str, folder: Path | None) -> Iterator[Finding]:

@@ -149,7 +149,8 @@ class MachineConfig(OfferedResources, LoginConfig):
         Text | None,
         Field(
             description="What bash runs there before the agent starts, such as `module load …`; "
-            "trials inherit what it exports. That it ends badly is said, and stops nothing."
+            "trials inherit what it exports. A failing prolog is reported, and the agent starts "
+            "anyway."
         ),
     ] = None
     environment: Annotated[

@@ -93,8 +93,7 @@ def find_running(word: str | None, base: Path | None) -> Found:
         found = Found.at(_named(word, base))
         if not is_led(found.folder):
             raise PassingBackendError(
-                f"experiment {found.id} is not running",
-                hint=f"take it up again with: bequeath resume {found.id}",
+                f"experiment {found.id} is not running", hint=_instead(found.folder)
             )
         return found
     running = running_folders(base)
@@ -107,6 +106,15 @@ def find_running(word: str | None, base: Path | None) -> Found:
             "starts one",
         )
     return Found.at(running[0])
+
+
+def _instead(folder: Path) -> str:
+    """What can be done with an experiment that does not run."""
+    with queries.ExperimentReader.open(folder) as reader:
+        status = queries.experiment_summary(reader).status
+    if status is queries.ExperimentStatus.COMPLETED:
+        return f"it is completed: see bequeath status {folder.name}"
+    return f"take it up again with: bequeath resume {folder.name}"
 
 
 def find_resumable(word: str | None, base: Path | None) -> Found:

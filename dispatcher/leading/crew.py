@@ -223,6 +223,7 @@ class Crew:
             return ThreadedBackend(
                 WorkerId(place.worker),
                 partial(platform.backend, given),
+                trial=config.trial,
                 suspect_s=leases.suspect,
                 lost_s=leases.lost,
                 leads=self._leads,

@@ -33,7 +33,7 @@ class LineageNode(Record):
     changes: tuple[str, ...] = ()  # the same in words; of lists only the entries
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Lineage(Record):
     """The forest. ``nodes`` are in the order of their ids; a parent's may be above its child's."""
 
@@ -42,6 +42,14 @@ class Lineage(Record):
     roots: tuple[int, ...]
     best: int | None
     best_path: tuple[int, ...]  # from a root to the best trial
+
+    def __repr__(self) -> str:
+        """Short, for notebooks; the tree by ``lineage_text``."""
+        best = "" if self.best is None else f", best {self.best}"
+        return (
+            f"<Lineage of {len(self.nodes)} trials in {self.generations} generations, "
+            f"{len(self.roots)} without a parent{best}>"
+        )
 
     @property
     def generations(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 from urllib.parse import quote
 
 from dispatcher.errors import ExperimentNotFound, StoreError
+from dispatcher.ownership import is_ours
 from dispatcher.queries.records import OptimizeMode
 from dispatcher.queries.small_file import read_object
 
@@ -155,15 +156,20 @@ def _connect(path: Path) -> sqlite3.Connection:
     """Read-only; of a store in a folder we may not write, only if nobody is writing it.
 
     A reader of a WAL store needs its index file, and makes it when it is missing. Where it
-    may not, and there is no log that would need one, the file itself is all there is.
+    may not, and there is no log that would need one, the file itself is all there is. In the folder
+    of somebody else nothing is made, though we might, as root may.
     """
     name = quote(os.fspath(path.absolute()))
+    alone = f"file:{name}?mode=ro&immutable=1"
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    if not has_log and not is_ours(path.parent):
+        return _opened(alone)
     try:
         return _opened(f"file:{name}?mode=ro")
     except sqlite3.OperationalError:
-        if path.with_name(f"{path.name}-wal").exists() or os.access(path.parent, os.W_OK):
+        if has_log or os.access(path.parent, os.W_OK):
             raise
-        return _opened(f"file:{name}?mode=ro&immutable=1")
+        return _opened(alone)
 
 
 def _opened(uri: str) -> sqlite3.Connection:

@@ -86,7 +86,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return levels == 0 or any(_is_deeper(each, levels - 1) for each in value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TrialSummary(Record):
     """One trial in a list."""
 
@@ -128,6 +128,12 @@ class TrialSummary(Record):
         """The parameters by name; what is no object is called ``value``."""
         known = self.parameters
         return known if isinstance(known, dict) else {"value": known}
+
+    def __repr__(self) -> str:
+        """Short, for notebooks; all of it by :meth:`to_json`."""
+        result = "" if self.value is None else f", value {self.value:.6g}"
+        parent = "" if self.parent is None else f", parent {self.parent}"
+        return f"<Trial {self.id} {self.outcome or self.state}{result}{parent}>"
 
     @property
     def over(self) -> bool:
@@ -205,7 +211,7 @@ class MetricPoint(Record):
     number: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TrialDetail(Record):
     """All there is about one trial."""
 
@@ -213,3 +219,8 @@ class TrialDetail(Record):
     attempts: tuple[Attempt, ...]
     metrics: tuple[MetricPoint, ...]
     children: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        """Short, for notebooks; all of it by :meth:`to_json`."""
+        counts = f"attempts: {len(self.attempts)}, metrics: {len(self.metrics)}"
+        return f"{repr(self.trial)[:-1]}, {counts}, children: {len(self.children)}>"

@@ -17,6 +17,8 @@ _SAID = (ExperimentStatus.STOPPED, ExperimentStatus.COMPLETED, ExperimentStatus.
 
 # States of trials that have parameters and have not ended.
 _UNDER_WAY = ("held", "queued", "running", "backoff", "delivering")
+_WAITING = ("blocked", "held")
+_MOVING = ("open", "queued", "running", "backoff", "delivering")
 
 # The rate is told over the latest trials only: what was slow an hour ago says little.
 _RATE_TRIALS = 200
@@ -40,7 +42,7 @@ class ExperimentListing(Record):
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExperimentSummary(Record):
     """How an experiment stands. ``states`` and ``outcomes`` count trials.
 
@@ -74,6 +76,15 @@ class ExperimentSummary(Record):
     rate: float | None
     time_left_s: float | None
 
+    def __repr__(self) -> str:
+        """Short, for notebooks; all of it by :meth:`to_json`."""
+        limit = f" of {self.max_trials}" if self.max_trials is not None else ""
+        best = ""
+        if self.best is not None and self.best.value is not None:
+            best = f", best {self.best.value:.6g} (trial {self.best.id})"
+        reason = f": {self.phase_reason.splitlines()[0]}" if self.phase_reason else ""
+        return f"<{self.id} {self.status}{reason}; {self.ended}{limit} trials over{best}>"
+
 
 def experiment_summary(reader: ExperimentReader, *, now: float | None = None) -> ExperimentSummary:
     """Everything about an experiment that fits one screen.
@@ -105,6 +116,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
     # The end of a request without a trial may be under way to the tuner as well.
     ended = submitted + int(sums[4] or 0) - sum(states.get(state, 0) for state in _UNDER_WAY)
     running = status is ExperimentStatus.RUNNING
+    stands = any(map(states.get, _WAITING)) and not any(map(states.get, _MOVING))
     return ExperimentSummary(
         id=reader.id,
         name=reader.name,
@@ -130,7 +142,10 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         wall_s=float(sums[1] or 0.0),
         weights_bytes=int(sums[2] or 0),
         rate=rate if running else None,
-        time_left_s=max(0, limit - ended) / rate if running and rate and limit else None,
+        # Where all stand still a rate of the past says nothing of what is to come.
+        time_left_s=None
+        if stands or not (running and rate and limit)
+        else max(0, limit - ended) / rate,
     )
 
 

@@ -49,11 +49,13 @@ class TrialSort(StrEnum):
 class TrialFilter:
     """Which trials are wanted; what is empty or None does not matter.
 
+    ``shown`` are words of either kind, a state or an outcome.
     ``live`` tells those that have not ended from those that have.
     """
 
     states: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     parent: int | None = None
     by_hand: bool | None = None
     with_value: bool | None = None
@@ -67,6 +69,10 @@ class TrialFilter:
             if words:
                 terms.append(f"{column} IN ({', '.join('?' * len(words))})")
                 values.extend(words)
+        if self.shown:
+            marks = ", ".join("?" * len(self.shown))
+            terms.append(f"(state IN ({marks}) OR outcome IN ({marks}))")
+            values.extend((*self.shown, *self.shown))
         for column, value in (("parent", self.parent), ("by_hand", self.by_hand)):
             if value is not None:
                 terms.append(f"{column} = ?")

@@ -229,6 +229,11 @@ def _work_folder(found: Mapping[str, Any]) -> Iterator[HostFinding]:
     if found["trouble"] or not (found["writable"] or found.get("makeable")):
         why = found["trouble"] or "cannot be made"
         yield HostFinding("disk", Verdict.PROBLEM, f"{found['path']}: {why}")
+    elif found.get("unsafe"):
+        hint = "name one (workFolder) that only its user can change, below that user's or root's"
+        yield HostFinding(
+            "disk", Verdict.PROBLEM, f"no work folder for us: {found['unsafe']}", hint
+        )
     elif free < _NO_DISK:
         hint = "free some, or name a folder that has room (workFolder)"
         yield HostFinding("disk", Verdict.PROBLEM, f"no room: {text}", hint)

@@ -9,8 +9,8 @@ result, and no head could take the experiment up again; or it was not yet told, 
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from dispatcher import codec
 from dispatcher.core.events import AttemptEnded, Event, MetricReported, TrialStopRequested
@@ -19,6 +19,9 @@ from dispatcher.core.model import EndReason, Outcome, State
 from dispatcher.errors import ProtocolError
 from dispatcher.ports import Journal
 from dispatcher.store.values import number_of
+
+#: Asks the store: a statement and its values.
+Ask = Callable[[str, tuple[object, ...]], list[Any]]
 
 _EARLY: Final = EndReason.STOPPED_EARLY
 
@@ -34,7 +37,9 @@ _STORY: Final = """
     FROM journal WHERE trial = ?
 """
 
-_STOPS: Final = "SELECT n, payload FROM journal WHERE kind = 'TrialStopRequested' ORDER BY n"
+_STOPS: Final = """
+    SELECT payload FROM journal WHERE kind = 'TrialStopRequested' AND n > ? ORDER BY n
+"""
 _ENDS: Final = """
     SELECT kind, payload FROM journal
     WHERE trial = ? AND attempt = ? AND kind IN ('AttemptEnded', 'FinalReported')
@@ -52,7 +57,7 @@ def put_back(journal: Journal, state: State) -> None:
             trial.last_intermediate = found[1]
 
 
-def judged_by(raw: sqlite3.Connection, event: Event) -> MetricReported | None:
+def judged_by(ask: Ask, event: Event) -> MetricReported | None:
     """The metric that comes before this row, so that a replay judges as life did.
 
     Raises:
@@ -60,37 +65,38 @@ def judged_by(raw: sqlite3.Connection, event: Event) -> MetricReported | None:
     """
     if not isinstance(event, AttemptEnded | TrialStopRequested) or event.reason is not _EARLY:
         return None
-    kept, over, told = raw.execute(_STORY, (event.trial,)).fetchone()
+    kept, over, told = ask(_STORY, (event.trial,))[0]
     if kept or (over and not told):
         return None
-    return _last_metric(raw, event.trial)
+    return _last_metric(ask, event.trial)
 
 
-def _last_metric(raw: sqlite3.Connection, trial: TrialId) -> MetricReported | None:
+def _last_metric(ask: Ask, trial: TrialId) -> MetricReported | None:
     """Of the newest attempt that reported: words of any but the one that is believed at this row
     are not counted."""
-    row = raw.execute(_LAST_METRIC, (trial,)).fetchone()
-    if row is None:
+    rows = ask(_LAST_METRIC, (trial,))
+    if not rows:
         return None
-    attempt, seq, value, number = row
+    attempt, seq, value, number = rows[0]
     if number_of(value) != number:
         raise ProtocolError("the metric by which its attempt was judged has changed")
     return MetricReported(trial, attempt, seq, value)
 
 
-def mended(raw: sqlite3.Connection, state: State) -> str:
+def mended(ask: Ask, state: State, after: int) -> str:
     """The sentence on results that only this version finds, for the first head that does; empty
     if there is none. Reads the journal once, where results of early stops are kept at all.
 
     Args:
         state: what the journal leads to.
+        after: the row of the base with which it begins; 0 if there is none.
     """
     if not state.settings.early_stop_keeps_result:
         return ""
     found = dict.fromkeys(
         event.trial
-        for number, payload in raw.execute(_STOPS).fetchall()
-        if _is_mended(raw, state, event := codec.decode("TrialStopRequested", payload))
+        for (payload,) in ask(_STOPS, (after,))
+        if _is_mended(ask, state, event := codec.decode("TrialStopRequested", payload))
     )
     if not found:
         return ""
@@ -104,16 +110,16 @@ def mended(raw: sqlite3.Connection, state: State) -> str:
     )
 
 
-def _is_mended(raw: sqlite3.Connection, state: State, stop: TrialStopRequested) -> bool:
+def _is_mended(ask: Ask, state: State, stop: TrialStopRequested) -> bool:
     trial = state.trials.get(stop.trial)
     if trial is None or trial.outcome is not Outcome.STOPPED_EARLY:
         return False
-    metric = judged_by(raw, stop)
+    metric = judged_by(ask, stop)
     if metric is None or metric.attempt != trial.attempt:
         return False
-    for kind, payload in raw.execute(_ENDS, (trial.id, trial.attempt)):
+    for kind, payload in ask(_ENDS, (trial.id, trial.attempt)):
         end = codec.decode(kind, payload)
         if not isinstance(end, AttemptEnded) or end.reason is _EARLY:
             return False  # it has a final result, or older versions find this one, too
-    _, _, told = raw.execute(_STORY, (stop.trial,)).fetchone()
-    return not told or raw.execute(_HEAD_SINCE, (told,)).fetchone() is None
+    _, _, told = ask(_STORY, (stop.trial,))[0]
+    return not told or not ask(_HEAD_SINCE, (told,))

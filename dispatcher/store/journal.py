@@ -175,7 +175,7 @@ class SqliteJournal:
                     if not fits(crc, number, at, kind, payload):
                         raise ProtocolError("its checksum does not fit")
                     event = codec.decode(kind, payload)
-                    metric = judged_by(self._raw, event)
+                    metric = judged_by(self.query, event)
                     if metric is not None:
                         yield JournalRow(number, at, metric)
                     yield JournalRow(number, at, event)

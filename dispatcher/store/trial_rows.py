@@ -127,16 +127,17 @@ def worker_of(trials: Mapping[TrialId, Trial], event: Event) -> str | None:
     return record.worker if record is not None and record.attempt == event.attempt else None
 
 
-def lagging(raw: sqlite3.Connection, trials: Mapping[TrialId, Trial]) -> Iterator[TrialId]:
+#: What :func:`lagging` looks at: whatever moves a trial changes one of these.
+_COMPARED: Final = ("id", "state", "since", "asked", "attempt")
+ROWS_TO_COMPARE: Final = f"SELECT {', '.join(_COMPARED)} FROM trials"  # noqa: S608 - our names
+
+
+def lagging(rows: Iterable[Row], trials: Mapping[TrialId, Trial]) -> Iterator[TrialId]:
     """Trials whose rows say something else than their records, or are missing: they were among
     many that one event had changed when a head was killed, and nothing need name them again."""
-    columns = ("id", "state", "since", "asked", "attempt")
-    rows = {
-        row[0]: row
-        for row in raw.execute(f"SELECT {', '.join(columns)} FROM trials")  # noqa: S608
-    }
+    written = {row[0]: row for row in rows}
     for trial in trials.values():
-        if rows.get(trial.id) != tuple(getattr(trial, name) for name in columns):
+        if written.get(trial.id) != tuple(getattr(trial, name) for name in _COMPARED):
             yield trial.id
 
 

@@ -101,7 +101,9 @@ def verify(path: Path) -> Verification:
         (count,) = model.execute("SELECT count(*) FROM trials").fetchone()
         model.close()
         state = None if broken_at else replayed.state
-        sentence = "" if state is None else mended(journal.raw, state)
+        sentence = (
+            "" if state is None else mended(journal.query, state, Compaction(journal).base_number())
+        )
     except UNREADABLE as error:
         raise store_error(error, str(path)) from error
     finally:

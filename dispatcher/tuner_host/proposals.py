@@ -127,7 +127,10 @@ def _canonical(
         found = resolve_in_root(rules.weights_root, path, read_roots=read_roots)
         return as_declared(found, read_roots)
     except PathError as error:
-        raise Nonsense(" ".join(f"parameters.{key}: {error}".split())) from None
+        place = f"{error.where}: " if error.where else ""
+        advice = f"; {error.hint}" if error.hint else ""
+        text = f"parameters.{key}: {place}{error.message}{advice}"
+        raise Nonsense(" ".join(text.split())) from None
 
 
 def _lies_plainly_below(root: str, path: str) -> bool:

@@ -32,6 +32,11 @@ from dispatcher.tuner_host.tracebacks import describe
 #: a later call.
 STILL_S = 0.05
 
+#: Seconds for which everything must be seen to stand still before an answer is given up: the
+#: first time, since a wait may have a time limit, and once the tuner is known to go other ways.
+FIRST_STILL_S = 2.0
+AGAIN_STILL_S = 0.2
+
 #: Answers that differ, beyond which they are counted only.
 _MOST_SAID = 20
 
@@ -148,6 +153,7 @@ class Restore:
         self._repeated: dict[int, _Repeated] = {}
         self._onlooker = onlooker or _FirstFew(note)
         self._told = told
+        self._patience_s = FIRST_STILL_S
 
     def carry_out(self, file: RestoreFile) -> None:
         """Bring the tuner to where it was. Raises what its ``restore`` raises."""
@@ -231,9 +237,37 @@ class Restore:
         repeated = self._repeated.pop(trial, None)
         if repeated is None:
             return
-        if repeated.wanted is not None and not repeated.over.wait(self._timeout_s):
-            self._note(f"request {trial} did not answer again within {self._timeout_s:g} s")
+        if repeated.wanted is not None and not self._answers(repeated):
+            awaited = self._gate.waiting(trial)
+            why = f"it waits for {awaited}, " if awaited else "it stands still, "
+            self._onlooker.differs(trial, repeated.wanted, f"{why}which it did not then")
         self._conclude(trial, repeated)
+
+    def _answers(self, repeated: _Repeated) -> bool:
+        """Wait for a request's answer: for as long as anything can bring it.
+
+        Ends are told by this thread, so that nobody comes out of a ``wait_for`` meanwhile; and
+        where all that were asked stand still, nobody sets what another one waits for.
+        """
+        deadline = time.monotonic() + self._timeout_s
+        before: list[object] = []
+        still = 0
+        while not repeated.over.wait(STILL_S):
+            here = [self._stands(one.request) for one in self._asked(repeated)]
+            still = still + 1 if here == before and None not in here else 0
+            before = here
+            if still * STILL_S >= self._patience_s or time.monotonic() > deadline:
+                self._patience_s = AGAIN_STILL_S
+                return repeated.over.is_set()
+        return True
+
+    def _asked(self, last: _Repeated) -> list[_Repeated]:
+        unanswered = [one for one in self._repeated.values() if not one.over.is_set()]
+        return [last, *unanswered]
+
+    def _stands(self, request: Request) -> object:
+        """Where a request stands still; None while it may be at work."""
+        return self._gate.waiting(request.trial) or _place(request.thread)
 
     def _conclude(self, trial: int, repeated: _Repeated) -> None:
         if repeated.over.is_set():

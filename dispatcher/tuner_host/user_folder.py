@@ -163,10 +163,10 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         self._folder._prepare(module)
-        super().exec_module(module)
         _, _, plain = module.__name__.partition(f"{self._folder.prefix}.")
-        if plain and "__getattr__" not in module.__dict__:
+        if plain:  # before it runs: a tuners.py begins with "from tuners import Tuner"
             module.__dict__["__getattr__"] = _fallback(module.__name__, plain)
+        super().exec_module(module)
 
 
 def _fallback(mangled: str, plain: str) -> Any:

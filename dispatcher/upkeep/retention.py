@@ -162,6 +162,15 @@ def gone_when_completed(journal: SqliteJournal, config: ExperimentConfig, epoch:
     )
 
 
+def gone_before_it_goes_on(folder: ExperimentFolder, config: ExperimentConfig) -> str:
+    """As :func:`gone_when_completed`, of an experiment that nobody leads yet."""
+    journal = SqliteJournal.at_this_moment(folder.journal)
+    try:
+        return gone_when_completed(journal, config, int(journal.get_meta("epoch") or 0))
+    finally:
+        journal.close()
+
+
 class RetentionThread:
     """Sweeps after trials have ended.
 

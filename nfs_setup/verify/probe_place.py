@@ -80,7 +80,8 @@ def begin(path: str, name: str, own: str, make: bool, limit_s: float) -> Begun:
     widen(folder, own, 0o070)
     put(os.path.join(mine, "mine"), os.urandom(1024))
     before = time.time()
-    os.utime(mine)  # by the clock of whoever keeps the files, where that is another machine
+    # By the clock of whoever keeps the files, where that is another machine.
+    os.utime(mine, follow_symlinks=False)
     after = time.time()
     made = os.stat(mine)
     file = os.stat(os.path.join(mine, "mine"))

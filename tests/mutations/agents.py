@@ -212,6 +212,15 @@ AGENTS: tuple[Mutation, ...] = (
         ("tests/integration/agent/test_endings.py",),
     ),
     Mutation(
+        "python-is-asked-what-the-kernel-has",
+        9,
+        "on an older kernel, and in some sandboxes, no trial can start",
+        "trial_runtime/agent/processes.py",
+        "        self._have_pidfd = _kernel_has_pidfds()",
+        '        self._have_pidfd = hasattr(os, "pidfd_open")',
+        ("tests/unit/trial_runtime/test_child_watch.py",),
+    ),
+    Mutation(
         "a-signal-for-one-trial-ends-the-next",
         9,
         "a trial that nobody stopped ends by the signal for the one before it in its worker",

@@ -14,6 +14,7 @@ from tests.mutations.devices import DEVICES
 from tests.mutations.files import FILES
 from tests.mutations.mutation import Mutation
 from tests.mutations.nni_words import NNI_WORDS
+from tests.mutations.owners import OWNERS
 from tests.mutations.places import PLACES
 from tests.mutations.platforms import PLATFORMS
 from tests.mutations.reaching import REACHING
@@ -38,4 +39,5 @@ ALL: tuple[Mutation, ...] = (
     *SHARED_STORES,  # weights that many train at once
     *NNI_WORDS,
     *ADVISING,
+    *OWNERS,  # whose an experiment is, and who may look
 )

@@ -384,6 +384,15 @@ DECIDING: tuple[Mutation, ...] = (
         ("tests/integration/tuner_host/test_misbehaviour.py",),
     ),
     Mutation(
+        "early-orders-are-overtaken",
+        2,
+        "a search space that is changed twice while a tuner is rebuilt stays as it was in between",
+        "dispatcher/tuner_host/host.py",
+        "        elif self._ready and not self._early:",
+        "        elif self._ready:",
+        ("tests/integration/tuner_host/test_requests.py",),
+    ),
+    Mutation(
         "a-state-overtakes-the-answer-that-it-knows-of",
         2,
         "a tuner restored from its state is told a proposal that the state holds already",

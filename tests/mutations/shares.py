@@ -6,6 +6,33 @@ from tests.mutations.mutation import Mutation
 
 SHARES: tuple[Mutation, ...] = (
     Mutation(
+        "root-works-where-others-can-rename",
+        9,
+        "who owns the folder above a share has root change the owner of another one",
+        "nfs_setup/walk.py",
+        "    if folder.st_uid not in trusted:",
+        "    if not trusted:",
+        ("tests/unit/nfs_setup/test_walk.py",),
+    ),
+    Mutation(
+        "root-follows-a-link-that-was-put-in-between",
+        9,
+        "the owner of a share has root set the mode of a program of root's",
+        "nfs_setup/walk.py",
+        "_CHANGE = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC",
+        "_CHANGE = os.O_RDONLY | os.O_CLOEXEC",
+        ("tests/unit/nfs_setup/test_walk.py",),
+    ),
+    Mutation(
+        "a-part-of-a-file-system-is-exported-unasked",
+        9,
+        "clients that make handles up reach the whole disk of a server",
+        "nfs_setup/server.py",
+        '    if mount is None or (mount.point == path and mount.top == "/"):',
+        "    if mount is None or mount.point == path:",
+        ("tests/unit/nfs_setup/test_server.py",),
+    ),
+    Mutation(
         "torn-reads-of-a-share-pass",
         7,
         "a share on which half a file shows under its name is called good",

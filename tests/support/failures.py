@@ -1,16 +1,21 @@
 """A plugin of pytest that writes failures down as they come: ``--failures=FILE``.
 
 A JSON line for each: the test, when it failed (setup, call, teardown, collect) and the first
-line of the error. A run that is killed leaves those that it had seen, and no last line, which
-says that all tests have run.
+line of the error; one for each test that is left out, with the reason. A run that is killed leaves
+those that it had seen, and no last line, which says that all tests have run.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+
+#: The one command after which tests that were left out for want of packages run. Each reason to
+#: leave a test out that it removes ends with it.
+ENABLES = "sudo make enable"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,15 +37,25 @@ class _Clerk:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self._write(report.nodeid, report.when or "", report)
+        elif report.skipped and not hasattr(report, "wasxfail"):
+            self._left_out(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self._write(report.nodeid, "collect", report)
+        elif report.skipped:
+            self._left_out(report)
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             with self._path.open("a") as file:
                 file.write(json.dumps({"finished": True}) + "\n")
+
+    def _left_out(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+        row = {"left_out": report.nodeid, "reason": str(reason).removeprefix("Skipped: ")}
+        with self._path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
 
     def _write(
         self, test: str, when: str, report: pytest.TestReport | pytest.CollectReport
@@ -60,16 +75,33 @@ def _first_line(report: pytest.TestReport | pytest.CollectReport) -> str:
     return lines[0].removeprefix("E   ").strip() if lines else "no words"
 
 
-def read(path: Path) -> tuple[dict[str, str], bool]:
-    """What failed: the first error of each test, with the phase where it is not the test itself;
-    and whether all tests have run."""
+class Outcome(NamedTuple):
+    """What a run has written.
+
+    Attributes:
+        failed: the first error of each test, with the phase where it is not the test itself.
+        left_out: the reason of each test that was left out.
+        whole: whether all tests have run.
+    """
+
+    failed: dict[str, str]
+    left_out: dict[str, str]
+    whole: bool
+
+
+def read(path: Path) -> Outcome:
+    """What failed, and what was left out."""
     found: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     finished = False
     for line in path.read_text().splitlines() if path.exists() else []:
         row = json.loads(line)
         if "finished" in row:
             finished = True
             continue
+        if "left_out" in row:
+            left_out[row["left_out"]] = row["reason"]
+            continue
         phase = "" if row["when"] == "call" else f"[{row['when']}] "
         found.setdefault(row["test"], phase + row["error"])
-    return found, finished
+    return Outcome(found, left_out, finished)

@@ -16,17 +16,19 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from tests.support.failures import ENABLES
+
 _CLONE_NEWNET = 0x40000000
 _count = itertools.count()
 
 
 def why_not() -> str:
     """Why no network can be made here; empty if it can."""
-    if os.geteuid() != 0:
-        return "needs root"
     missing = [name for name in ("ip", "bridge", "nsenter") if not shutil.which(name)]
     if missing:
-        return f"needs {', '.join(missing)}: make enable"
+        return f"needs {', '.join(missing)}: {ENABLES}"
+    if os.geteuid() != 0:
+        return "needs root"
     name = f"bq{os.getpid()}-try"
     try:
         _do("ip", "netns", "add", name)

@@ -23,7 +23,7 @@ BUCKET = "weights"
 def why_not() -> str:
     """Why no server can be started here; empty if it can."""
     missing = [name for name in ("moto", "flask", "s3fs") if not importlib.util.find_spec(name)]
-    return f"needs {', '.join(missing)}: make enable" if missing else ""
+    return f"needs {', '.join(missing)}: pip install 'bequeath[dev]'" if missing else ""
 
 
 @dataclass

@@ -28,6 +28,7 @@ import psutil
 
 from dispatcher.ssh import SshTarget
 from tests.support import namespaces, sshd
+from tests.support.failures import ENABLES
 from tests.support.processes import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +68,7 @@ def why_not() -> str:
     if reason := sshd.why_not() or namespaces.why_not():
         return reason
     if not shutil.which("bwrap"):
-        return "needs bubblewrap: make enable"
+        return f"needs bubblewrap: {ENABLES}"
     tried = subprocess.run(
         [
             "bwrap",

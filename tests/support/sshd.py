@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from dispatcher.ssh import SshTarget
+from tests.support.failures import ENABLES
 from tests.support.ports import free_port
 from tests.support.processes import wait_until
 
@@ -42,9 +43,9 @@ LogLevel VERBOSE
 def why_not() -> str:
     """Why no sshd can be started here; empty if it can."""
     if not Path(_SERVER).exists() or not shutil.which("ssh-keygen"):
-        return "needs sshd and ssh-keygen: make enable"
+        return f"needs sshd and ssh-keygen: {ENABLES}"
     if not any(Path(path).exists() for path in _SFTP):
-        return "needs openssh-sftp-server: make enable"
+        return f"needs openssh-sftp-server: {ENABLES}"
     return ""
 
 

@@ -17,8 +17,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tests.support.failures import ENABLES
+
 KERNEL = "linux.uml"
-ENABLE = "enable it with: sudo tests/system/enable.sh"
+ENABLE = f"enable it with: {ENABLES}"
 
 #: Where the guest's disk is mounted, in the guest.
 DISK = "/mnt"

@@ -13,10 +13,12 @@ from trial_runtime.agent import warden
 from trial_runtime.agent.attempt import Exit
 from trial_runtime.agent.processes import ChildWatch
 from trial_runtime.agent.timers import Timers
+from trial_runtime.pauses import growing_pause
 from trial_runtime.session_file import AGENT_VARIABLE
 
-#: A warden that was killed is followed by another one after this time (seconds).
-AGAIN_S = 5.0
+#: A warden that was killed is followed by another one after the first of these pauses, which
+#: doubles up to the second (seconds): where none can live, nobody tries for ever in vain.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 600.0
 
 _log = logging.getLogger("bequeath.agent")
 
@@ -34,6 +36,7 @@ class Guard:
         self._children = children
         self._timers = timers
         self._warden: subprocess.Popen[bytes] | None = None
+        self._tries = 0
 
     def start(self) -> None:
         """Start a warden; without one, what a killed agent leaves is ended by its head only."""
@@ -43,15 +46,13 @@ class Guard:
             self._warden = subprocess.Popen(
                 [sys.executable, "-I", "-S", warden.__file__, f"{AGENT_VARIABLE}={self.mark}"],
                 cwd="/",
-                env={},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
         except OSError as error:
-            _log.warning("cannot start the warden of this agent: %s", error.strerror)
-            self._timers.at(time.monotonic() + AGAIN_S, self.start)
+            self._try_again(f"cannot be started: {error.strerror}")
             return
         self._warden.returncode = 0  # reaped through ChildWatch
         self._children.add(self._warden.pid, self._ended)
@@ -59,5 +60,10 @@ class Guard:
     def _ended(self, _outcome: Exit) -> None:
         if self._warden is not None and self._warden.stdin is not None:
             self._warden.stdin.close()
-        _log.warning("the warden of this agent was ended; another one follows")
-        self._timers.at(time.monotonic() + AGAIN_S, self.start)
+        self._try_again("was ended")
+
+    def _try_again(self, why: str) -> None:
+        self._tries += 1
+        pause_s = growing_pause(self._tries, FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        _log.warning("the warden of this agent %s; another one follows in %.0f s", why, pause_s)
+        self._timers.at(time.monotonic() + pause_s, self.start)

@@ -61,17 +61,26 @@ def spawn(
             os.sched_setaffinity(0, ours)
 
 
+def _kernel_has_pidfds() -> bool:
+    """Python may have the function where the kernel (before 5.3), or a sandbox, refuses it."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
 class ChildWatch:
     """Calls back, in the loop, when a child of ours has ended and was reaped.
 
-    On Linux each child is a descriptor in the loop's selector; elsewhere ``SIGCHLD`` makes
-    the loop ask all of them.
+    On Linux each child is a descriptor in the loop's selector; where the kernel gives none,
+    ``SIGCHLD`` makes the loop ask all of them.
     """
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._children: dict[int, tuple[int, Callable[[Exit], None]]] = {}
-        self._have_pidfd = hasattr(os, "pidfd_open")
+        self._have_pidfd = _kernel_has_pidfds()
         if not self._have_pidfd:
             watch.on_signal(signal.SIGCHLD, self.ask_all)
 

@@ -177,6 +177,7 @@ Holding = dict[str, Held | None]
 
 
 def _digest_tree(path: str, max_files: int, sync: bool, holding: Holding) -> FilesDigest:
+    holding.update(dict.fromkeys(holding))  # what an earlier look saw is not what this one compares
     # Asked in words: os.path.isfile and its like take a disk that fails for nothing being there.
     try:
         kind = stat.S_IFMT(os.lstat(path).st_mode)
@@ -268,7 +269,6 @@ def verify_tree(
     writer: str = "",
     stale_timeout_s: float = STALE_TIMEOUT_S,
     patience: Patience | None = None,
-    holding: Holding | None = None,
 ) -> FilesDigest:
     """Make sure that what lies at a path has this digest.
 
@@ -283,7 +283,6 @@ def verify_tree(
         writer: the trial and attempt that wrote it, for the error.
         stale_timeout_s: seconds to wait.
         patience: the same with a clock of its own, for tests.
-        holding: of the files that it names, the bytes that were compared are put there.
 
     Raises:
         StaleWeights: nothing of that digest appeared.
@@ -291,12 +290,39 @@ def verify_tree(
         StorageError: the file system refuses to read them.
     """
     waiting = patience or Patience(stale_timeout_s)
+    return _verify(path, digest, expected, max_files, writer, waiting, {})
+
+
+def hold_verified(path: str, digest: str, file: str, patience: Patience) -> Held:
+    """As :func:`verify_tree`; and the bytes of one of its files, just those that were compared.
+
+    Raises:
+        PathThroughLink: the file is a link.
+        CorruptWeights: it is none of those that have this digest.
+    """
+    holding: Holding = {file: None}
+    _verify(path, digest, (), MAX_FILES, "", patience, holding)
+    held = holding[file]
+    if held is not None:
+        return held
+    if os.path.islink(file):
+        raise PathThroughLink("is a symbolic link, not a file", where=file)
+    raise CorruptWeights("is not one of the files that were committed", where=file)
+
+
+def _verify(
+    path: str,
+    digest: str,
+    expected: tuple[PlainFile, ...],
+    max_files: int,
+    writer: str,
+    waiting: Patience,
+    holding: Holding,
+) -> FilesDigest:
     found = FilesDigest("", (), 0)
     for _ in waiting.looks(path):
         try:
-            found = faults.persist(
-                lambda: _digest_tree(path, max_files, False, holding or {}), path
-            )
+            found = faults.persist(lambda: _digest_tree(path, max_files, False, holding), path)
         except (WeightsNotFound, FileNotFoundError, NotADirectoryError, StorageStale):
             found = FilesDigest("", (), 0)
         if found.digest == digest:

@@ -23,7 +23,7 @@ from trial_runtime.weights.manifest import (
 from trial_runtime.weights.mapped import MappedFiles
 from trial_runtime.weights.matching import Form
 from trial_runtime.weights.patience import Patience
-from trial_runtime.weights.plain import digest_tree, verify_tree
+from trial_runtime.weights.plain import digest_tree, hold_verified
 from trial_runtime.weights.reading import OpenedManifest, open_manifest
 from trial_runtime.weights.roots import CACHE_VARIABLE, Located
 from trial_runtime.weights.skeleton import flatten, is_numpy_array, rebuild, references, subtree
@@ -201,11 +201,7 @@ def open_source(located: Located, digest: str | None, patience: Patience) -> Sou
 def _held(path: str, file: str, digest: str | None, patience: Patience) -> Held:
     """The file, by one descriptor: what is compared with the digest is what will be loaded."""
     if digest is not None:
-        holding: dict[str, Held | None] = {file: None}
-        verify_tree(path, digest, patience=patience, holding=holding)
-        held = holding[file]
-        if held is not None:
-            return held
+        return hold_verified(path, digest, file, patience)
     return faults.persist(lambda: hold(file), file)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from typing import Any, Final
 
@@ -50,16 +51,10 @@ def load(held: Held) -> Any:
 
 
 def _unpickled(torch: Any, held: Held) -> Any:
-    import io
     import pickle  # for the name of its error: torch unpickles, and tensors only
 
-    memory = held.memory
-    if isinstance(memory, bytes):
-        file: Any = io.BytesIO(memory)
-    else:
-        file = memory
-        file.seek(0)
     try:
+        file = io.BufferedReader(_Reader(held.memory))
         return torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as fault:
         raise WeightsError(
@@ -72,6 +67,31 @@ def _unpickled(torch: Any, held: Held) -> Any:
         raise CorruptWeights(
             f"torch cannot read these {held.nbytes:,} bytes: {_first_line(fault)}", where=held.path
         ) from fault
+
+
+class _Reader(io.RawIOBase):
+    """Memory as a file. Unlike a map's own, its reads go straight to where torch wants them."""
+
+    def __init__(self, memory: Any) -> None:
+        self._view = memoryview(memory)
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any) -> int:
+        piece = self._view[self._at : self._at + len(target)]
+        target[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._view)}[whence]
+        self._at = max(0, begin + offset)
+        return self._at
 
 
 def _archive_fault(data: Any) -> str:

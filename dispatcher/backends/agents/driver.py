@@ -16,12 +16,11 @@ from dispatcher.backends.agents.self_report import SelfReport, Statistics
 from dispatcher.backends.agents.speech import ACKNOWLEDGE_EVERY, Speech
 from dispatcher.backends.agents.translation import (
     answer_order,
-    event_of,
     offer_of,
     start_order,
     stop_order,
 )
-from dispatcher.backends.agents.word_check import Refused, WordCheck
+from dispatcher.backends.agents.word_check import WordCheck
 from dispatcher.core.actions import (
     AnswerOffer,
     LaunchWorker,
@@ -44,7 +43,6 @@ from dispatcher.errors import ProtocolError, Superseded
 from dispatcher.ports import Link
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.refusals import Refusals
 from trial_runtime.silence import Silence
 
 #: What counts as silence of the agent between two calls of ``check`` at most (seconds): less
@@ -60,10 +58,6 @@ PING_S = 1.0
 
 #: What an agent that is replaced may take to leave by itself (seconds).
 LEAVE_S = 10.0
-
-#: Frames of one life that nobody can read, after which it is not listened to any more: a machine
-#: that says them on purpose costs the head nothing but their passing.
-MOST_UNREADABLE = 64
 
 _REPLACED = "its agent was of another version, and had nothing to run: it is replaced"
 
@@ -124,10 +118,7 @@ class AgentDriver:
         self._acknowledged = 0
         self._holding = Holding()
         self._report = SelfReport()
-        self._refused = Refusals()  # what it said and may not say
-        self._check = WordCheck(config.trial, clock)
-        self._garbled = 0  # frames since its launch that nobody can read
-        self._unheard = ""  # why it is not listened to until it is launched again
+        self._check = WordCheck(config.worker, config.trial, clock)
         self._speech = Speech(link, routing_id, config.epoch, clock)
         self._unsendable: list[Event] = []  # ends of attempts whose orders no frame can carry
         self._closing = False
@@ -179,17 +170,9 @@ class AgentDriver:
 
     def receive(self, payload: bytes) -> list[Event]:
         """Decode what the agent said. Raises ``ProtocolError`` for what it may not say."""
-        if self._unheard:  # it is given up at the next check
-            self._refused.count("not listened to")
+        frame = self._check.read(payload)
+        if frame is None:  # it is given up at the next check
             return []
-        try:
-            frame = wire.from_agent(payload)
-        except wire.WireError as error:
-            self._refused.count("unreadable frame")
-            self._garbled += 1
-            if self._garbled > MOST_UNREADABLE:
-                self._unheard = f"it said {self._garbled} frames that nobody can read"
-            raise ProtocolError(f"agent {self._worker}: {error}") from error
         self._silence.heard()
         if frame.epoch > self._config.epoch:
             raise self._later_head(frame.epoch)
@@ -232,8 +215,8 @@ class AgentDriver:
         silent_s = self._silence.look()
         if not self._closing and self._leads():
             loss = self._process.look(silent_s)
-            if loss is None and self._unheard and self._process.pid is not None:
-                loss = Loss(self._unheard)
+            if loss is None and self._check.unheard and self._process.pid is not None:
+                loss = Loss(self._check.unheard)
             if loss is None:
                 silent_s = self._since_launch(silent_s)
                 loss = self._loss_by_silence(silent_s)
@@ -298,7 +281,7 @@ class AgentDriver:
             self._report.running,
             self._silence.seconds,
             self._received,
-            self._report.refused | self._refused.counts,
+            self._report.refused | self._check.refused.counts,
             self._report.samples,
         )
 
@@ -332,7 +315,7 @@ class AgentDriver:
         if self._leads():
             self._process.ensure(self._config)
             self._silence.heard()
-            self._garbled, self._unheard = 0, ""
+            self._check.launched()
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
         if hello.life == self._life and self._joined:
@@ -351,7 +334,6 @@ class AgentDriver:
             return
         news = not hello.trouble or hello.trouble != self._trouble
         if news and not self._check.introduces_itself(len(hello.holds)):
-            self._unheard = "it introduced itself too often"
             return
         if hello.trouble:
             self._keep_out(hello, events)
@@ -385,10 +367,7 @@ class AgentDriver:
     def _news(self, offer: wire.OfferTold | None) -> list[WorkerOffers]:
         """Of what it has for trials, if it is any."""
         news = self._report.offers(self._worker, offer)
-        if news and not self._check.introduces_itself():
-            self._unheard = "what it has for trials changes too often"
-            return []
-        return news
+        return [] if news and not self._check.introduces_itself() else news
 
     def _keep_out(self, hello: wire.AgentHello, events: list[Event]) -> None:
         """It is there, and says at each heartbeat why it can take nothing yet."""
@@ -414,17 +393,7 @@ class AgentDriver:
             return
         if known:
             new = new[known:]
-        for raw in new:
-            try:
-                word = wire.decode_word(raw)
-                self._check.judge(word)
-                events.append(event_of(word))
-            except (wire.WireError, ProtocolError, Refused) as error:
-                # Skipped and counted: an agent repeats what is not taken, and all that it
-                # has to say would wait behind a word that nobody will ever understand.
-                reason = error.reason if isinstance(error, Refused) else "unreadable word"
-                if self._refused.count(reason):
-                    _log.error("agent %s: %s", self._worker, error)
+        events += self._check.events_of(new)
         self._received += len(new)
         self._holding.ended(events)
 

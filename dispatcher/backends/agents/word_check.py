@@ -6,16 +6,29 @@ attempts of that agent and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator
 
+import msgspec
+
+from dispatcher.backends.agents.translation import event_of
+from dispatcher.core.events import Event
+from dispatcher.errors import ProtocolError
 from trial_runtime import wire
 from trial_runtime.agent.allowance import Allowance
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.metric_check import metric_fault
+from trial_runtime.refusals import Refusals
+
+_log = logging.getLogger("bequeath.backends.agents")
 
 #: Words of an attempt that are no metrics: its start and its end, the first final metric, the
 #: newest weights, and some of its agent's own.
 BESIDE_METRICS = 16
+
+#: Frames that nobody can read, after which an agent is not listened to any more: what a machine
+#: says on purpose costs the head nothing but its passing.
+MOST_UNREADABLE = 64
 
 #: What an agent may say of itself in a second, in the long run: each is a row of the journal, and
 #: an honest one has a few in an hour. Attempts it holds that count as one more.
@@ -32,17 +45,24 @@ class Refused(Exception):
 
 
 class WordCheck:
-    """Judges the words of one agent, and how often it speaks of itself.
+    """Judges the words of one agent, how often it speaks of itself, and whether it is worth
+    listening to. ``refused`` counts by reason; ``unheard``: why it is not listened to any more,
+    until it is launched again.
 
     Counted are the words of each attempt that the agent holds; what it says of others, which are
     late words, counts as one attempt. So the journal has a bound whoever speaks.
 
     Args:
+        worker: whose agent it is.
         spec: the bounds on what trials say.
         clock: monotonic seconds.
     """
 
-    def __init__(self, spec: TrialSpec, clock: Callable[[], float]) -> None:
+    def __init__(self, worker: str, spec: TrialSpec, clock: Callable[[], float]) -> None:
+        self.refused = Refusals()
+        self.unheard = ""
+        self._worker = worker
+        self._garbled = 0  # frames since its launch that nobody can read
         self._clock = clock
         self._of_itself = Allowance(SELF_RATE, clock())
         self._spec = spec
@@ -53,7 +73,43 @@ class WordCheck:
     def introduces_itself(self, holds: int = 0) -> bool:
         """Count a hello, or news of what its host has; false if there are too many to be meant."""
         self._of_itself.spend(1 + holds / HOLDS_PER_TOKEN, self._clock())
-        return not self._of_itself.flooded
+        if self._of_itself.flooded:
+            self.unheard = "it introduced itself, or told what its host has, too often"
+        return not self.unheard
+
+    def launched(self) -> None:
+        """It may be another one now."""
+        self._garbled, self.unheard = 0, ""
+
+    def read(self, payload: bytes) -> wire.AgentFrame | None:
+        """A frame, or None from one that is not listened to. Raises ``ProtocolError``."""
+        if self.unheard:
+            self.refused.count("not listened to")
+            return None
+        try:
+            return wire.from_agent(payload)
+        except wire.WireError as error:
+            self.refused.count("unreadable frame")
+            self._garbled += 1
+            if self._garbled > MOST_UNREADABLE:
+                self.unheard = f"it said {self._garbled} frames that nobody can read"
+            raise ProtocolError(f"agent {self._worker}: {error}") from error
+
+    def events_of(self, words: Iterable[msgspec.Raw]) -> Iterator[Event]:
+        """What words mean to the core.
+
+        Those that may not be said are skipped and counted: an agent repeats what is not taken,
+        and all that it has to say would wait behind a word that nobody will ever understand.
+        """
+        for raw in words:
+            try:
+                word = wire.decode_word(raw)
+                self.judge(word)
+                yield event_of(word)
+            except (wire.WireError, ProtocolError, Refused) as error:
+                reason = error.reason if isinstance(error, Refused) else "unreadable word"
+                if self.refused.count(reason):
+                    _log.error("agent %s: %s", self._worker, error)
 
     def joined(self, holds: Collection[tuple[int, int]]) -> None:
         """The agent holds these, and says again what was not acknowledged."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from enum import StrEnum
 from pathlib import Path
@@ -52,10 +53,22 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-def list_all(folder: Folder = None, as_json: Json = False) -> None:
-    """List all experiments that are kept, the newest first."""
-    from dispatcher.finding.find import all_experiments, experiments_of_others
+def list_all(
+    everywhere: Annotated[
+        bool, typer.Option("--all", help="Also those outside of BEQUEATH_HOME, if that is set.")
+    ] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """List all experiments that are kept, the newest first.
 
+    Where BEQUEATH_HOME is set, those below it; else those of all folders that were ever used.
+    """
+    from dispatcher.finding.find import all_experiments, experiments_of_others
+    from dispatcher.finding.known_folders import HOME_VARIABLE, default_folder
+
+    if folder is None and not everywhere and os.environ.get(HOME_VARIABLE):
+        folder = default_folder()
     found = all_experiments(folder)
     if as_json:
         print_json({"experiments": [one.to_json() for one in found]})
@@ -182,6 +195,18 @@ def update(
         print_json({"experiment": found.id, "key": key, "running": running})
     else:
         say(f"{found.id}: {key} is {value}{'' if running else ' from the next resume on'}")
+        if key in ("maxTrialNumber", "max_trial_number"):
+            _note_what_is_past(found.folder, new)
+
+
+def _note_what_is_past(folder: Path, limit: Any) -> None:
+    """A limit below what was proposed already ends nothing, and lets nothing new begin."""
+    from dispatcher import queries
+
+    with queries.ExperimentReader.open(folder) as reader:
+        submitted = queries.experiment_summary(reader).submitted
+    if str(limit).isdecimal() and int(limit) < submitted:
+        note(f"{words.count(submitted, 'trial')} were proposed already: no more will be")
 
 
 def _update_record(folder: Path, key: str, value: Any) -> str:
@@ -190,19 +215,14 @@ def _update_record(folder: Path, key: str, value: Any) -> str:
     from dispatcher.experiment.snapshot import from_json, to_json, to_shared
     from dispatcher.experiment.updates import apply_update
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.leadership import Leadership
-    from dispatcher.upkeep.retention import gone_when_completed
+    from dispatcher.upkeep.retention import gone_before_it_goes_on
 
     record = ExperimentFolder(folder)
     with Leadership.keep_heads_out(folder):
         config = from_json(record.read_config(), str(record.config))
         config = apply_update(config, key, value)
-        journal = SqliteJournal.at_this_moment(record.journal)
-        try:
-            warning = gone_when_completed(journal, config, int(journal.get_meta("epoch") or 0))
-        finally:
-            journal.close()
+        warning = gone_before_it_goes_on(record, config)
         record.write_config(to_json(config), to_shared(config))
     return warning
 

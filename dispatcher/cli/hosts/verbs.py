@@ -67,7 +67,7 @@ def add(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Show the fingerprint of a machine's key and record it, so that it is let be logged in to.
+    """Show the fingerprint of a machine's host key and record it, so that logins are allowed.
 
     Compare it with what `ssh-keygen -lf` prints on that machine: who sits in between would
     show another. Recorded in a file of our own; ~/.ssh/known_hosts is read as well and never

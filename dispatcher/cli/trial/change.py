@@ -25,15 +25,26 @@ def kill(
     from dispatcher.finding.find import find_running
 
     found = find_running(experiment, folder)
-    states: dict[int, str] = {}
+    answers: dict[int, dict[str, Any]] = {}
     with HeadClient(found.folder) as client:
         for trial in trials:
-            states[trial] = client.ask("stop_trial", trial=trial)["state"]
+            answers[trial] = client.ask("stop_trial", trial=trial)
     if as_json:
+        states = {trial: answer["state"] for trial, answer in answers.items()}
         print_json({"experiment": found.id, "trials": states})
         return
-    for trial, state in states.items():
-        say(f"trial {trial}: {'is being ended' if state == 'running' else state}")
+    for trial, answer in answers.items():
+        say(f"trial {trial}: {_became(answer)}")
+
+
+def _became(answer: dict[str, Any]) -> str:
+    """What became of a trial that was to be ended."""
+    if answer.get("outcome"):
+        return f"was over already: {answer['outcome']}"
+    if answer["state"] == "running":
+        return "is being ended"
+    before = answer.get("before")  # an older head does not say
+    return f"ended; it was {before}" if before else str(answer["state"])
 
 
 def submit(

@@ -36,7 +36,10 @@ def ls(
     state: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="STATE", help="Only trials in this state. May be repeated.", show_default=False
+            metavar="STATE",
+            help="Only trials in this state, or that ended so: queued, running, succeeded, failed, "
+            "killed, … May be repeated.",
+            show_default=False,
         ),
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="Only trials that failed.")] = False,
@@ -60,7 +63,7 @@ def ls(
     from dispatcher.finding.find import find_one
 
     wanted = queries.TrialFilter(
-        states=_states(state or []),
+        shown=_states(state or []),
         outcomes=_FAILURES if failed else (),
         parent=parent,
         live=True if live else None,
@@ -92,15 +95,16 @@ _COLUMNS = (
 
 
 def _states(named: list[str]) -> tuple[str, ...]:
-    from dispatcher.core.model import TrialState
+    from dispatcher.core.model import Outcome, TrialState
 
-    known = [state.value for state in TrialState]
-    for word in named:
+    known = [one.value for kind in (TrialState, Outcome) for one in kind]
+    found = [word.lower().replace("-", " ").replace("_", " ") for word in named]
+    for word in found:
         if word not in known:
             raise typer.BadParameter(
                 f"{word!r} is no state; there are {', '.join(known)}", param_hint="'--state'"
             )
-    return tuple(named)
+    return tuple(found)
 
 
 def _row(one: TrialSummary) -> tuple[str, ...]:

@@ -137,7 +137,7 @@ Import paths of v0.5, v1, v2 and v3 all work: `nni.tuner`, `nni.assessor`, `nni.
 | `trial_end(parameter_id, success, **kwargs)` | better: always after the result, never beside it |
 | `update_search_space(search_space)` | same; `{}` if the file has none |
 | `_accept_customized_trials()` | same, for trials by `bequeath trial submit` |
-| `import_data(data)` | same, by `bequeath experiment import`; told again to a tuner that is rebuilt, and not called by a resume, which needs it not |
+| `import_data(data)` | same, by `bequeath experiment import`; repeated when the tuner is rebuilt; `resume` does not call it |
 | `load_checkpoint`, `save_checkpoint` | not called: the journal has what they were for |
 | `get_checkpoint_path()` | same: a folder of the experiment |
 | `_on_exit()` | same, also when the experiment is stopped |

@@ -44,6 +44,7 @@ def look_at_folder(path, token) -> dict:  # type: ignore[type-arg,no-untyped-def
     while not os.path.isdir(place):
         place = os.path.dirname(place)
     found["free"] = shutil.disk_usage(place).free
+    found["unsafe"] = unsafe(path) if found["there"] else ""
     if found["there"] and token is None:
         found["readable"] = os.access(path, os.R_OK) and os.access(path, os.X_OK)
     elif found["there"]:
@@ -58,6 +59,14 @@ def look_at_folder(path, token) -> dict:  # type: ignore[type-arg,no-untyped-def
     else:
         found["makeable"] = os.access(place, os.W_OK)
     return found
+
+
+def unsafe(path) -> str:  # type: ignore[no-untyped-def]
+    """Why others could put something else there; of weights, which may be shared, nobody asks."""
+    try:
+        return str(folder_trouble(path))  # type: ignore[name-defined]  # noqa: F821 - as above
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from dispatcher.cli.main import app
@@ -31,7 +32,9 @@ def test_last_generations_only_and_no_child_is_hurt(lab: Lab) -> None:
     assert json.loads(left.stdout)["weights"] == [], "also of those that ended last"
 
 
-def test_who_goes_on_with_a_completed_experiment_is_warned_of_what_went(lab: Lab) -> None:
+def test_who_goes_on_with_a_completed_experiment_is_warned_of_what_went(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Once it is completed no trial to come needs anything but the best."""
     folder = lab.create(maxTrialNumber=6, retention="ancestors-of-live")
     phase, notices = lab.run(folder)
@@ -41,6 +44,9 @@ def test_who_goes_on_with_a_completed_experiment_is_warned_of_what_went(lab: Lab
     updated = CliRunner().invoke(app, words)
     assert updated.exit_code == 0, updated.output
     assert "of 6 trials are gone" in " ".join(updated.stderr.split())
+    monkeypatch.setattr("dispatcher.background.start_in_background", lambda *_, **__: 1)
+    resumed = CliRunner().invoke(app, ["resume", "--background", str(folder)])
+    assert "of 6 trials are gone" in " ".join(resumed.stderr.split())
     for warned in (True, False):
         _, notices = lab.run(folder)
         texts = [n.text for n in notices if n.kind is NoticeKind.RETENTION]

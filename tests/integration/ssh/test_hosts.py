@@ -183,6 +183,12 @@ def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
     assert "each trial needs 1e+06 (trialCpuNumber)" in many[1]
     assert look(Needs(python="python1"))["python"][0] is Verdict.PROBLEM
     assert look(Needs(folders={"/nowhere": ""}))["weights"][0] is Verdict.PROBLEM
+    with connect(hosts["h1"].target(), dial=hosts.dial) as made:
+        assert made.run(["mkdir", "-m", "777", "/tmp/open"], limit_s=60).ok
+        seen = look(Needs(work_folder="/tmp/open"))
+        assert made.run(["rmdir", "/tmp/open"], limit_s=60).ok
+    assert seen["disk"][0] is Verdict.PROBLEM
+    assert "/tmp/open can be changed by other users (mode 777)" in seen["disk"][1]
     seen = look(Needs(work_folder=f"{ssh_hosts.SMALL_DISK}/x"))
     assert seen["disk"][0] is Verdict.NOTE
     assert "little room" in seen["disk"][1]

@@ -24,6 +24,47 @@ def source(body: str) -> str:
     return BASE + textwrap.dedent(body)
 
 
+def test_what_was_said_before_the_tuner_was_there_comes_first(make: Make, tmp_path: Path) -> None:
+    """A search space that is changed twice while a tuner is built must end as it was changed last.
+    Here the tuner holds the interpreter until it is ready, while the second change arrives.
+    Mutation: what is heard once it is ready overtakes what waits."""
+    head = make(
+        source(f"""
+        import ctypes, os, sys, time
+        class T(Tuner):
+            seen = []
+            def update_search_space(self, search_space):
+                if "n" in search_space:
+                    self.seen.append(search_space["n"]["_value"][0])
+                    return
+                while not os.path.exists({str(tmp_path / "go")!r}): time.sleep(0.01)
+                sys.setswitchinterval(600)  # nobody is let in until it blocks
+                open({str(tmp_path / "held")!r}, "w").close()
+                ctypes.PyDLL(None).usleep(500_000)
+            def generate_parameters(self, parameter_id, **kwargs):
+                sys.setswitchinterval(0.005)
+                return {{"seen": list(self.seen)}}
+            def receive_trial_result(self, *args, **kwargs): pass
+        """)
+    ).launch()
+
+    def tell(n: int) -> None:
+        head.do(a.TellSearchSpace(json.dumps({"n": {"_type": "choice", "_value": [n]}})))
+
+    while not head.link.connected:
+        head.poll(0.02)
+    tell(1)
+    head.poll(0.2)
+    (tmp_path / "go").touch()
+    while not (tmp_path / "held").exists():
+        head.poll(0.02)
+    tell(2)
+    head.deliver(9)
+    head.wait_for(e.EndDelivered, 9)  # after all that was told before
+    head.open(0)
+    assert json.loads(head.wait_for(e.Proposed, 0).parameters) == {"seen": [1, 2]}
+
+
 def test_two_calls_meet_at_a_barrier(make: Make) -> None:
     head = make(
         source("""

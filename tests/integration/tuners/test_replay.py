@@ -196,3 +196,42 @@ def test_a_tuner_that_holds_versions_is_repeated_in_the_order_of_then(tmp_path: 
     )
     notes: list[str] = []
     assert rerun(config, None, calls, notes.append, 60.0) == []
+
+
+@pytest.mark.parametrize("wait", ["self.wait_for(99)", "threading.Event().wait()"])
+def test_a_tuner_that_waits_otherwise_than_then_is_not_waited_for_at_each_request(
+    tmp_path: Path, wait: str
+) -> None:
+    """No end can come while its answer is awaited. Waited out, this would take half a day."""
+    (tmp_path / "waiting.py").write_text(
+        textwrap.dedent(f"""
+            import threading
+            from tuners import Tuner
+
+            class T(Tuner):
+                def generate_parameters(self, parameter_id):
+                    {wait}
+                    return {{}}
+                def receive_trial_result(self, parameter_id, parameters, value):
+                    pass
+        """)
+    )
+    calls: list[list[Any]] = []
+    for trial in range(12):
+        calls += [
+            ["generate", trial, "{}"],
+            ["result", trial, "{}", "1"],
+            ["end", trial, True, True],
+        ]
+    config = TunerHostConfig(
+        endpoint=Endpoint(""),
+        weights_root=str(tmp_path),
+        class_name="waiting:T",
+        code_directory=str(tmp_path),
+    )
+    sys.modules.pop("waiting", None)
+    notes: list[str] = []
+    differing = rerun(config, None, calls, notes.append, 3600.0)
+    assert [one.trial for one in differing] == list(range(12))
+    assert all(one.now.endswith("which it did not then") for one in differing)
+    assert notes == []

@@ -92,6 +92,55 @@ def test_an_attempt_from_order_to_end(scenes: Any) -> None:
     wait_until(lambda: inner.acknowledged == 4, "all is acknowledged")
 
 
+def test_a_metric_that_is_none_is_left_out_and_nothing_else(scenes: Any) -> None:
+    """Mutation: it is journalled, and what reads the journal stumbles over it."""
+
+    class Relaying(Ticking):
+        def check(self) -> list[e.Event]:
+            odd = ("NaN", "[" * 60_000, "x" * 100_000)
+            return [
+                more
+                for event in super().check()
+                for more in (
+                    [e.FinalReported(event.trial, 1, n, value) for n, value in enumerate(odd, 90)]
+                    if isinstance(event, e.AttemptStarted)
+                    else []
+                )
+                + [event]
+            ]
+
+    scene = scenes(lambda: Relaying(worker=LAKE))
+    scene.launch()
+    scene.until(e.WorkerJoined)
+    scene.start(1)
+    scene.until(e.AttemptEnded)
+    kinds = [type(event) for event in scene.events]
+    assert kinds == [e.WorkerJoined, e.AttemptStarted, e.FinalReported, e.AttemptEnded]
+
+
+def test_what_is_left_out_is_acknowledged_all_the_same(scenes: Any) -> None:
+    """Mutation: a backend whose words were all left out says them again for ever."""
+
+    class Odd(ScriptedBackend):
+        acknowledgements = 0
+
+        def check(self) -> list[e.Event]:
+            if self.acknowledgements == 1 and self._running:
+                return [e.FinalReported(TrialId(1), 1, 1, "NaN")]
+            return super().check()
+
+        def acknowledge(self) -> None:
+            self.acknowledgements += 1
+            super().acknowledge()
+
+    inner = Odd(worker=LAKE)
+    scene = scenes(lambda: inner)
+    scene.launch()
+    scene.until(e.WorkerJoined)
+    scene.start(1)
+    wait_until(lambda: inner.acknowledgements >= 2, "it is acknowledged")
+
+
 def test_nothing_more_is_asked_before_the_last_is_on_disk(scenes: Any) -> None:
     """Mutation: the next batch is taken at once, and the acknowledgement covers it as well."""
     inner = Ticking(worker=LAKE)

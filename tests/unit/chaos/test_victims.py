@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -26,6 +27,18 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+@pytest.fixture(params=["of today", "without pidfd_open"])
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python may have a function that the kernel has not."""
+
+    def refused(_pid: int, _flags: int = 0) -> int:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    if request.param != "of today":
+        monkeypatch.setattr(os, "pidfd_open", refused)
+
+
+@pytest.mark.usefixtures("kernel")
 def test_the_very_process_is_struck(sleeper: subprocess.Popen[bytes]) -> None:
     victim = Victim(Kind.TRIAL, sleeper.pid, start_time(sleeper.pid) or "")
     assert victim.strike(signal.SIGKILL)
@@ -33,6 +46,7 @@ def test_the_very_process_is_struck(sleeper: subprocess.Popen[bytes]) -> None:
     assert not victim.strike(signal.SIGKILL)
 
 
+@pytest.mark.usefixtures("kernel")
 def test_another_process_of_the_same_number_is_left_alone(
     sleeper: subprocess.Popen[bytes],
 ) -> None:

@@ -10,7 +10,10 @@ from dispatcher import errors
 from dispatcher.cli import exit_codes, why
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.failure import report
+from dispatcher.store import SqliteJournal
+from dispatcher.store.leadership import Leadership
 from tests.unit.cli.conftest import Shell
+from tests.unit.queries.evolution import evolve, make_folder
 
 
 def test_each_code_has_its_meaning() -> None:
@@ -64,7 +67,7 @@ def test_nothing_to_look_at(command: str, bequeath: Shell) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("stop",), ("top",), ("trial", "kill", "1"), ("trial", "submit", "{}")],
+    [("stop",), ("trial", "kill", "1"), ("trial", "submit", "{}")],
     ids=" ".join,
 )
 def test_nothing_runs(words: tuple[str, ...], over: Shell) -> None:
@@ -73,10 +76,31 @@ def test_nothing_runs(words: tuple[str, ...], over: Shell) -> None:
     assert said.err.startswith("no experiment is running\n")
 
 
+def test_top_shows_the_newest_where_nothing_runs(over: Shell, evolved: Path) -> None:
+    said = over("top")
+    assert said.code == ExitCode.OK
+    assert evolved.name in said.out
+    assert over("top", "--json").json() == {"experiment": evolved.name, "snapshot": None}
+    assert over("top", evolved.name).code == ExitCode.ENVIRONMENT  # that one was meant
+
+
 def test_an_experiment_that_does_not_run_says_how_to_go_on(over: Shell, evolved: Path) -> None:
-    said = over("stop", evolved.name)
+    for words in (("stop",), ("top",), ("trial", "kill", 1, "-e"), ("trial", "submit", "{}", "-e")):
+        said = over(*words, evolved.name)
+        assert said.code == ExitCode.ENVIRONMENT
+        assert f"bequeath resume {evolved.name}" in said.err
+
+
+def test_a_completed_experiment_is_not_to_be_resumed(home: Path, bequeath: Shell) -> None:
+    folder = make_folder(home)
+    evolve(folder, 3)
+    with Leadership.acquire(folder) as lead:
+        journal = SqliteJournal.open(folder / "journal.sqlite")
+        journal.record_end(lead.epoch, "completed", "all 3 trials are over")
+        journal.close()
+    said = bequeath("stop", folder.name)
     assert said.code == ExitCode.ENVIRONMENT
-    assert f"bequeath resume {evolved.name}" in said.err
+    assert said.err.endswith(f"it is completed: see bequeath status {folder.name}\n")
 
 
 def test_no_such_experiment_and_no_such_trial(over: Shell) -> None:

@@ -12,6 +12,7 @@ from dispatcher.cli.json_shapes import SHAPES
 from dispatcher.creating import create
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
+from dispatcher.finding import known_folders
 from dispatcher.store import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from tests.unit.cli.conftest import Shell
@@ -170,3 +171,39 @@ def test_what_looks_after_an_experiment_leaves_its_status(
     Leadership.acquire(folder).release()  # a head that was killed
     look_after()
     assert status() == "interrupted"
+
+
+def test_a_limit_below_what_was_proposed_says_so(home: Path, bequeath: Shell) -> None:
+    folder = make_folder(home)
+    evolve(folder, 6)
+    values = {
+        "tuner": {"name": "random"},
+        "trialCommand": "true",
+        "trialConcurrency": 2,
+        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+    }
+    (folder / "experiment.json").write_text(to_json(build_experiment(values)))
+    for key in ("maxTrialNumber", "max_trial_number"):
+        said = bequeath("experiment", "update", key, 3)
+        assert said.code == 0, said
+        assert "6 trials were proposed already: no more will be" in said.err
+    assert bequeath("experiment", "update", "maxTrialNumber", 60).err == ""
+
+
+def test_the_list_is_of_this_home_only(
+    home: Path, bequeath: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, other = make_folder(home), make_folder(tmp_path / "elsewhere", id="other-ab23cd")
+    for folder in (mine, other):
+        evolve(folder, 2)
+    known_folders.remember(other.parent)
+
+    def listed(*words: str) -> set[str]:
+        found = bequeath("experiment", "list", "--json", *words).json()["experiments"]
+        return {one["id"] for one in found}
+
+    assert listed() == {mine.name}
+    assert listed("--all") == {mine.name, other.name}
+    assert listed("--folder", str(other.parent)) == {other.name}
+    monkeypatch.delenv("BEQUEATH_HOME")
+    assert other.name in listed()

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from dispatcher.api import Experiment
+from dispatcher.attempt_files.attempt_at import AttemptAt
+from dispatcher.attempt_files.gathering import Gathering
+from dispatcher.attempt_files.ways import files_of
 from dispatcher.background import kill_experiment, start_in_background
 from dispatcher.control.client import HeadClient
 from dispatcher.errors import ExperimentNotFound
@@ -63,7 +66,8 @@ def test_what_is_not_named_is_ours(home: Path, foreign: Path, bequeath: Shell) -
 
 
 @needs_root
-def test_by_its_path_it_is_read(foreign: Path, bequeath: Shell) -> None:
+def test_by_its_path_it_is_read_and_nothing_is_left_there(foreign: Path, bequeath: Shell) -> None:
+    before = {path.name for path in foreign.rglob("*")}
     for words in (
         ("status", foreign),
         ("why", foreign),
@@ -75,6 +79,7 @@ def test_by_its_path_it_is_read(foreign: Path, bequeath: Shell) -> None:
     ):
         said = bequeath(*words)
         assert said.code == 0, (words, said.err)
+    assert {path.name for path in foreign.rglob("*")} == before
 
 
 @needs_root
@@ -96,6 +101,10 @@ def test_by_its_path_it_is_read(foreign: Path, bequeath: Shell) -> None:
         ("experiment", "compact"),
         ("experiment", "fetch"),
         ("experiment", "update", "maxTrialNumber", "5", "--experiment"),
+        ("weights", "export", "0", "--experiment"),
+        ("weights", "pin", "0", "--experiment"),
+        ("tuner", "replay"),
+        ("trial", "shell", "0", "--experiment"),
         ("trial", "submit", "{}", "--experiment"),
         ("trial", "kill", "1", "--experiment"),
     ],
@@ -167,6 +176,52 @@ def test_what_its_file_refers_to_is_not_looked_up(
     with pytest.raises(NotOurs):
         opened.start()
     assert looked_up == []
+
+
+@needs_root
+def test_nobody_logs_in_where_its_file_says(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: passwords that are looked up for the machines of a stranger's file."""
+    (tmp_path / "password").write_text("SECRET")
+    values = {
+        "tuner": {"name": "Random"},
+        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "trialCommand": "true",
+        "trialConcurrency": 1,
+        "trialEnvironment": {"TOKEN": f"file:{tmp_path / 'password'}"},
+        "trainingService": [
+            {"platform": "local"},
+            {
+                "platform": "ssh",
+                "machineList": [{"host": "h", "password": f"file:{tmp_path / 'password'}"}],
+            },
+        ],
+    }
+    config = build_experiment(values, base_folder=home)
+    folder = ExperimentFolder(make_folder(home, "evil", "evil-ab2345"))
+    folder.write_config(to_json(config))
+    give_away(folder.path)
+    looked_up = _count_references(monkeypatch)
+    there, here = AttemptAt("h", 0, 1, 0), AttemptAt(None, 0, 1, 0)
+    with pytest.raises(NotOurs):
+        files_of(folder, there)
+    with pytest.raises(NotOurs):
+        files_of(folder, here, for_shell=True)
+    with pytest.raises(NotOurs):
+        list(Gathering(config, folder, lambda _: None).once())
+    assert not files_of(folder, here).list(most=10).entries
+    assert looked_up == []
+
+
+def _count_references(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    looked_up: list[str] = []
+    for place in ("dispatcher.wiring.machines", "dispatcher.experiment.references"):
+        monkeypatch.setattr(f"{place}.resolve_reference", lambda text, *_: looked_up.append(text))
+    monkeypatch.setattr(
+        "dispatcher.attempt_files.places.resolve_references", lambda told: looked_up.extend(told)
+    )
+    return looked_up
 
 
 @needs_root

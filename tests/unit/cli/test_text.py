@@ -12,10 +12,14 @@ from rich.panel import Panel
 from rich.text import Text
 
 from dispatcher.cli import console
+from dispatcher.cli.closing import print_closing
 from dispatcher.cli.failure import report, report_internal
 from dispatcher.cli.marked_lines import MarkedLine, show_marked
 from dispatcher.cli.safe_text import safe_lines, safe_text
+from dispatcher.core.model import Phase
 from dispatcher.errors import UserError
+from dispatcher.store import SqliteJournal
+from dispatcher.store.leadership import Leadership
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -165,3 +169,44 @@ def test_a_mistake_on_the_command_line_is_harmless(bequeath: Shell) -> None:
     assert "\u202e" not in said.err
     said = bequeath("experiment", "delete", f"./x{ESCAPES}")
     assert "\x1b" not in said.err
+
+
+def test_why_it_ended_is_told_harmlessly(home: Path, bequeath: Shell) -> None:
+    """As after a tuner that raises with escapes in its words."""
+    folder = make_folder(home, f"name{ESCAPES}")
+    evolve(folder, 2)
+    journal = SqliteJournal.open(folder / "journal.sqlite")
+    journal.record_end(1, "failed", f"the tuner died: {ESCAPES}")
+    journal.close()
+    said = [bequeath(*words) for words in (("status",), ("why",), ("experiment", "list"))]
+    for one in said:
+        assert one.code == 0, one
+        assert "␛]0;owned" in one.out
+        assert not [mark for mark in ("\x1b", "\u202e", "\x07") if mark in one.out + one.err]
+
+
+def test_the_end_in_the_foreground_is_told_harmlessly(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_folder(home, f"name{ESCAPES}")
+    evolve(folder, 2)
+    Leadership.acquire(folder).release()
+    journal = SqliteJournal.open(folder / "journal.sqlite")
+    journal.record_end(1, "failed", f"the tuner died: {ESCAPES}")
+    journal.close()
+    print_closing(folder, Phase.FAILED, 1.0, as_json=False)
+    said = capsys.readouterr().out
+    assert said.count("␛]0;owned") == 2
+    assert not [mark for mark in ("\x1b", "\u202e", "\x07") if mark in said]
+
+
+@pytest.mark.parametrize("word", ["failed", "succeeded", "open", "Failed", "stopped-early"])
+def test_trials_are_listed_by_what_the_column_shows(over: Shell, word: str) -> None:
+    trials = over("trial", "ls", "--state", word, "--json").json()["trials"]
+    shown = {one["outcome"] or one["state"] for one in trials}
+    assert shown == (set() if word == "stopped-early" else {word.lower()})
+
+
+def test_short_help(over: Shell) -> None:
+    for words in ((), ("trial",), ("trial", "ls")):
+        assert over(*words, "-h").out == over(*words, "--help").out

@@ -142,3 +142,6 @@ def test_what_is_left_is_the_nearer_limit() -> None:
     assert time_left(snapshot, None) is None
     assert time_left({**snapshot, "max_duration_s": 20.0}, 60.0) == pytest.approx(15.0)
     assert time_left({**snapshot, "max_trials": None}, 60.0) is None
+    standing = _snapshot(ended=10, counts={"blocked": 8})
+    assert time_left(standing, 60.0) is None, "it would grow for ever"
+    assert time_left(_snapshot(ended=10, counts={"blocked": 8, "running": 1}), 60.0) is not None

@@ -109,14 +109,17 @@ def test_stop_now_goes_further_than_a_drain(counter: Counter) -> None:
 
 
 def test_stop_trial_answers_with_the_state_after_it(counter: Counter) -> None:
-    assert counter.ask("stop_trial", trial=0).data == {"state": "running"}  # until it has ended
+    running = {"state": "running", "before": "running", "outcome": None}
+    assert counter.ask("stop_trial", trial=0).data == running  # until it has ended
     assert counter.scene.trial(0).kill_reason is EndReason.KILLED
-    assert counter.ask("stop_trial", trial=1).data == {"state": "ended"}  # it only waited
+    ended = {"state": "ended", "before": "blocked", "outcome": None}
+    assert counter.ask("stop_trial", trial=1).data == ended  # it only waited
 
 
 def test_a_trial_that_is_over_may_be_stopped_again(counter: Counter) -> None:
     counter.ask("stop_trial", trial=1)
-    assert counter.ask("stop_trial", trial=1).data == {"state": "ended"}
+    over = {"state": "ended", "before": "ended", "outcome": "no trial"}
+    assert counter.ask("stop_trial", trial=1).data == over
 
 
 def test_submit_answers_with_the_new_trials_number(counter: Counter) -> None:

@@ -34,6 +34,7 @@ class Core(RuleBasedStateMachine):
             max_failed_in_a_row=4,
             quarantine_after=2,
             retries={"timed out": 1},
+            early_stop_keeps_result=True,
         )
         self.told: dict[int, list[str]] = {}  # what the tuner believes: trial → calls
         self.believed: dict[int, int] = {}  # trial → newest attempt that was started
@@ -48,6 +49,9 @@ class Core(RuleBasedStateMachine):
     # -- what leaves ---------------------------------------------------------------------
 
     def say(self, event: e.Event) -> bool:
+        """As the engine does: with what it is judged by."""
+        for metric in list(core.judged_by(self.scene.state, event)):
+            assert not self.scene.say(metric)
         for action in self.scene.say(event):
             self.act(action)
         return self.scene.counted
@@ -204,9 +208,21 @@ class Core(RuleBasedStateMachine):
         if what == "started":
             self.say(e.AttemptStarted(trial, attempt))
         elif what == "metric":
-            self.say(e.MetricReported(trial, attempt, seq, "0.1"))
+            self.say(e.MetricReported(trial, attempt, seq, f"0.{seq}"))
         else:
             self.say(e.WeightsPublished(trial, attempt, seq, weights(trial, attempt)))
+
+    @precondition(lambda self: self.scene.state.running)
+    @precondition(lambda self: self.scene.state.running)
+    @rule(number=PICK, seq=st.integers(1, 9))
+    def stop_early_and_lose_the_worker(self, number: int, seq: int) -> None:
+        """What no other order of these three brings: a result that only a metric holds."""
+        self.report(number, seq, "metric")
+        trial = self.pick(self.scene.state.running, number)
+        self.say(e.TrialStopRequested(trial, EndReason.STOPPED_EARLY))
+        worker = self.scene.trial(trial).worker
+        assert worker is not None
+        self.say(e.WorkerLost(worker, "it went"))
 
     @precondition(lambda self: self.scene.state.running)
     @rule(number=PICK, value=st.sampled_from(["1", "2"]))

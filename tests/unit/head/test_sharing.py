@@ -167,3 +167,19 @@ def test_a_record_of_the_version_before_is_read(base: Path) -> None:
     folder.config.chmod(0o644)
     folder.path.chmod(0o755)
     assert from_json(folder.read_config()).share_with == "nobody"
+
+
+def test_a_snapshot_of_the_code_has_no_file_that_a_reference_names(base: Path) -> None:
+    """It would be sent with the code, since it lies in another place than the reference says."""
+    code = base / "code"
+    code.mkdir()
+    for name in ("train.py", "key.txt"):
+        (code / name).write_text("x")
+    kept = config(
+        base,
+        trialCodeDirectory=str(code),
+        trialEnvironment={"KEY": f"file:{code / 'key.txt'}"},
+        trainingService={"platform": "local", "codeSnapshot": True},
+    )
+    copy = ExperimentFolder(create(kept)).code
+    assert [path.name for path in copy.iterdir()] == ["train.py"]

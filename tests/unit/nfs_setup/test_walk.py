@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,7 +30,7 @@ class Place:
     """``/alice`` is hers, what is beside it is root's: ``/program``, too."""
 
     def __init__(self, root: Path) -> None:
-        self.host = LocalHost(str(root))
+        self.root, self.host = str(root), LocalHost(str(root))
         self.alice, self.program = root / "alice", root / "program"
         self.alice.mkdir()
         self.program.write_text("#!/bin/true\n")
@@ -54,16 +55,11 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    above = [tmp_path, *tmp_path.parents][:3]  # pytest's own folders are 0700
-    modes = [(folder, folder.stat().st_mode) for folder in above]
-    for folder in above:
-        folder.chmod(folder.stat().st_mode | 0o011)
-    try:
-        yield Place(tmp_path)
-    finally:
-        for folder, mode in modes:
-            folder.chmod(stat.S_IMODE(mode))
+def place() -> Iterator[Place]:
+    """Not below pytest's own folders: these are 0700, also again when another pytest begins."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Place(Path(folder))
 
 
 @needs_root
@@ -106,9 +102,7 @@ class _Trusting(LocalHost):
 
 @needs_root
 @pytest.mark.parametrize("kind", [LocalHost, _Trusting])
-def test_links_that_come_and_go_lead_nowhere(
-    place: Place, tmp_path: Path, kind: type[LocalHost]
-) -> None:
+def test_links_that_come_and_go_lead_nowhere(place: Place, kind: type[LocalHost]) -> None:
     share, link = place.alice / "share", place.alice / "link"
     place.as_alice(lambda: (share.mkdir(), link.symlink_to(place.program)))
     swap = ctypes.CDLL(None, use_errno=True).renameat2
@@ -118,7 +112,7 @@ def test_links_that_come_and_go_lead_nowhere(
         os.setuid(ALICE)
         while True:
             swap(-100, os.fsencode(share), -100, os.fsencode(link), _EXCHANGE)
-    host, done = kind(str(tmp_path)), 0
+    host, done = kind(place.root), 0
     try:
         for _ in range(2000):
             step = Folder("/alice/share", 0o4777, 1234, 1234, adopt=True)
@@ -138,10 +132,10 @@ def test_links_that_come_and_go_lead_nowhere(
 
 
 @needs_root
-def test_undo_leaves_what_was_put_in_the_place_of_a_folder(place: Place, tmp_path: Path) -> None:
+def test_undo_leaves_what_was_put_in_the_place_of_a_folder(place: Place) -> None:
     share = place.alice / "share"
     place.as_alice(share.mkdir)
-    host = _Trusting(str(tmp_path))
+    host = _Trusting(place.root)
     step = Folder("/alice/share", 0o777, ALICE, ALICE, adopt=True)
     data = step.before(host, None)  # type: ignore[arg-type]
     data["was"] = [0o4755, ALICE, ALICE]
@@ -170,6 +164,13 @@ def test_a_verification_by_root_opens_no_folder_but_its_own(place: Place) -> Non
     (place.alice / "ours").mkdir(0o700)
     walk.widen(str(place.alice), "ours", 0o070)
     assert stat.S_IMODE((place.alice / "ours").stat().st_mode) == 0o770
+
+
+def test_no_path_is_given_a_mode_or_an_owner() -> None:
+    """By a descriptor it is what was opened, whatever has its name by then."""
+    for path in Path(walk.__file__).parent.rglob("*.py"):
+        for name in ("os.chmod(", "os.chown(", "os.lchown(", "shutil.chown("):
+            assert name not in path.read_text(), f"{path.name}: {name}…"
 
 
 @needs_root

@@ -19,6 +19,8 @@ from dispatcher.queries import (
     TrialNotFound,
     TrialSort,
     best,
+    experiment_summary,
+    lineage,
     list_trials,
     metrics,
     trial,
@@ -54,6 +56,8 @@ def test_filters(reader: ExperimentReader) -> None:
     assert child.parent is not None
     assert child.id in [t.id for t in list_trials(reader, TrialFilter(parent=child.parent))]
     assert len(list_trials(reader, limit=7)) == 7
+    shown = list_trials(reader, TrialFilter(shown=("failed", "open")))
+    assert {t.outcome or t.state for t in shown} == {"failed", "open"}
     assert list_trials(reader, TrialFilter(by_hand=True)) == []
 
 
@@ -184,3 +188,16 @@ def test_ten_thousand_trials_are_listed_at_once(tmp_path: Path) -> None:
         assert len(list_trials(reader)) > 10_000
         # Far above what it takes (0.2 s), far below what a query a trial would take.
         assert time.process_time() - begun < 5
+
+
+def test_answers_are_short_in_a_notebook(reader: ExperimentReader) -> None:
+    (leader,) = best(reader, 1)
+    assert repr(leader).startswith(f"<Trial {leader.id} succeeded, value 0.9")
+    detail = repr(trial(reader, leader.id))
+    assert detail.startswith(repr(leader)[:-1])
+    assert "attempts: 1" in detail
+    summary = repr(experiment_summary(reader))
+    assert summary.startswith("<digits-abc123 created; 40 trials over, best 0.9")
+    assert "trials in" in repr(lineage(reader))
+    for text in (repr(leader), detail, summary, repr(lineage(reader))):
+        assert len(text) < 160

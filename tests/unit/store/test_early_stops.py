@@ -91,6 +91,10 @@ def past_of(journal: SqliteJournal) -> Past:
     return read_whole_past(journal, Compaction(journal))
 
 
+def said(journal: SqliteJournal, state: core.State) -> str:
+    return mended(journal.query, state, Compaction(journal).base_number())
+
+
 @pytest.fixture
 def journal(tmp_path: Path) -> Any:
     opened = SqliteJournal.open(tmp_path / "journal.sqlite")
@@ -105,7 +109,7 @@ def test_a_replay_needs_no_metrics(journal: SqliteJournal, how: str, taken: str)
     journal.raw.execute("DELETE FROM metrics")
     past = past_of(journal)
     told(past, taken)
-    assert mended(journal.raw, past.state) == ""
+    assert said(journal, past.state) == ""
     assert verify(journal.path).ok
 
 
@@ -117,7 +121,7 @@ def test_an_older_journal_is_read_with_its_metrics(
     live(older(journal), how, taken)
     past = past_of(journal)
     told(past, taken)
-    found = mended(journal.raw, past.state)
+    found = said(journal, past.state)
     assert ("trial 0 was stopped early and lost with its agent" in found) is (how in UNSEEN)
     verified = verify(journal.path)
     assert verified.ok, (verified.broken_at, [str(x) for x in verified.differences])
@@ -140,9 +144,9 @@ def told(past: Past, taken: str) -> None:
 def test_it_is_said_once(journal: SqliteJournal) -> None:
     say = older(journal)
     live(say, "agent lost", "all")
-    assert mended(journal.raw, past_of(journal).state)
+    assert said(journal, past_of(journal).state)
     say(e.HeadStarted(2))  # which could not have begun, had it not been mended
-    assert mended(journal.raw, past_of(journal).state) == ""
+    assert said(journal, past_of(journal).state) == ""
 
 
 def test_a_result_that_an_older_head_has_lost_stays_lost(journal: SqliteJournal) -> None:
@@ -159,7 +163,7 @@ def test_a_result_that_an_older_head_has_lost_stays_lost(journal: SqliteJournal)
     again = past_of(journal)
     assert again.state.trials[T0].state is TrialState.ENDED
     assert [call for call in again.calls if call[0] != "generate"] == [["end", 0, True, False]]
-    assert mended(journal.raw, again.state) == ""
+    assert said(journal, again.state) == ""
 
 
 def test_a_final_result_needs_no_mending(journal: SqliteJournal) -> None:
@@ -170,7 +174,7 @@ def test_a_final_result_needs_no_mending(journal: SqliteJournal) -> None:
     say(e.WorkerLost(HOST, "its process ended"), e.ResultDelivered(T0), e.EndDelivered(T0))
     past = past_of(journal)
     assert ["result", 0, '{"x":0}', "0.5"] in past.calls
-    assert mended(journal.raw, past.state) == ""
+    assert said(journal, past.state) == ""
 
 
 def test_metrics_of_an_attempt_before_are_not_taken_for_its_own(journal: SqliteJournal) -> None:
@@ -182,7 +186,7 @@ def test_metrics_of_an_attempt_before_are_not_taken_for_its_own(journal: SqliteJ
     say(e.WorkerLost(HOST, "its process ended"))
     state = past_of(journal).state
     assert (state.trials[T0].state, state.trials[T0].told) == (TrialState.DELIVERING, None)
-    assert mended(journal.raw, state) == ""
+    assert said(journal, state) == ""
 
 
 def test_an_attempt_that_leaves_still_goes_on_reporting(journal: SqliteJournal) -> None:

@@ -53,7 +53,7 @@ def test_the_last_lines_name_each_failure_with_its_error(
 ) -> None:
     _write(folders / "faults", FLAKY)
     assert runner.main(["--again", "8"]) == 1
-    last = capfd.readouterr().out.splitlines()[-4:]
+    last = capfd.readouterr().out.splitlines()[-5:]
     name = "tests/faults/test_it.py::test_"
     assert last[0] == "2 passed, 2 failed, 0 skipped, 1 unstable"
     assert last[1] == (
@@ -62,6 +62,7 @@ def test_the_last_lines_name_each_failure_with_its_error(
     assert last[2].startswith(f"failed: {name}always: AssertionError: never the same xxx")
     assert len(last[2]) == runner.WIDTH
     assert last[3] == f"failed: {name}fixture: [teardown] OSError: cannot clear up"
+    assert last[4] == "no test was left out"
 
 
 def test_too_many_failures_are_no_bad_luck(folders: Path) -> None:
@@ -95,7 +96,7 @@ def test_a_run_that_breaks_down_is_a_failure(
     _write(folders / "faults", FLAKY + "\ndef test_dies():\n    import os\n    os._exit(1)\n")
     _write(folders / "sim", "import nothing_of_this_name\n")
     assert runner.main(["--again", "8"]) == 1
-    last = capfd.readouterr().out.splitlines()[-8:]
+    last = capfd.readouterr().out.splitlines()[-9:]
     assert last[0].startswith("0 passed, 7 failed")
     assert last[1] == "failed: tests/unit: pytest broke off with code 3"
     assert last[2] == "failed: tests/sim: pytest broke off with code 2"
@@ -109,4 +110,71 @@ def test_failures_without_end_are_cut(folders: Path) -> None:
     lines, good = runner.closing_lines([runner.Run("unit", str(folders / "unit"))], {})
     assert not good
     assert sum(line.startswith("failed: ") for line in lines) == runner.MOST_NAMED
-    assert lines[-1] == "and 20 more"
+    assert lines[-2] == "and 20 more"
+
+
+LEFT_OUT = """\
+import pytest
+from tests.support.failures import ENABLES
+
+@pytest.mark.skipif(True, reason=f"needs sshd: {ENABLES}")
+@pytest.mark.parametrize("n", range(3))
+def test_with_a_package(n):
+    pass
+
+def test_found_out_late():
+    pytest.skip(f"needs bubblewrap: {ENABLES}")
+"""
+OTHERS = """\
+import pytest
+
+@pytest.mark.parametrize("n", range(2))
+def test_with_a_gpu(n):
+    pytest.skip("needs a GPU")
+
+@pytest.mark.skipif(True, reason="needs root")
+def test_as_root():
+    pass
+
+@pytest.mark.xfail(reason="nobody counts this")
+def test_known():
+    assert False
+"""
+
+
+def last_line(capfd: pytest.CaptureFixture[str]) -> str:
+    return capfd.readouterr().out.splitlines()[-1]
+
+
+def test_the_last_line_says_what_was_left_out_and_how_to_have_it(
+    folders: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _write(folders / "unit", "def test_is_run():\n    pass\n")
+    assert runner.main([]) == 0
+    assert last_line(capfd) == "no test was left out"
+    _write(folders / "system", LEFT_OUT)
+    assert runner.main([]) == 0
+    assert last_line(capfd) == "4 tests left out: sudo make enable"
+    _write(folders / "faults", OTHERS)
+    assert runner.main([]) == 0
+    why = "3 more: 2 of them: needs a GPU, 1 of them: needs root"
+    assert last_line(capfd) == f"4 tests left out: sudo make enable; {why}"
+    assert runner.main(["faults"]) == 0
+    assert last_line(capfd) == why.replace("more", "tests left out, none for want of packages")
+
+
+def test_a_quick_round_runs_what_there_is() -> None:
+    words = [word for words in runner.QUICK.values() for word in words]
+    for word in words:
+        assert (runner.HERE / word.removeprefix("--ignore=")).exists(), word
+    left_aside = {word.rpartition("/")[2] for word in words if word.startswith("--ignore=")}
+    assert {f"unit/{name}" for name in left_aside} <= set(words)
+
+
+def test_whatever_packages_would_enable_says_so_in_one_way() -> None:
+    """Else the last line would not count it."""
+    said = []
+    for file in runner.HERE.rglob("*.py"):
+        if file != Path(__file__) and file.name not in ("failures.py", "run.py"):
+            said += [file] if "make enable" in file.read_text().replace("``make", "") else []
+    assert said == []

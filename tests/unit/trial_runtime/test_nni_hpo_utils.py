@@ -101,7 +101,7 @@ from nni.common.hpo_utils.optimize_mode import OptimizeMode
 from nni.common.hpo_utils.formatting import ParameterSpec
 for code, sentence in (
     ("from nni import retiarii", "install the real nni"),
-    ("from nni import choice", "annotated code is not read"),
+    ("from nni import variable", "lists what there is"),
     ("from nni import Experiment", "bequeath run SCRIPT.py"),
     ("import nni.runtime.config", "lists what there is"),
 ):

@@ -214,3 +214,19 @@ def test_a_trial_by_hand_finds_it_by_the_folder_that_is_said(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     assert "{} STANDALONE" in done.stdout
     assert "final result: 0.5" in done.stdout
+
+
+NOT_REWRITTEN = """
+import nni
+for call in (lambda: nni.choice(1, 2), lambda: nni.uniform(0, 1)):
+    try:
+        call()
+    except RuntimeError as error:
+        assert "useAnnotation: true" in str(error)
+    else:
+        raise AssertionError
+"""
+
+
+def test_a_trial_whose_calls_were_not_rewritten_draws_nothing_by_itself() -> None:
+    run(NOT_REWRITTEN, BEQUEATH_SESSION="somewhere")

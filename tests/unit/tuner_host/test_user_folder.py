@@ -72,3 +72,10 @@ def test_what_is_not_there(tmp_path: Path) -> None:
         folder.load("tuners")
     with pytest.raises(ModuleNotFoundError):
         folder.load("bq_missing")
+
+
+def test_a_file_of_our_packages_name_may_begin_with_what_is_in_ours(tmp_path: Path) -> None:
+    code = "from tuners import Tuner\nimport tuners\nclass Evo(Tuner):\n    base = tuners.Tuner\n"
+    module = UserFolder.at(write(tmp_path, tuners=code)).load("tuners")
+    assert issubclass(module.Evo, module.Tuner)
+    assert module.Evo.base is sys.modules["tuners"].Tuner

@@ -166,18 +166,48 @@ def test_a_plain_file_is_loaded_from_the_bytes_that_were_compared(
     child(folder)
     from trial_runtime.weights import sources
 
-    verified = sources.verify_tree
+    verified = sources.hold_verified
 
-    def swapped(*arguments: Any, **options: Any) -> Any:
-        found = verified(*arguments, **options)
+    def swapped(*arguments: Any) -> Any:
+        found = verified(*arguments)
         (folder / "new").write_bytes(wrong)
         if mode == 0o666:
             (folder / "model.safetensors").write_bytes(wrong)  # in place
         os.replace(folder / "new", folder / "model.safetensors")  # another file of that name
         return found
 
-    monkeypatch.setattr(sources, "verify_tree", swapped)
+    monkeypatch.setattr(sources, "hold_verified", swapped)
     assert trial_runtime.load_weights()["w"][0] == 1
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_file_that_went_before_the_comparison_is_none_of_those_compared(
+    root: Path, child: Any, monkeypatch: pytest.MonkeyPatch, seen: bool
+) -> None:
+    """Another writer shows a file of its own until it was chosen, or until a first look."""
+    folder, evil = root / "t0", root / "t0" / "evil.safetensors"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("of the author")
+    digest = digest_tree(str(folder)).digest
+    evil.write_bytes(plain_safetensors(root, 666))
+    from trial_runtime.weights import plain, sources
+
+    looked = plain._digest_tree
+    if seen:
+
+        def once(*arguments: Any) -> Any:
+            found = looked(*arguments)
+            evil.unlink(missing_ok=True)
+            return found
+
+        monkeypatch.setattr(plain, "_digest_tree", once)
+    else:
+        chosen = sources._file_at
+        monkeypatch.setattr(
+            sources, "_file_at", lambda path: [chosen(path), evil.unlink(missing_ok=True)][0]
+        )
+    with pytest.raises(CorruptWeights, match="not one of the files that were committed"):
+        load(folder, digest=digest, root=str(root), stale_timeout_s=5.0)
 
 
 @pytest.mark.torch
