@@ -1,8 +1,8 @@
 """More seeds: ``python -m tests.sim --seeds 10000 --first 0``; one and its story: ``--seed 17``.
 
 Uses all processors, says how far it is, tells each failure in its shortest form and by the
-number with which it comes again. With ``--progress FILE`` it keeps what was done, goes on there when
-it is started again, and may be interrupted at any time. Exits 1 if a promise was broken.
+number with which it comes again. With ``--progress FILE`` it keeps what was done, goes on there
+when it is started again, and may be interrupted at any time. Exits 1 if a promise was broken.
 """
 
 from __future__ import annotations
