@@ -11,7 +11,7 @@ UNSEEN: tuple[Mutation, ...] = (
     Mutation(
         "a-stop-is-not-said-again-on-rejoin",
         9,
-        "a stop that was lost with a connection is lost for ever; the trial runs as long as it likes",
+        "a stop that a broken connection took is never heard of; the trial runs on",
         "dispatcher/core/transitions/worker.py",
         "            if trial.attempt_state is AttemptState.STOPPING:\n"
         "                out.append(stop_of(state, trial))  # it may never have heard of it",
@@ -95,7 +95,7 @@ UNSEEN: tuple[Mutation, ...] = (
         (SCHEDULES,),
     ),
     Mutation(
-        "a-state-overtakes-the-answer-that-it-knows-of",
+        "an-answer-is-overtaken-by-a-state-that-has-it",
         2,
         "a tuner that is restored has a proposal twice",
         "dispatcher/tuner_host/requests.py",
