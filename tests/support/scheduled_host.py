@@ -1,0 +1,346 @@
+"""The tuner host under a schedule: its real parts, a real core as its head, trials by dice.
+
+What has no part in who wakes whom is replaced: the socket and the process's end. See
+:mod:`tests.support.schedules`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from dispatcher.core import State, apply, check, new_state
+from dispatcher.core import actions as a
+from dispatcher.core import events as e
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import OVER, EndReason, Phase
+from dispatcher.core.settings import Settings, TunerErrorPolicy
+from dispatcher.past.history import read_past
+from dispatcher.ports import Entry, Snapshot
+from dispatcher.tuner_host import (
+    delivery,
+    floor,
+    gate,
+    host,
+    load,
+    request_threads,
+    requests,
+    restore,
+    snapshots,
+    wait,
+)
+from dispatcher.tuner_host.config import TunerHostConfig
+from dispatcher.tuner_host.messages import Note
+from dispatcher.tuner_host.signatures import TunerCalls
+from tests.support.memory_journal import MemoryJournal
+from tests.support.schedules import Schedule, Task
+from trial_runtime.endpoint import Endpoint
+from tuners import NoMoreTrialError, ParentFailed, Tuner
+from tuners.errors import CycleRefused, SelfWait, UnknownParent
+
+#: Between whose lines threads change.
+_PARTS = (delivery, floor, gate, host, request_threads, requests, restore, snapshots, wait)
+TRACED = (*(str(module.__file__) for module in _PARTS), __file__)
+
+_HOST = WorkerId("local")
+
+#: Seconds of the schedule in which something must happen.
+QUIET_S = 2000.0
+
+
+class Author(Tuner):  # type: ignore[misc]
+    """An author's tuner: asks to be asked later, waits, and notes what it was told. Asked again in
+    another process it answers otherwise, as one does that draws at random."""
+
+    def __init__(self, seed: int, life: int, ran_with: dict[int, int]) -> None:
+        self._seed = seed
+        self._life = life
+        self._ran_with = ran_with
+        self._refused: set[int] = set()
+        self.generated: list[int] = []
+        self.results: list[int] = []
+        self.ends: list[int] = []
+        self.wrong: list[str] = []
+
+    def _dice(self, what: str, trial: int) -> float:
+        return random.Random(f"{what} {self._seed} {trial}").random()
+
+    def update_search_space(self, search_space: Any) -> None: ...
+
+    def generate_parameters(self, parameter_id: int, **_: Any) -> dict[str, Any]:
+        refuses = self._dice("refuses", parameter_id)
+        if refuses < 0.5 and parameter_id not in self._refused:
+            self._refused.add(parameter_id)
+            if refuses < 0.35:  # meanwhile a result comes in, so that it is asked again at once
+                self._wait(parameter_id, "before")
+            raise NoMoreTrialError
+        if self._dice("waits", parameter_id) < 0.7:
+            self._wait(parameter_id, "after")
+        self.generated.append(parameter_id)
+        return {"n": parameter_id, "life": self._life}
+
+    def _wait(self, trial: int, what: str) -> None:
+        others = (int(self._dice(what, trial) * (trial + 3)), max(0, trial - 1))
+        try:
+            self.wait_for(others[0])
+            self.wait_for(*others, mode="any")
+        except (ParentFailed, UnknownParent, CycleRefused, SelfWait):
+            return
+
+    def receive_trial_result(
+        self, parameter_id: int, parameters: Any, value: Any, **_: Any
+    ) -> None:
+        self.results.append(parameter_id)
+        told, ran = (parameters["n"], parameters["life"]), self._ran_with.get(parameter_id)
+        if told != (parameter_id, ran):
+            self.wrong.append(f"the result of {parameter_id}, run with {ran}, came with {told}")
+
+    def trial_end(self, parameter_id: int, success: bool, **_: Any) -> None:
+        self.ends.append(parameter_id)
+
+
+class KeepingAuthor(Author):
+    """One with a state of its own."""
+
+    def state(self) -> dict[str, Any]:
+        return {"generated": self.generated, "results": self.results, "ends": self.ends}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.generated = list(state["generated"])
+        self.results, self.ends = list(state["results"]), list(state["ends"])
+
+    def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
+        self.generated.append(parameter_id)
+
+
+class _Said:
+    """The outbox, without the descriptor that wakes a socket's loop."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self._said: deque[object] = deque()
+
+    def say(self, message: object) -> None:
+        self._said.append(message)
+        self._schedule.spoke()
+
+    say_later = say
+
+    def take(self) -> list[object]:
+        return [self._said.popleft() for _ in range(len(self._said))]
+
+
+class _Loop:
+    """In place of the loop around the socket: what is said in a crowd is said."""
+
+    def __init__(self, _socket: object, outbox: _Said, **_: object) -> None:
+        self.say_in_crowd = outbox.say
+
+
+class ScheduledHost:
+    """An experiment of a few trials, led by a real core in the calling thread."""
+
+    def __init__(self, seed: int, *, keeps_state: bool, restarts: int = 0) -> None:
+        self.seed = seed
+        dice = random.Random(f"schedule {seed}")
+        ranked = dice.random() < 0.75
+        switches = dice.choice((0.005, 0.02, 0.06) if ranked else (0.05, 0.3))
+        self.schedule = Schedule(seed, TRACED, switches=switches, ranked=ranked)
+        self.settings = Settings(
+            slots=3,
+            lookahead=6,
+            max_trials=14,
+            on_tuner_error=TunerErrorPolicy.FAIL,
+            stall_timeout_s=1e9,
+        )
+        self.state: State = new_state(self.settings)
+        self.journal = MemoryJournal()
+        self.ran_with: dict[int, int] = {}
+        self.proposed: set[int] = set()  # said, and heard
+        self.wrong: list[str] = []
+        self.notes: list[str] = []
+        self._kind = KeepingAuthor if keeps_state else Author
+        self._restarts = restarts
+        self._lives = 0
+        self._due: list[a.Action] = []
+        self._running: list[a.StartAttempt] = []
+        self._moved_at = 0.0
+        self._process: list[Task] = []
+
+    def run(self) -> list[str]:
+        """What went wrong, a sentence each."""
+        with self._installed():
+            before = sys.gettrace()
+            sys.settrace(self.schedule.trace)
+            try:
+                self._say(e.ExperimentCreated(self.settings), e.HeadStarted(1))
+                self._say(e.WorkerJoined(_HOST, 3))
+                self._launch()
+                while self.state.phase not in OVER:
+                    self._turn()
+                    if self.schedule.now - self._moved_at > QUIET_S:
+                        return [*self.wrong, self._stuck()]
+            finally:
+                sys.settrace(before)
+                self.schedule.kill(self.schedule.others())
+        wrong = [*self.wrong, *self._author.wrong]
+        if self.state.phase is not Phase.COMPLETED:
+            wrong.append(f"it {self.state.phase}: {self.state.phase_reason}")
+        for what in ("generated", "results", "ends"):
+            told = getattr(self._author, what)
+            if len(told) != len(set(told)):
+                wrong.append(f"the tuner has {what} twice: {told}")
+        return wrong
+
+    def _stuck(self) -> str:
+        return (
+            f"nothing goes on: open {list(self.state.open)}, blocked {list(self.state.blocked)}, "
+            f"the host's waits {sorted(self._host._gate.blocked())}, threads "
+            f"{[task.name for task in self.schedule.others()]}"
+        )
+
+    # ---- the head ------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        """What the head and the host's I/O thread do, one after another."""
+        rng = self.schedule.rng
+        for word in self._host._outbox.take():
+            self._hear(word)
+        if self._running and rng.random() < 0.3:
+            self._end(self._running.pop(rng.randrange(len(self._running))))
+        due, self._due = self._due, []
+        for action in due:
+            self._carry_out(action)
+        if self._host._ready:
+            while self._host._early:
+                self._host._obey(self._host._early.popleft())
+            self._host._threads.overdue()
+        self._host._floor.overdue()
+        if self._restarts and rng.random() < 0.01:
+            self._restarts -= 1
+            self._die()
+        idle = self.schedule.now - self._moved_at
+        self.schedule.sleep(max(rng.choice((0.0005, 0.001, 0.004)), idle / 10))
+
+    def _hear(self, word: object) -> None:
+        if isinstance(word, Note):
+            self.notes.append(word.text)
+        elif isinstance(word, e.TunerStateTaken):
+            self._judge_state(json.loads(word.state))
+            self.journal.save_snapshot(Snapshot(self.journal.last, word.state))
+        else:
+            self._say(word)  # type: ignore[arg-type]
+
+    def _judge_state(self, state: dict[str, Any]) -> None:
+        """It is exact as of what was said before it: each proposal that it has was said."""
+        ahead = set(state["generated"]) - self.proposed
+        if ahead:
+            self.wrong.append(f"a state has the proposals {ahead}, which were not said yet")
+
+    def _say(self, *events: e.Event) -> None:
+        for event in events:
+            step = apply(self.state, event, 1000.0 + self.schedule.now)
+            check(self.state)
+            if isinstance(event, e.Proposed):
+                self.proposed.add(int(event.trial))
+                if step.counted:
+                    self.ran_with[int(event.trial)] = json.loads(event.parameters)["life"]
+            self.journal.append([Entry(0.0, event, step.counted)], (), durable=True)
+            self._due.extend(step.actions)
+            self._moved_at = self.schedule.now
+
+    def _carry_out(self, action: a.Action) -> None:
+        if isinstance(action, a.LaunchTuner):
+            self._launch()
+        elif isinstance(action, a.TUNER_ACTIONS):
+            self._host._take(action)
+        elif isinstance(action, a.StartAttempt):
+            self._running.append(action)
+
+    def _end(self, start: a.StartAttempt) -> None:
+        trial, attempt = TrialId(start.trial), start.attempt
+        self._say(e.AttemptStarted(trial, attempt), e.FinalReported(trial, attempt, 1, "0.5"))
+        self._say(e.AttemptEnded(trial, attempt, EndReason.FINISHED))
+
+    # ---- the process ---------------------------------------------------------------------
+
+    def _launch(self) -> None:
+        self._lives += 1
+        config = TunerHostConfig(
+            endpoint=Endpoint("ipc://nowhere"), weights_root="/w", snapshot_every=1
+        )
+        snapshot = self.journal.latest_snapshot()
+        calls: list[list[Any]] = []
+        if self._lives > 1:
+            after = snapshot.number if snapshot is not None else 0
+            calls = read_past(self.journal, calls_after=after).calls
+        past = restore.RestoreFile(snapshot.state if snapshot is not None else None, calls)
+        made = self._host = host.Host(config)
+        self._author = self._kind(self.seed, self._lives, self.ran_with)
+        load.install_gate(self._author, made._gate, None, made._gate.newest)
+        made._assemble(TunerCalls(self._author))
+        for part in (made._floor, made._threads, made._snapshots):
+            part._clock = self.schedule.clock  # type: ignore[attr-defined]
+        made._snapshots._last = self.schedule.now
+
+        def serve() -> None:
+            if past.calls or past.state is not None:
+                made._restore(past)
+            made._ready = True
+            made._outbox.say(e.TunerHostReady())
+            made._delivery.serve()
+
+        self.schedule.start("tuner", serve)
+
+    def _die(self) -> None:
+        self.schedule.kill(self.schedule.others())
+        self.wrong.extend(self._author.wrong)
+        self._due = [x for x in self._due if not isinstance(x, a.TUNER_ACTIONS)]
+        self._host._outbox.take()
+        self._say(e.TunerHostLost("gone"))
+
+    @contextmanager
+    def _installed(self) -> Iterator[None]:
+        """The host's modules find what blocks, what tells the time and what starts threads here."""
+        schedule = self.schedule
+        threads = SimpleNamespace(
+            **{**vars(threading), "Lock": schedule.lock, "Event": schedule.event}
+        )
+        run, start = request_threads._Worker.run, request_threads._Worker.start
+
+        def expected(worker: Any) -> None:
+            worker.task = Task("request")
+            start(worker)
+            schedule.has_begun(worker.task)
+
+        def under_it(worker: Any) -> None:
+            schedule.carry_out(worker.task, lambda: run(worker))
+
+        with ExitStack() as stack:
+
+            def put(place: object, name: str, what: object) -> None:
+                stack.enter_context(mock.patch.object(place, name, what))
+
+            for module in (gate, floor, request_threads, restore):
+                put(module, "threading", threads)
+            for module in (wait, request_threads):
+                put(module, "allocate_lock", schedule.lock)
+            put(delivery, "SimpleQueue", schedule.queue)
+            put(restore, "time", SimpleNamespace(monotonic=schedule.clock))
+            put(request_threads._Worker, "start", expected)
+            put(request_threads._Worker, "run", under_it)
+            put(host, "Outbox", partial(_Said, schedule))
+            put(host, "IoLoop", _Loop)
+            put(host, "connect", lambda *_: None)
+            put(host, "zmq", SimpleNamespace(Context=lambda: None))
+            put(host, "log", lambda _: None)
+            yield
