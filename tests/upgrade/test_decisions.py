@@ -43,7 +43,7 @@ def decided(state: State, row: dict[str, Any]) -> list[Any]:
 
 
 def without_reports(actions: list[Any]) -> list[Any]:
-    """What is done; of the end of an experiment the phase, without the sentence that explains it."""
+    """What is done; of the end of an experiment the phase, without the sentence on it."""
     return [
         [
             kind,
