@@ -300,8 +300,8 @@ def children_are_given_the_right_weights(
         told = last.weights.digest if last is not None and last.weights is not None else None
         if last is not None and reading.maybe_lost(parent.number, last, reading.last_row + 1):
             # What it published after it was given up does not count, and came in all the same.
-            if order.restore_digest in {each.digest for _, _, each in last.published}:
-                told = order.restore_digest
+            published = {each.digest for _, _, each in last.published}
+            told = order.restore_digest if order.restore_digest in published else told
         if order.restore_digest != told:
             yield f"{name} is told to find {order.restore_digest}, and {told} is right (promise 7)"
         if parent.number in removed:

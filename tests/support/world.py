@@ -120,6 +120,7 @@ class World:
         self.values: dict[str, set[str]] = {}  # of settings: all that were in force
         self._given: dict[str, set[tuple[int, int]]] = {}  # attempts, by worker
         self._lost_at: dict[tuple[int, int], float] = {}
+        self._limits: set[float] = set()  # to the duration, that ever were in force
         self._led_s = 0.0  # by heads that are gone
         self._leads_since = 0.0
         self._folder = tempfile.TemporaryDirectory(dir=_SHM if _SHM.is_dir() else None)
@@ -249,6 +250,9 @@ class World:
         for entry in entries:
             event = entry.event
             self.met.add(type(event).__name__)
+            settings = getattr(event, "settings", None)
+            if settings is not None and settings.max_duration_s is not None:
+                self._limits.add(settings.max_duration_s)
             if isinstance(event, e.WorkerLost):
                 for attempt in self._given.pop(event.worker, ()):
                     self._lost_at[attempt] = self.now
@@ -435,7 +439,7 @@ class World:
         """``max_duration_s`` counts the time in which somebody led. What passed between the last
         word of a head that was killed and its end, only we know."""
         self._led_s += self.now - self._leads_since
-        limit = state.settings.max_duration_s
+        limit = min(self._limits, default=None)
         if limit is not None and state.phase_reason == OUT_OF_TIME:
             assert self._led_s > limit - 0.1, (
                 f"the experiment is over after {limit} s, and was led for {self._led_s:.1f} s"
