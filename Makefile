@@ -23,7 +23,7 @@ define from_lock
 	@touch $@
 endef
 
-.PHONY: lock audit demo test test-quick lint bench soak docs simulate mutations enable test-nfs fuzz lines clean help
+.PHONY: lock audit demo test test-quick lint bench soak docs simulate nightly mutations enable test-nfs fuzz lines clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -65,6 +65,9 @@ docs: $(VENV)/.dev  ## regenerate the reference pages
 
 simulate: $(VENV)/.dev  ## more seeds of the simulation: make simulate SEEDS=10000 FIRST_SEED=0, or SEED=17
 	$(BIN)/python -m tests.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000) --first $(or $(FIRST_SEED),0)) $(SIM_ARGS)
+
+nightly: $(VENV)/.dev  ## 100,000 seeds of the simulation; interrupt it, and it goes on there: make nightly FIRST_SEED=0
+	$(BIN)/python -m tests.sim --seeds $(or $(SEEDS),100000) --first $(or $(FIRST_SEED),0) --progress $(or $(PROGRESS),.nightly.json) $(SIM_ARGS)
 
 mutations: $(VENV)/.dev  ## plant each known fault in a copy and see that it is found: MUTATIONS="name …"
 	$(BIN)/python -m tests.mutations $(MUTATIONS)

@@ -21,6 +21,7 @@ from tests.mutations.reaching import REACHING
 from tests.mutations.shared_stores import SHARED_STORES
 from tests.mutations.shares import SHARES
 from tests.mutations.tuning import TUNING
+from tests.mutations.unseen import UNSEEN
 from tests.mutations.weights import WEIGHTS
 from tests.mutations.wheels import WHEELS
 
@@ -39,5 +40,6 @@ ALL: tuple[Mutation, ...] = (
     *SHARED_STORES,  # weights that many train at once
     *NNI_WORDS,
     *ADVISING,
+    *UNSEEN,
     *OWNERS,  # whose an experiment is, and who may look
 )

@@ -14,7 +14,7 @@ from tests.support.odds import Odds, case_of
 from tests.support.world import World
 
 #: Those of ``make test``.
-SEEDS = range(200)
+SEEDS = range(400)
 
 #: Seeds that are lived through here; the others are, where their promises are judged.
 LIVED = range(60)

@@ -18,7 +18,7 @@ from tests.support.memory_journal import MemoryJournal
 from tests.support.odds import case_of
 from tests.support.world import World
 
-SEEDS, BLOCK = 200, 20
+SEEDS, BLOCK = 400, 20
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))

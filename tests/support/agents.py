@@ -72,6 +72,7 @@ class Host:
         self.agent: SimAgent | None = None
         self.lives = 0
         self.ambushed = False  # its agent dies when it is to start something
+        self.tripwire = False  # its connection breaks when it is to stop something
         self.trouble = ""  # why its agent may not join
         self.is_sick = world.odds.sick and name == "local"  # all that it runs fails
         self._heard_from = 0  # number of the newest agent that was heard of
@@ -199,6 +200,7 @@ class SimBackend(AgentDriver):
     def __init__(self, host: Host, epoch: int) -> None:
         self._host = host
         self._world = host.world
+        self._stops = False
         config = replace(host.config, epoch=epoch)
         super().__init__(
             host.connect(),
@@ -218,12 +220,17 @@ class SimBackend(AgentDriver):
         if isinstance(action, a.StartAttempt) and self._host.ambushed:
             self._host.ambushed = False
             self._host.die()
+        self._stops = self._stops or isinstance(action, a.StopAttempt)
         super().perform(action)
 
     def flush(self) -> None:
         """See the port."""
         self._world.step("flush to agents")
         super().flush()
+        if self._stops and self._host.tripwire:
+            self._host.tripwire = False
+            self._host.reset()
+        self._stops = False
 
     def acknowledge(self) -> None:
         """See the port."""

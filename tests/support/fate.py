@@ -87,6 +87,7 @@ class Fate:
             (odds.troubles, self._trouble),
             (odds.aimed, self._world.aim_at_what_was_heard),
             (odds.ambushes, self._lie_in_wait),
+            (odds.tripwires, self._stretch_a_wire),
         ]
         for count, do in kinds:
             for _ in range(rng.randint(min(count, 1), count)):
@@ -199,14 +200,17 @@ class Fate:
             host.is_sick = False
 
     def _end_hanging(self) -> list[Said]:
-        """A user looks in now and then, and ends a trial that ran the last time, too; once it is
-        answered, not again."""
+        """A user looks in now and then, and ends a trial that ran the last time, too; not one that
+        is being ended as the head shows it."""
         self._world.later(HANG_S, self._end_hanging)
-        asked = {r.arguments["trial"] for r in self._world.safe_wishes if r.verb == "stop_trial"}
         state, before = self._state, self._seen_running
         self._seen_running = {(t, state.trials[t].attempt) for t in state.running}
-        old = [int(t) for t, _ in sorted(before & self._seen_running) if t not in asked]
+        still = sorted(before & self._seen_running)
+        old = [int(t) for t, _ in still if state.trials[t].kill_reason is None]
         return self._world.ask("stop_trial", trial=old[0]) if old else []
+
+    def _stretch_a_wire(self) -> None:
+        self._host().tripwire = True
 
     def _lie_in_wait(self) -> None:
         self._host().ambushed = True

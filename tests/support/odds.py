@@ -49,6 +49,8 @@ class Odds:
     hangs: float = 0.0  # of trials: they end when they are stopped
     aimed: int = 0  # heads that end between what they received and what they applied
     ambushes: int = 0  # agents that die just before they are told to start something
+    tripwires: int = 0  # connections that break just behind an order to stop
+    tangled: bool = False  # requests wait for many, earlier and later ones, in rings if they may
     saves_again: float = 0.0  # of trials that publish: they do so a second time
     bulk_bytes: int = 0  # of the parameters of each trial, more or less
     latency_s: float = 0.02
@@ -235,9 +237,18 @@ def _aimed(case: Case, dice: random.Random) -> Case:
         case.odds,
         aimed=dice.choice((0, 3)),
         ambushes=dice.choice((0, 2)),
+        tripwires=dice.choice((0, 3)),
+        hangs=dice.choice((0.0, 0.5)),
         saves_again=dice.choice((0.0, 0.5)),
     )
     return replace(case, odds=odds)
+
+
+def _tangled(case: Case, dice: random.Random) -> Case:
+    """Many requests at once that wait for one another."""
+    settings = replace(case.settings, slots=5, lookahead=8, max_trials=20)
+    workers = dict.fromkeys(case.workers, 5)
+    return replace(case, settings=settings, odds=replace(case.odds, tangled=True), workers=workers)
 
 
 def _bulky(case: Case, dice: random.Random) -> Case:
@@ -263,11 +274,12 @@ _KINDS: dict[str, Callable[[Case, random.Random], Case]] = {
     "hosts": _hosts,
     "strict": _strict,
     "aimed": _aimed,
+    "tangled": _tangled,
     "bulky": _bulky,
 }
 
 #: How many of the worlds know a kind, where it is not three in ten.
-_SHARE = {"strict": 0.1, "bulky": 0.02}
+_SHARE = {"strict": 0.1, "tangled": 0.1, "bulky": 0.02}
 
 
 def _odds(dice: random.Random) -> Odds:

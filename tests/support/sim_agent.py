@@ -315,6 +315,10 @@ class SimAgent:
         do()
         self._announce(process)
 
+    def _hang(self, steps: list[Callable[[], None]]) -> None:
+        """Do nothing, and then again."""
+        steps.insert(0, lambda: self._hang(steps))
+
     def _script(self, process: _Process) -> None:
         """What the process will do, step by step, unless it is ended before."""
         rng, start = self._world.rng, process.start
@@ -365,7 +369,7 @@ class SimAgent:
             says = [partial(self._and_announce, process, one) for one in says]
         steps.extend(says)
         if odds.hangs and rng.random() < odds.hangs:
-            steps.extend([lambda: None] * 2000)
+            steps.append(lambda: self._hang(steps))
         files = digest if writes and not publishes and not bad else ""
         reason = rng.choice(_BAD_ENDS) if bad else EndReason.FINISHED
         steps.append(lambda: self._end(process, reason, files))

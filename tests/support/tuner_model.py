@@ -432,8 +432,10 @@ class TunerModel:
         if what < 0.05:
             yield ("stand", rng.choice((0.2, 3.0)))
         others = range(max(0, trial - 8), trial + 3)  # itself and later ones among them
-        if what < 0.45:
+        if what < (0.9 if odds.tangled else 0.45):
             count = rng.choice((1, 1, 1, 2, 3))
+            if odds.tangled:
+                others, count = range(max(0, trial - 3), trial + 4), rng.choice((2, 3))
             parents = tuple(rng.sample(others, min(count, len(others))))
             answer = yield ("wait", parents, rng.choice(("all", "any")))
             if answer == "timeout":

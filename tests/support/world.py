@@ -113,12 +113,15 @@ class World:
         self._tie = itertools.count()
         self._turns = 0
         self._crash_in = 0
+        self._crash_at_commit = 0
+        self._phases = (Phase.RUNNING, Phase.RUNNING)  # after the newest commits
         self._aimed = False
         self.harms: list[Harm] = []
         self.files: dict[str, str] = {}  # save path → digest of what lies there
         self.met: set[str] = set()  # kinds of events that reached the core
         self.values: dict[str, set[str]] = {}  # of settings: all that were in force
         self._given: dict[str, set[tuple[int, int]]] = {}  # attempts, by worker
+        self._ordered: set[tuple[int, int]] = set()
         self._lost_at: dict[tuple[int, int], float] = {}
         self._limits: set[float] = set()  # to the duration, that ever were in force
         self._led_s = 0.0  # by heads that are gone
@@ -175,11 +178,17 @@ class World:
     def _shoot(self, said: list[Said]) -> list[Said]:
         assert self.engine is not None
         state = self.engine.state
-        if not state.running or not any(each.owner in self.hosts for each in said):
+        speakers = {each.owner for each in said}
+        # An order to whoever has just spoken: an acknowledgement would go with it.
+        near = [t for t in state.running if state.trials[t].worker in speakers]
+        if not near:
             return said
         self._aimed = False
-        self.kill_head(after_steps=self.rng.randint(1, 10))
-        return self.ask("stop_trial", trial=int(self.rng.choice(list(state.running)))) + said
+        if self.rng.random() < 0.5:
+            self._crash_at_commit = 2  # what was received was not applied by then
+        else:
+            self.kill_head(after_steps=self.rng.randint(1, 10))
+        return said + self.ask("stop_trial", trial=int(self.rng.choice(near)))
 
     def harm(self, worker: str) -> None:
         """Something befalls a worker: what it runs may be lost from now on."""
@@ -191,6 +200,9 @@ class World:
 
     def step(self, name: str) -> None:
         """Between two steps of the head: it may end here."""
+        if self._crash_at_commit and name == "commit":
+            self._crash_at_commit -= 1
+            self._crash_in = 0 if self._crash_at_commit else 1
         if self._crash_in:
             self._crash_in -= 1
             if not self._crash_in:
@@ -235,7 +247,11 @@ class World:
         """Something leaves the head that the checker should know of."""
         self.orders.append(Ordered(self.disk.before, self.disk.last, order))
         if isinstance(order, a.StartAttempt):
-            self._given.setdefault(order.worker, set()).add((order.trial, order.attempt))
+            attempt = (order.trial, order.attempt)
+            if attempt not in self._ordered and self._phases[0] is not Phase.RUNNING:
+                self.faults.append(f"{attempt} is begun while the experiment is {self._phases[0]}")
+            self._ordered.add(attempt)
+            self._given.setdefault(order.worker, set()).add(attempt)
 
     def _stalled(self, stall: a.ReportStall) -> None:
         """A stall was named. Where the experiment is to wait, a user comes to its help."""
@@ -247,6 +263,8 @@ class World:
 
     def committed(self, entries: Sequence[Entry]) -> None:
         """A batch is on the disk."""
+        if self.engine is not None:
+            self._phases = (self._phases[1], self.engine.state.phase)
         for entry in entries:
             event = entry.event
             self.met.add(type(event).__name__)
@@ -342,13 +360,14 @@ class World:
 
     def _lead(self) -> State | None:
         """One head's life; None if it was killed, or could not write."""
-        self._crash_in, self.disk.refuse_next = 0, None
+        self._crash_in, self._crash_at_commit, self.disk.refuse_next = 0, 0, None
         self.epoch += 1
         self.now += self.rng.choice((0.1, 1.0, 5.0, 80.0 if self.odds.head_crashes else 1.0))
         past = self._past()
         state = past.state
         row = self._begin_epoch(state)
         self._leads_since = self.now
+        self._phases = (Phase.RUNNING, Phase.RUNNING)
         if state.phase in OVER:
             return state
         self.note(f"head {self.epoch} takes the lead")

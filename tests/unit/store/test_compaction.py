@@ -10,7 +10,7 @@ import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
-from dispatcher.errors import StoreError
+from dispatcher.errors import DamagedStore, StoreError
 from dispatcher.past.compacted import compact, fold_at_start, read_whole_past
 from dispatcher.past.history import replay
 from dispatcher.ports import Snapshot
@@ -223,6 +223,21 @@ def test_a_tuner_with_a_state_is_folded_up_to_it_and_told_the_calls_since(life: 
     assert _calls(life) == before
     assert not compact(journal), "there is nothing more to fold"
     _same(life)
+
+
+def test_a_state_from_before_the_base_is_none(life: Life) -> None:
+    """The calls since are folded away, so that a tuner given that one would lack them. Mutation:
+    where the newest is damaged any older one will do."""
+    journal = _journal(life)
+    for trial in (5, 11):
+        (row,) = journal.query(
+            f"SELECT n FROM journal WHERE kind = 'EndDelivered' AND trial = {trial}"
+        )
+        journal.save_snapshot(Snapshot(int(row[0]), f'{{"seen": {trial + 1}}}'))
+    assert compact(journal)
+    journal.raw.execute("UPDATE snapshots SET state = '{}' WHERE state LIKE '%12%'")
+    with pytest.raises(DamagedStore, match="no tuner state"):
+        journal.latest_snapshot()
 
 
 def test_a_head_folds_at_its_start_what_a_tuner_without_a_state_has_seen(life: Life) -> None:

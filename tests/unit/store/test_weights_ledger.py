@@ -39,6 +39,22 @@ def test_what_open_requests_wait_for(ledger: SqliteWeightsLedger) -> None:
     assert ledger.awaited() == {1, 3}
 
 
+def test_what_requests_have_waited_for_that_go_on(tmp_path: Path) -> None:
+    """It is about to propose a child of the one that it waited for, and waits no more. Mutation:
+    only those who wait still are asked for theirs."""
+    path = tmp_path / "journal.sqlite"
+    journal = SqliteJournal.open(path)
+    life = Life(journal)
+    life.begin()
+    life.whole(0, value="0.5")
+    life.say(e.WaitStarted(TrialId(1), 1, (TrialId(0),)))
+    ledger = SqliteWeightsLedger.open(path)
+    assert not life.state.blocked
+    assert ledger.awaited() == {0}
+    ledger.close()
+    journal.close()
+
+
 def test_pins(ledger: SqliteWeightsLedger) -> None:
     ledger.pin(1, "the paper", at=1.0)
     ledger.pin(1, "the book", at=2.0)

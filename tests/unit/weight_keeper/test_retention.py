@@ -59,6 +59,13 @@ def test_last_generations_count_from_the_newest() -> None:
     assert decide(FAMILY, Policy(Keep.LAST_GENERATIONS, 9)).dropped == ()
 
 
+@pytest.mark.parametrize("count, dropped", [(1, (0, 1, 2)), (2, (0, 1)), (3, (0,)), (4, ())])
+def test_just_so_many_generations_stay(count: int, dropped: tuple[int, ...]) -> None:
+    """Nothing else keeps any of them. Mutation: with two and more one less is kept."""
+    line = [_view(0), _view(1, 0), _view(2, 1), _view(3, 2)]
+    assert decide(line, Policy(Keep.LAST_GENERATIONS, count)).dropped == dropped
+
+
 def test_a_parent_may_have_been_asked_for_after_its_child() -> None:
     trials = [_view(0, 1), _view(1, 2), _view(2), _view(3, value=1.0)]
     assert decide(trials, Policy(Keep.LAST_GENERATIONS, 1)).dropped == (1, 2)
