@@ -32,7 +32,7 @@ def watch(state: State, out: list[Action]) -> bool:
             state.fail_at = None
             state.phase = Phase.STOPPING  # not draining: that would wait for the delivery
             state.over_phase = Phase.FAILED
-            state.phase_reason = f"nothing can move any more: {who_waits(state)}. {STACKS}"
+            state.phase_reason = stalled(state, state.now)
         return False
     if state.quiet_since is None:
         state.quiet_since = state.now
@@ -95,6 +95,12 @@ def _name(state: State, certain: bool, out: list[Action]) -> bool:
     return False
 
 
+def stalled(state: State, now: float) -> str:
+    """Why an experiment ends that stands still. Facts of before places were known read as then."""
+    text = f"nothing can move any more: {who_waits(state, now)}"
+    return f"{text}. {STACKS}" if any(wait.place for wait in state.waits.values()) else text
+
+
 def who_waits(state: State, now: float | None = None, limit: int = 8) -> str:
     """One line: which requests wait for what. Those that wait for the same are named together."""
     now = state.now if now is None else now
@@ -107,7 +113,9 @@ def who_waits(state: State, now: float | None = None, limit: int = 8) -> str:
         )
     groups: dict[tuple[str, str], list[TrialId]] = {}
     for trial_id in (*state.blocked, *state.held):
-        groups.setdefault(_what(state, trial_id), []).append(trial_id)
+        kind, what = _what(state, trial_id)
+        apart = "" if what else str(trial_id)  # they may stand in different places
+        groups.setdefault((kind, what or apart), []).append(trial_id)
     # What is not ours comes first: the others wait for it in the end.
     for (kind, what), members in sorted(groups.items(), key=lambda group: group[0][0] != "foreign"):
         if len(parts) == limit:
@@ -136,11 +144,12 @@ def _of_all(state: State, kind: str, what: str, members: list[TrialId], now: flo
         if one:
             return f"{kind} {members[0]} waits for {what}"
         return f"{len(members)} {kind}s (the first is {members[0]}) wait for {what}"
+    if what == str(members[0]):
+        return f"request {members[0]} stands still in a wait that is not wait_for"
     who = f"request {members[0]} stands" if one else f"{len(members)} requests stand"
     began = min(wait.since for t in members if (wait := state.waits.get(t)) is not None)
     since = f"{'' if one else 'the first '}for {max(0.0, now - began):.0f} s"
-    place = what or "a wait of the tuner's own"
-    return f"{who} in {place} ({since}; no wait_for)"
+    return f"{who} in {what} ({since}; no wait_for)"
 
 
 def _awaited_version(state: State, wait: Wait) -> str:

@@ -9,7 +9,7 @@ from dispatcher.core.model import OVER, Phase, State
 from dispatcher.core.placement import takes
 from dispatcher.core.settings import ABANDONED_IN_A_ROW
 from dispatcher.core.shortage import Short, shortage
-from dispatcher.core.stalls import STACKS, who_waits
+from dispatcher.core.stalls import stalled, who_waits
 from dispatcher.core.trouble import low_disk_text, trouble_of
 
 #: Seconds after which a delivery that has not returned is worth a word.
@@ -76,9 +76,7 @@ def why(state: State, now: float) -> Explanation:
     if running >= slots:
         return _because(Cause.ALL_SLOTS_BUSY, f"all {slots} slots are busy")
     if state.fail_at is not None:
-        return _because(
-            Cause.STALLED, f"nothing can move any more: {who_waits(state, now)}. {STACKS}"
-        )
+        return _because(Cause.STALLED, stalled(state, now))
     if not (state.host_ready or state.queued):
         return _because(Cause.TUNER_NOT_READY, "the tuner's process is starting")
     if state.low_disks:

@@ -1,7 +1,8 @@
 """Whether a class of the author's takes the arguments of a file, by its text: nothing is imported.
 
-Only what is sure is reported. A class that is decorated, made by a metaclass or a ``__new__``, or
-whose constructor comes from another module, is left to the tuner's process, which builds it.
+Only what is sure is reported. A class that is decorated, made by a metaclass or a ``__new__``, that
+has a base from a module that we do not know, or whose name or constructor the module gives in any
+other way than by a statement at its top, is left to the tuner's process, which builds it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ Misfit = tuple[str | None, str, str]
 
 #: Values that are no class for sure.
 _NO_CLASS = (ast.Constant, ast.List, ast.Dict, ast.Set, ast.Tuple, ast.JoinedStr, ast.Lambda)
+
+#: Names by which a class says how it, or one below it, is built.
+_BUILDING = frozenset({"__init__", "__new__", "__init_subclass__"})
+
+#: Packages whose classes build those below them in no way of their own.
+_KNOWN = frozenset({"tuners", "nni", "abc", "typing"})
 
 
 def class_misfits(source: Path, name: str, arguments: Mapping[str, Any]) -> Iterator[Misfit]:
@@ -41,33 +48,40 @@ def class_misfits(source: Path, name: str, arguments: Mapping[str, Any]) -> Iter
         line = getattr(found, "lineno", 0)
         yield None, f"names {name!r}, which is no class: {source.name}:{line}", ""
     if isinstance(found, ast.ClassDef):
-        constructor = _constructor(tree, found, set())
+        constructor = _constructor(tree, found)
         if constructor is not None:
             yield from _against(name, constructor.args, arguments)
 
 
-def _only_binding(tree: ast.Module, name: str) -> ast.AST | None:
-    """The one statement that gives the name its meaning; None if there are several, or none."""
-    found: list[ast.AST] = []
-    assigned: list[ast.Assign] = []
-    for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                if node.name == name:
-                    found.append(node)
-            case ast.Import() | ast.ImportFrom():
-                names = [(each.asname or each.name).partition(".")[0] for each in node.names]
-                if name in names or "*" in names:
-                    found.append(node)
-            case ast.Name(id=bound, ctx=ast.Store()) if bound == name:
-                found.append(node)
-            case ast.Assign(targets=[ast.Name(id=bound)]) if bound == name:
-                assigned.append(node)
-    if len(found) != 1:
-        return None
-    if isinstance(found[0], ast.Name):
-        return assigned[0] if assigned else None
-    return found[0]
+def _only_binding(tree: ast.Module, name: str) -> ast.stmt | None:
+    """The one statement that gives the name its meaning, at the top of the module; None if there
+    are several, or another may give it as the module runs."""
+    found = [node for node in ast.walk(tree) if _binds(node, name)]
+    for statement in tree.body:
+        target = statement
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]  # type: ignore[assignment]
+        if found == [target]:
+            return statement
+    return None
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return node.name == name
+        case ast.Import() | ast.ImportFrom():
+            names = [(each.asname or each.name).partition(".")[0] for each in node.names]
+            return name in names or "*" in names
+        case ast.Name(id=bound, ctx=ast.Store() | ast.Del()):
+            return bound == name
+        case ast.Call():  # setattr(module, "Name", …), globals().update(Name=…)
+            words = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            return name in words or name in [each.arg for each in node.keywords]
+        case ast.Subscript(slice=ast.Constant(value=text), ctx=ast.Store()):
+            return text == name  # globals()["Name"] = …
+        case _:
+            return False
 
 
 def _is_no_class(found: ast.AST) -> bool:
@@ -77,26 +91,77 @@ def _is_no_class(found: ast.AST) -> bool:
     return plain or isinstance(found, ast.AsyncFunctionDef)
 
 
-def _constructor(tree: ast.Module, owner: ast.ClassDef, seen: set[str]) -> ast.FunctionDef | None:
+def _constructor(tree: ast.Module, owner: ast.ClassDef) -> ast.FunctionDef | None:
     """The ``__init__`` that building the class calls, if that is sure."""
-    if owner.decorator_list or owner.keywords or owner.name in seen:
+    if any(map(_changes_classes, ast.walk(tree))) or not _is_plain(tree, owner, frozenset()):
         return None
-    seen.add(owner.name)
-    own = {each.name: each for each in owner.body if isinstance(each, ast.FunctionDef)}
-    if "__new__" in own:
-        return None
-    if "__init__" in own:
-        found = own["__init__"]
-        return None if found.decorator_list else found
-    if len(owner.bases) != 1 or not isinstance(owner.bases[0], ast.Name):
-        return None
-    above = _only_binding(tree, owner.bases[0].id)
-    return _constructor(tree, above, seen) if isinstance(above, ast.ClassDef) else None
+    while not _parts_of_building(owner):
+        if len(owner.bases) != 1 or not isinstance(owner.bases[0], ast.Name):
+            return None
+        above = _only_binding(tree, owner.bases[0].id)
+        if not isinstance(above, ast.ClassDef):
+            return None
+        owner = above
+    return next(each for each in owner.body if isinstance(each, ast.FunctionDef) and _builds(each))
+
+
+def _changes_classes(node: ast.AST) -> bool:
+    """``Mine.__init__ = …``, or the name in a text, as ``setattr`` and ``type`` take it."""
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Store()):
+            return name in _BUILDING
+        case ast.Constant(value=str(text)):
+            return text in _BUILDING
+        case _:
+            return False
+
+
+def _is_plain(tree: ast.Module, owner: ast.ClassDef, below: frozenset[str]) -> bool:
+    """Whether nothing but one plain ``__init__`` has a say in how the class is built: not its
+    decorators or its metaclass, and not those of its bases."""
+    if owner.decorator_list or owner.keywords or owner.name in below:
+        return False
+    parts = _parts_of_building(owner)
+    plain = [each for each in owner.body if isinstance(each, ast.FunctionDef) and _builds(each)]
+    if parts != plain or len(parts) > 1:
+        return False
+    if any(each.name != "__init__" or each.decorator_list for each in plain):
+        return False
+    return all(_is_plain_base(tree, base, below | {owner.name}) for base in owner.bases)
+
+
+def _is_plain_base(tree: ast.Module, base: ast.expr, below: frozenset[str]) -> bool:
+    root = base.value if isinstance(base, ast.Subscript) else base  # Generic[…]
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return False
+    match _only_binding(tree, root.id):
+        case ast.ClassDef() as above:
+            return root is base and _is_plain(tree, above, below)
+        case ast.ImportFrom(module=str(module), level=0):
+            return module.partition(".")[0] in _KNOWN
+        case ast.Import(names=names):
+            return all(each.name.partition(".")[0] in _KNOWN for each in names)
+        case _:
+            pass
+    return root.id == "object" and not any(_binds(node, "object") for node in ast.walk(tree))
+
+
+def _parts_of_building(owner: ast.ClassDef) -> list[ast.AST]:
+    """All in a class's text, at any depth, that binds a name by which classes are built."""
+    return [node for node in ast.walk(owner) if _builds(node)]
+
+
+def _builds(node: ast.AST) -> bool:
+    return any(_binds(node, name) for name in _BUILDING)
 
 
 def _against(name: str, taken: ast.arguments, given: Mapping[str, Any]) -> Iterator[Misfit]:
     if taken.posonlyargs or not taken.args:
         return
+    if any(each.arg.startswith("__") for each in (*taken.args, *taken.kwonlyargs)):
+        return  # Python calls it otherwise from outside
     positional = [each.arg for each in taken.args][1:]  # without self
     legal = [*positional, *(each.arg for each in taken.kwonlyargs)]
     if taken.kwarg is None:

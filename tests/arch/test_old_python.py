@@ -100,6 +100,8 @@ def _in(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
                 yield from ((node, f"{name}({k.arg}=)") for k in node.keywords if k.arg in known)
                 if name in ("isinstance", "issubclass") and isinstance(node.args[1], ast.BinOp):
                     yield node, "a union as a class"
+            case ast.Assign(value=value) if _is_union(value):
+                yield node, "a union that is worked out at once"
             case ast.ClassDef(bases=bases):
                 if {ast.unparse(base).rpartition(".")[2] for base in bases} & READ_LATER:
                     yield from ((x, "X | Y in a struct: Optional or Union") for x in _unions(node))
@@ -116,6 +118,16 @@ def _walk(tree: ast.AST) -> Iterator[ast.AST]:
     yield tree
     for child in ast.iter_child_nodes(tree):
         yield from _walk(child)
+
+
+def _is_union(value: ast.AST) -> bool:
+    """Whether a value has an ``X | None`` in it, which later versions take for a type."""
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.BitOr)
+        and any(isinstance(s, ast.Constant) and s.value is None for s in (node.left, node.right))
+        for node in ast.walk(value)
+    )
 
 
 def _unions(struct: ast.ClassDef) -> Iterator[ast.AST]:
@@ -147,6 +159,7 @@ def test_python_39_can_do_it(path: Path) -> None:
         "isinstance(x, int | str)",
         "class A(msgspec.Struct, frozen=True):\n    x: int | None = None",
         "class A(Message):\n    x: dict[str, int | None]",
+        "Holding = dict[str, int | None]",
         "raise ExceptionGroup('', [])",
         "error.add_note('')",
     ],

@@ -43,7 +43,15 @@ def decided(state: State, row: dict[str, Any]) -> list[Any]:
 
 
 def without_reports(actions: list[Any]) -> list[Any]:
-    return [[kind, said] for kind, said in actions if not kind.startswith("Report")]
+    """What is done; of the end of an experiment the phase, without the sentence on it."""
+    return [
+        [
+            kind,
+            {name: value for name, value in said.items() if (kind, name) != ("Finish", "reason")},
+        ]
+        for kind, said in actions
+        if not kind.startswith("Report")
+    ]
 
 
 @pytest.mark.parametrize("life", lives(), ids=lambda life: str(life["seed"]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
@@ -172,8 +172,9 @@ def digest_tree(path: str, *, max_files: int = MAX_FILES, sync: bool = True) -> 
     return faults.persist(lambda: _digest_tree(path, max_files, sync, {}), path)
 
 
-#: By canonical path, files whose very bytes are to be loaded once they are found to be right.
-Holding = dict[str, Held | None]
+if TYPE_CHECKING:
+    #: By canonical path, files whose very bytes are to be loaded once they are found to be right.
+    Holding = dict[str, Held | None]
 
 
 def _digest_tree(path: str, max_files: int, sync: bool, holding: Holding) -> FilesDigest:

@@ -69,6 +69,21 @@ def test_a_v1_file_with_a_built_in_tuner(run: Run, example: Path) -> None:
 
 
 def test_a_v2_file_whose_tuner_answers_later(run: Run, example: Path) -> None:
+    # The last of the first wave ends when somebody has asked meanwhile, however quick all are.
+    asked = example / "asked"
+    waves, trial = example / "waves.py", example / "trial.py"
+    raises = "            raise nni.NoMoreTrialError("
+    assert raises in waves.read_text()
+    waves.write_text(
+        waves.read_text().replace(
+            raises, f'            open({str(asked)!r}, "w").close()\n{raises}'
+        )
+    )
+    trial.write_text(
+        "import os, time\n"
+        f"while os.environ['NNI_TRIAL_SEQ_ID'] == '3' and not os.path.exists({str(asked)!r}):\n"
+        f"    time.sleep(0.02)\n{trial.read_text()}"
+    )
     _, events = run(example / "config_v2.yml", 8)
     proposed = [ev.trial for ev in events if isinstance(ev, e.Proposed)]
     put_off = {ev.trial for ev in events if isinstance(ev, e.ForeignWaitSeen)}

@@ -10,6 +10,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Phase, TrialState
 from dispatcher.core.moves import move
 from dispatcher.core.stalls import who_waits
+from dispatcher.core.why import why
 from tests.support.scene import Scene, of_kind
 
 T0, T1, T2 = TrialId(0), TrialId(1), TrialId(2)
@@ -41,12 +42,23 @@ def test_a_suspected_stall_is_named_after_its_time_and_then_ends() -> None:
     (report,) = of_kind(actions, a.ReportStall)
     assert not report.certain
     assert report.trials == (T0, T1)
-    assert report.text.startswith("2 requests stand in a wait of the tuner's own (the first for 6")
-    assert report.text.endswith("no wait_for). Stacks: reports/stall.txt")
+    assert "request 1 stands still in a wait that is not wait_for" in report.text
+    assert report.text.endswith(". Stacks: reports/stall.txt")
     assert of_kind(actions, a.AskStacks) == [a.AskStacks((T0, T1))]
     (finish,) = of_kind(scene.tick(), a.Finish)  # the stacks had their time to come in
     assert finish.phase is Phase.FAILED
-    assert finish.reason.startswith("nothing can move any more: 2 requests stand")
+    assert finish.reason.startswith("nothing can move any more: request 0")
+
+
+def test_the_end_of_a_stall_names_the_line_and_the_stacks() -> None:
+    scene = Scene(slots=1, lookahead=2, stall_timeout_s=60.0)
+    for trial in (T0, T1):
+        scene.say(e.ForeignWaitSeen(trial, "`event.wait()` at tuner.py:39"))
+    scene.tick()
+    assert why(scene.state, scene.now).text.endswith("Stacks: reports/stall.txt")
+    (finish,) = of_kind(scene.tick(), a.Finish)
+    assert finish.reason.startswith("nothing can move any more: 2 requests stand in `event.wait()`")
+    assert finish.reason.endswith("no wait_for). Stacks: reports/stall.txt")
 
 
 def test_it_is_no_stall_while_a_trial_is_under_way() -> None:

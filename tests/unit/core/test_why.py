@@ -253,7 +253,7 @@ SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.DRAINING: (_draining, r"draining \(Ctrl-C\): 1 trials still run"),
     Cause.STALLED: (
         _stalled,
-        r"nothing can move any more: request 0 stands in .*\. Stacks: reports/stall\.txt",
+        "nothing can move any more: request 0 stands still",
     ),
     Cause.TUNER_NOT_READY: (_host_away, "the tuner's process is starting"),
     Cause.WORKER_LOST: (_worker_away, "1 trials are queued, and no worker is there"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -88,6 +90,124 @@ def test_what_is_sure(tmp_path: Path, name: str, arguments: dict[str, Any], expe
 @pytest.mark.parametrize("name", ["Foreign", "Wrapped", "Made", "New", "Twice", "Alias", "Absent"])
 def test_what_is_not_sure_is_left_to_the_tuners_process(tmp_path: Path, name: str) -> None:
     assert _misfits(tmp_path, name, anything=1) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The name is given otherwise than by the class that is called so.
+        """
+        def make():
+            class Mine:
+                def __init__(self): ...
+        class Other:
+            def __init__(self, anything): ...
+        globals()["Mine"] = Other
+        """,
+        """
+        class Holder:
+            def Mine(self): ...
+        class Other:
+            def __init__(self, anything): ...
+        globals().update(Mine=Other)
+        """,
+        """
+        import sys
+        class Mine:
+            def __init__(self): ...
+        class Other:
+            def __init__(self, anything): ...
+        setattr(sys.modules[__name__], "Mine", Other)
+        """,
+        """
+        import sys
+        sys.modules[__name__].__dict__.update({"Mine": type("Mine", (), {
+            "__init__": lambda self, anything: None})})
+        def elsewhere():
+            Mine = 5
+        """,
+        # The constructor is another than the one in the class.
+        """
+        class Mine:
+            def __init__(self): ...
+        def late(self, anything): ...
+        Mine.__init__ = late
+        """,
+        """
+        class Base:
+            def __init__(self): ...
+        def late(self, anything): ...
+        class Mine(Base):
+            __init__ = late
+        """,
+        """
+        class Base:
+            def __init__(self): ...
+        class Mine(Base):
+            if True:
+                def __init__(self, anything): ...
+        """,
+        """
+        def open_to(function):
+            return lambda self, anything: function(self)
+        class Mine:
+            def __init__(self): ...
+            __init__ = open_to(__init__)
+        """,
+        # A base has a say in it.
+        """
+        class Meta(type):
+            def __call__(cls, anything):
+                return super().__call__()
+        class Base(metaclass=Meta): ...
+        class Mine(Base):
+            def __init__(self): ...
+        """,
+        """
+        class Base:
+            def __init_subclass__(cls):
+                def late(self, anything): ...
+                cls.__init__ = late
+        class Mine(Base):
+            def __init__(self): ...
+        """,
+        """
+        from string import Formatter as Base  # of a module that is not read
+        Base.__init_subclass__ = classmethod(
+            lambda cls: setattr(cls, "__init__", lambda self, anything: None))
+        class Mine(Base):
+            def __init__(self): ...
+        del Base.__init_subclass__
+        """,
+    ],
+)
+def test_no_class_that_python_builds_is_refused(tmp_path: Path, text: str) -> None:
+    source = tmp_path / "mine.py"
+    source.write_text(textwrap.dedent(text))
+    with pytest.MonkeyPatch.context() as patch:
+        made = ModuleType("mine")
+        patch.setitem(sys.modules, "mine", made)
+        module = vars(made)
+        exec(compile(source.read_text(), str(source), "exec"), module)
+        module["Mine"](anything=1)
+    assert list(class_misfits(source, "Mine", {"anything": 1})) == []
+
+
+def test_an_argument_that_python_renames_is_not_judged(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("class Mine:\n    def __init__(self, __a): ...\n")
+    assert list(class_misfits(tmp_path / "mine.py", "Mine", {"_Mine__a": 1})) == []
+
+
+@pytest.mark.parametrize("base", ["object", "tuners.Tuner", "Tuner", "Generic[Kind]", "Above"])
+def test_bases_that_are_known_leave_the_class_as_it_is(tmp_path: Path, base: str) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import tuners\nfrom nni.tuner import Tuner\nfrom typing import Generic\n"
+        "class Above: ...\n"
+        f"class Mine({base}):\n    def __init__(self): ...\n__all__ = ['Mine']\n"
+    )
+    assert list(class_misfits(tmp_path / "mine.py", "Mine", {"a": 1})) == [
+        ("a", "is no argument of Mine", "it takes: none")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from trial_runtime import wire
@@ -91,3 +92,18 @@ def test_reasons_are_those_of_the_core():
     from dispatcher.core.model import EndReason
 
     assert {reason.value for reason in EndReason} == wire.END_REASONS
+
+
+class _FrameOf010(msgspec.Struct, frozen=True, array_like=True):
+    """A head's frame as agents of 0.1.0 know it."""
+
+    epoch: int
+    messages: list[wire.FromHead]
+    orders: int = 0
+
+
+def test_an_agent_that_knows_of_no_lives_reads_todays_frames_and_the_other_way_round():
+    today = wire.HeadFrame(3, [wire.Stop(1, 2, "timed out", 1.5)], 4, "a-life")
+    old = msgspec.msgpack.decode(wire.frame(today)[1:], type=_FrameOf010)
+    assert old == _FrameOf010(3, [wire.Stop(1, 2, "timed out", 1.5)], 4)
+    assert wire.from_head(wire.frame(old)) == wire.HeadFrame(3, old.messages, 4, "")
