@@ -121,7 +121,8 @@ class World:
         self.met: set[str] = set()  # kinds of events that reached the core
         self.values: dict[str, set[str]] = {}  # of settings: all that were in force
         self._given: dict[str, set[tuple[int, int]]] = {}  # attempts, by worker
-        self._ordered: set[tuple[int, int]] = set()
+        self._decided: set[tuple[int, int]] = set()  # attempts, before the newest commit
+        self._just_decided: set[tuple[int, int]] = set()
         self._lost_at: dict[tuple[int, int], float] = {}
         self._limits: set[float] = set()  # to the duration, that ever were in force
         self._led_s = 0.0  # by heads that are gone
@@ -248,9 +249,9 @@ class World:
         self.orders.append(Ordered(self.disk.before, self.disk.last, order))
         if isinstance(order, a.StartAttempt):
             attempt = (order.trial, order.attempt)
-            if attempt not in self._ordered and self._phases[0] is not Phase.RUNNING:
+            # What was decided before is asked for again: it may never have been heard of.
+            if attempt not in self._decided and self._phases[0] is not Phase.RUNNING:
                 self.faults.append(f"{attempt} is begun while the experiment is {self._phases[0]}")
-            self._ordered.add(attempt)
             self._given.setdefault(order.worker, set()).add(attempt)
 
     def _stalled(self, stall: a.ReportStall) -> None:
@@ -264,7 +265,10 @@ class World:
     def committed(self, entries: Sequence[Entry]) -> None:
         """A batch is on the disk."""
         if self.engine is not None:
-            self._phases = (self._phases[1], self.engine.state.phase)
+            state = self.engine.state
+            self._phases = (self._phases[1], state.phase)
+            self._decided |= self._just_decided
+            self._just_decided = {(t, state.trials[t].attempt) for t in state.running}
         for entry in entries:
             event = entry.event
             self.met.add(type(event).__name__)
