@@ -221,6 +221,11 @@ class Gate:
             return awaited_version(wait.store, wait.version, *wait.parents)
         return ", ".join(map(str, wait.parents[:8]))
 
+    def waits_by_the_clock(self, trial: int) -> bool:
+        """Whether the wait of request ``trial`` has a time limit, after which it is over."""
+        wait = self._waits.get(trial)
+        return wait is not None and wait.timed
+
     # ---- with the lock held --------------------------------------------------------------
 
     def _enter(
@@ -325,6 +330,7 @@ class Gate:
     def _patience(self, wait: Wait, timeout: float | None) -> float:
         if timeout is None:
             return -1.0
+        wait.timed = True
         # Only the head knows who has published under the process before this one.
         known = self._all_pending(wait.parents) and not (wait.store and wait.parents)
         return min(timeout if known else max(timeout, ANSWER_S), threading.TIMEOUT_MAX)

@@ -1,9 +1,9 @@
-"""Threads that a tuner starts by itself: how they end is told, where Python would only print it."""
+"""Threads that a tuner starts by itself: whether there are any, and how they end."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from dispatcher.tuner_host.tracebacks import describe
 
@@ -31,3 +31,17 @@ def tell_of_own_threads(note: Callable[[str], None]) -> None:
         note(f"a thread that the tuner started by itself ({name}) ended by {last}\n{text}")
 
     threading.excepthook = ended
+
+
+def has_own_threads(bystanders: Collection[threading.Thread] = ()) -> bool:
+    """Whether threads are here that the tuner has started by itself. What they are at cannot be
+    seen: one that stands still may wait for an answer from elsewhere, or for its time.
+
+    Args:
+        bystanders: threads that were here before the tuner.
+    """
+    here = threading.current_thread()
+    return any(
+        thread is not here and thread not in bystanders and not thread.name.startswith(_OURS)
+        for thread in threading.enumerate()
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,7 @@ def rerun(
     """
     if config.nni:
         nni_surroundings.make_importable()
+    before = threading.enumerate()
     tuner = load.build(config)
     floor = Floor()
     gate = Gate(floor, refusal="" if config.multi_thread else SERIAL)
@@ -79,9 +81,10 @@ def rerun(
     start = requests.run if serial else threads.open
     seen = _Everything(watch)
     try:
-        Restore(requests, gate, start, note, call_timeout_s, seen).carry_out(
-            RestoreFile(state, calls)
+        repeat = Restore(
+            requests, gate, start, note, call_timeout_s, onlooker=seen, bystanders=before
         )
+        repeat.carry_out(RestoreFile(state, calls))
     except OSError:
         raise
     except Exception as error:  # noqa: BLE001 - author's restore

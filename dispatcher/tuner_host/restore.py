@@ -12,7 +12,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +23,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Verdict
 from dispatcher.errors import InternalError
 from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.own_threads import has_own_threads
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.requests import Requests
 from dispatcher.tuner_host.shown import ToldAgain
@@ -132,6 +133,7 @@ class Restore:
         timeout_s: longest time given to one call.
         onlooker: in place of one who notes the first differences.
         told: tells an advisor what its trials have reported, between the calls.
+        bystanders: threads that were here before the tuner, and are neither its nor ours.
     """
 
     def __init__(
@@ -143,6 +145,7 @@ class Restore:
         timeout_s: float,
         onlooker: Onlooker | None = None,
         told: ToldAgain | None = None,
+        bystanders: Collection[threading.Thread] = (),
     ) -> None:
         self._requests = requests
         self._calls = requests.calls
@@ -153,6 +156,7 @@ class Restore:
         self._repeated: dict[int, _Repeated] = {}
         self._onlooker = onlooker or _FirstFew(note)
         self._told = told
+        self._bystanders = bystanders
         self._patience_s = FIRST_STILL_S
 
     def carry_out(self, file: RestoreFile) -> None:
@@ -247,14 +251,17 @@ class Restore:
         """Wait for a request's answer: for as long as anything can bring it.
 
         Ends are told by this thread, so that nobody comes out of a ``wait_for`` meanwhile; and
-        where all that were asked stand still, nobody sets what another one waits for.
+        where all that were asked stand still, nobody sets what another one waits for. But a wait
+        with a time limit ends by itself, and a thread that the tuner has started (one that keeps
+        the time, or computes for the others) may bring anything.
         """
         deadline = time.monotonic() + self._timeout_s
         before: list[object] = []
         still = 0
         while not repeated.over.wait(STILL_S):
             here = [self._stands(one.request) for one in self._asked(repeated)]
-            still = still + 1 if here == before and None not in here else 0
+            at_work = None in here or has_own_threads(self._bystanders)
+            still = still + 1 if here == before and not at_work else 0
             before = here
             if still * STILL_S >= self._patience_s or time.monotonic() > deadline:
                 self._patience_s = AGAIN_STILL_S
@@ -266,8 +273,11 @@ class Restore:
         return [last, *unanswered]
 
     def _stands(self, request: Request) -> object:
-        """Where a request stands still; None while it may be at work."""
-        return self._gate.waiting(request.trial) or _place(request.thread)
+        """Where a request stands still; None while it may go on by itself."""
+        awaited = self._gate.waiting(request.trial)
+        if awaited:
+            return None if self._gate.waits_by_the_clock(request.trial) else awaited
+        return None if _waits_by_the_clock(request.thread) else _place(request.thread)
 
     def _conclude(self, trial: int, repeated: _Repeated) -> None:
         if repeated.over.is_set():
@@ -307,3 +317,10 @@ def _place(thread: int) -> tuple[int, int] | None:
     if frame is None or not frame.f_code.co_filename.endswith(("threading.py", "queue.py")):
         return None
     return id(frame), frame.f_lasti
+
+
+def _waits_by_the_clock(thread: int) -> bool:
+    """Whether a wait of the standard library in which a thread stands has a time limit."""
+    frame = sys._current_frames().get(thread)
+    limit = None if frame is None else frame.f_locals.get("timeout")
+    return limit is not None and limit != -1  # what Thread.join says for none

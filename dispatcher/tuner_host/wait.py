@@ -27,6 +27,7 @@ class Wait:
         "request",
         "store",
         "ticket",
+        "timed",
         "version",
     )
 
@@ -46,6 +47,7 @@ class Wait:
         self.store = store
         self.version = version
         self.answer: list[int] | BaseException | None = None
+        self.timed = False  # it ends by itself
         self.gone = allocate_lock()  # whoever takes it first decides: woken, or gone by itself
         self.ticket = allocate_lock()
         self.ticket.acquire()

@@ -54,6 +54,7 @@ class Attempt:
     pid: int = 0
     seq: int = 0
     metrics: int = 0  # and whatever else counts with them
+    announced: int = 0  # weights that the head was told of
     has_final: bool = False
     published: wire.Published | None = None  # what it announced last
     unsaid: wire.Published | None = None  # its newest weights, if the head was not told of them

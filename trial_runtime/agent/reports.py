@@ -12,9 +12,10 @@ from trial_runtime.agent.outbox import Outbox
 class Reports:
     """Owned by the agent's loop.
 
-    One number bounds metrics, later final metrics and announced weights together. The first final
-    metric is always taken, since the attempt's result is made of it; and the newest weights are
-    always told, with the attempt's end if not before.
+    One number bounds metrics, later final metrics and offered versions together, and announced
+    weights by themselves: a trial whose metric is refused fails, and it may save as often as it
+    reports. The first final metric is always taken, since the attempt's result is made of it; and
+    the newest weights are always told, with the attempt's end if not before.
     """
 
     def __init__(self, spec: TrialSpec, outbox: Outbox) -> None:
@@ -53,10 +54,10 @@ class Reports:
     def published(self, attempt: Attempt, word: wire.Published) -> None:
         """Its weights are where a child finds them. Beyond the bound only the newest count, and
         are told at the end."""
-        if attempt.metrics >= self._most:
+        if attempt.announced >= self._most:
             attempt.unsaid = word
             return
-        attempt.metrics += 1
+        attempt.announced += 1
         self._tell(attempt, word)
 
     def last(self, attempt: Attempt) -> None:

@@ -22,9 +22,10 @@ from trial_runtime.refusals import Refusals
 
 _log = logging.getLogger("bequeath.backends.agents")
 
-#: Words of an attempt that are no metrics: its start and its end, the first final metric, the
-#: newest weights, and some of its agent's own.
-BESIDE_METRICS = 16
+#: Words of an attempt that are neither metrics nor announced weights: its start and its end, the
+#: first final metric, the newest weights, versions that were on their way to a remote root when
+#: the last metric was taken (16), and some of its agent's own.
+BESIDE_METRICS = 32
 
 #: Frames that nobody can read, after which an agent is not listened to any more: what a machine
 #: says on purpose costs the head nothing but its passing.
@@ -66,7 +67,7 @@ class WordCheck:
         self._clock = clock
         self._of_itself = Allowance(SELF_RATE, clock())
         self._spec = spec
-        self._most_words = spec.max_metrics + BESIDE_METRICS
+        self._most_words = 2 * spec.max_metrics + BESIDE_METRICS  # as many weights as metrics
         self._heard: dict[tuple[int, int], int] = {}
         self._of_others = 0
 

@@ -235,3 +235,59 @@ def test_a_tuner_that_waits_otherwise_than_then_is_not_waited_for_at_each_reques
     assert [one.trial for one in differing] == list(range(12))
     assert all(one.now.endswith("which it did not then") for one in differing)
     assert notes == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "self.pool.submit(time.sleep, 2.5).result()",
+        "threading.Event().wait(2.5)",
+        "self.until(2.5)",
+    ],
+    ids=["a thread of its own", "a wait with a time limit", "wait_for with a time limit"],
+)
+def test_an_answer_that_comes_by_itself_is_awaited(tmp_path: Path, answer: str) -> None:
+    """Given up, the tuner would hear results of proposals that it has not made yet."""
+    (tmp_path / "patient.py").write_text(
+        textwrap.dedent(f"""
+            import threading
+            import time
+            from concurrent.futures import ThreadPoolExecutor
+            from tuners import Tuner, WaitTimeout
+
+            class T(Tuner):
+                def __init__(self):
+                    self.pool = ThreadPoolExecutor(1)
+                    self.proposed = {{}}
+                def until(self, seconds):
+                    try:
+                        self.wait_for(99, timeout=seconds)
+                    except WaitTimeout:
+                        pass
+                def generate_parameters(self, parameter_id):
+                    if parameter_id == 0:
+                        {answer}
+                    self.proposed[parameter_id] = {{"x": parameter_id}}
+                    return self.proposed[parameter_id]
+                def receive_trial_result(self, parameter_id, parameters, value):
+                    del self.proposed[parameter_id]
+        """)
+    )
+    calls: list[list[Any]] = [["generate", 99, None]]
+    for trial in range(3):
+        parameters = f'{{"x": {trial}}}'
+        calls += [
+            ["generate", trial, parameters],
+            ["result", trial, parameters, "1"],
+            ["end", trial, True, True],
+        ]
+    config = TunerHostConfig(
+        endpoint=Endpoint(""),
+        weights_root=str(tmp_path),
+        class_name="patient:T",
+        code_directory=str(tmp_path),
+    )
+    sys.modules.pop("patient", None)
+    notes: list[str] = []
+    assert rerun(config, None, calls, notes.append, 60.0) == []
+    assert notes == []

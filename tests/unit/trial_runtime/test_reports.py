@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from dispatcher.backends.agents.word_check import WordCheck
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import TrialSpec
+from trial_runtime.agent.remote_offers import MOST_AT_ONCE
 from trial_runtime.agent.reports import Reports
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
 
@@ -75,7 +77,35 @@ def test_of_too_many_weights_the_newest_are_told_at_the_end(
     assert len(outbox.said) == 11, "once is enough"
 
 
-def test_all_kinds_share_one_bound(reports: Reports, outbox: Words, attempt: Attempt) -> None:
+def test_a_trial_may_save_as_often_as_it_reports(reports: Reports, attempt: Attempt) -> None:
+    """Its file allows so many metrics. Mutation: weights take their place, and it fails."""
+    for number in range(10):
+        assert reports.metric(attempt, "0.5")
+        reports.published(attempt, weights(number))
+    assert attempt.unsaid is None
+
+
+def test_the_head_takes_all_that_an_agent_may_say(
+    reports: Reports, outbox: Words, attempt: Attempt
+) -> None:
+    """Versions on their way to a remote root are counted when they are there."""
+    check = WordCheck("far", TrialSpec(".", max_metrics=10), lambda: 0.0)
+    check.given(3, 1)
+    check.judge(wire.Started(3, 1, 77))
+    while attempt.metrics < 9:
+        reports.metric(attempt, "0.5")
+    assert reports.has_room(attempt)
+    for number in range(MOST_AT_ONCE):
+        reports.offered(attempt, wire.Offered("omega", 0, f"omega/3.1-{number}", "ab", 1))
+    for number in range(20):
+        reports.published(attempt, weights(number))
+    reports.final(attempt, "0.5")
+    reports.last(attempt)
+    for word in outbox.said:
+        check.judge(word)
+
+
+def test_all_kinds_are_bounded(reports: Reports, outbox: Words, attempt: Attempt) -> None:
     while reports.has_room(attempt):
         reports.metric(attempt, "0.5")
         reports.final(attempt, "0.5")
@@ -86,4 +116,4 @@ def test_all_kinds_share_one_bound(reports: Reports, outbox: Words, attempt: Att
         reports.final(attempt, "0.5")
         reports.published(attempt, weights(2))
     reports.last(attempt)
-    assert len(outbox.said) <= 10 + 4
+    assert len(outbox.said) <= 2 * 10 + 4
