@@ -172,7 +172,8 @@ def fitted(
     """How wide each column is shown; 0 for one that has to go.
 
     What may shrink gives way from the right, down to its title, and then goes; before that go
-    columns in which nothing stands. The others, such as a trial's number, are never cut.
+    columns in which nothing stands. The others, such as a trial's number, are never cut: where
+    even they have no room, the first two stay, and the last go.
     """
     from rich.cells import cell_len
 
@@ -194,7 +195,8 @@ def fitted(
     for at in give_way:
         least = max(cell_len(columns[at].title), _LEAST)
         widths[at] = max(min(widths[at], least), widths[at] - max(0, excess()))
-    for at in give_way:
+    firm = [at for at in range(len(columns)) if at not in give_way]
+    for at in (*give_way, *reversed(firm[2:])):
         if excess() > 0:
             widths[at] = 0
     return widths

@@ -18,6 +18,9 @@ from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.source import read_source
 
 ENV, FILE, LITERAL = "env:", "file:", "literal:"
+#: What is looked up nowhere below these: values that trials and tuners get as they are.
+_NO_REFERENCES_BELOW = frozenset({"search_space", "class_args"})
+
 _MOST_BYTES = 64 << 10  # a secret, not a data file; Linux takes 128 KiB in one variable
 
 
@@ -119,9 +122,10 @@ def secret_values(
 
 def files_referred_to(settings: object) -> list[Path]:
     """The files that references name, anywhere in settings: they hold secrets, and so are not sent
-    with the code."""
+    with the code. A choice of the search space that looks like one names data."""
     if isinstance(settings, Mapping):
-        return [path for each in settings.values() for path in files_referred_to(each)]
+        inner = (each for key, each in settings.items() if key not in _NO_REFERENCES_BELOW)
+        return [path for each in inner for path in files_referred_to(each)]
     if isinstance(settings, list | tuple):
         return [path for each in settings for path in files_referred_to(each)]
     if not isinstance(settings, str) or not settings.startswith(FILE):

@@ -10,19 +10,19 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dispatcher.experiment.references import ENV, FILE
+from dispatcher.experiment.references import ENV, FILE, LITERAL
 from trial_runtime.masking import MASKED
 
 _SECRET_NAME: Final = re.compile(
-    r"(?i)(secret|token|passw|passphrase|credential|api_?key|access_?key|account_?key|private"
-    r"|(^|_)key$|conn.*string)"
+    r"(?i)(secret|token(?!i[sz])|passw|passphrase|credential|api_?key|access_?key|account_?key"
+    r"|private|(^|_)key$|conn.*string)"
 )
 
 #: Its keys are names of parameters, ``tokens`` among them, and its values are no secrets.
 _NO_SECRETS_BELOW: Final = frozenset({"searchSpace", "search_space"})
 
 #: ``scheme://user:password@host``, under whatever name.
-_PASSWORD_IN_URL: Final = re.compile(r"(://[^/@\s:]*:)[^/@\s]+(?=@)")
+_PASSWORD_IN_URL: Final = re.compile(r"(://[^/@\s:]*:)[^/\s]+(?=@)")
 
 #: Shorter ones are words of every log, such as ``false`` under TOKENIZERS_PARALLELISM.
 _LEAST_LENGTH_IN_LOGS: Final = 8
@@ -39,7 +39,8 @@ def shown(settings: Any) -> Any:
 
 def written_out(settings: Any) -> Iterator[str]:
     """The secrets that :func:`shown` masks, to be kept out of logs as well."""
-    for text, secret in _texts(settings, secret=False):
+    for written, secret in _texts(settings, secret=False):
+        text = written.removeprefix(LITERAL)  # as the trial is given it
         if secret and len(text) >= _LEAST_LENGTH_IN_LOGS:
             yield text
 

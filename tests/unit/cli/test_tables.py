@@ -66,3 +66,15 @@ def test_columns_in_which_nothing_stands_go_first() -> None:
     columns = (Column("trial"), Column("parent"), Column("parameters", shrink=True))
     assert fitted(columns, [("1", "–", "x" * 70)], 80)[1] == 0
     assert fitted(columns, [("1", "–", "x" * 10)], 80)[1] == 6
+
+
+@pytest.mark.parametrize("width", [30, 40])
+def test_numbers_and_states_are_whole_where_little_else_has_room(width: int) -> None:
+    trial = ("123456", "succeeded", "0.160712", "99", "1m 02s", NETWORK)
+    _, line = _drawn(TRIALS, [trial], width)
+    assert line.split()[:2] == ["123456", "succeeded"]
+    assert "…" not in line
+    experiment = ("hello-ab23cd", "hello", "interrupted", "2026-11-22", "200", "0.986432", "/srv")
+    _, line = _drawn(EXPERIMENTS, [experiment], width)
+    assert line.split()[:2] == ["hello-ab23cd", "interrupted"]
+    assert "…" not in line

@@ -4,6 +4,7 @@ import pytest
 
 from dispatcher.errors import ExperimentFileError
 from dispatcher.experiment.references import (
+    files_referred_to,
     resolve_environment,
     resolve_reference,
     secret_values,
@@ -67,3 +68,13 @@ def test_what_is_masked_and_what_may_be_shown(tmp_path: Path) -> None:
         "from a file",
     ]
     assert shown(variables) == variables | {"WANDB_API_KEY": "[masked]"}
+
+
+def test_a_value_for_trials_that_looks_like_a_reference_names_no_secret(tmp_path: Path) -> None:
+    # It is never looked up; the file is data, and machines need it.
+    settings = {
+        "trial_environment": {"TOKEN": f"file:{tmp_path / 'token'}"},
+        "search_space": {"data": {"_type": "choice", "_value": ["file:data.csv"]}},
+        "tuner": {"class_args": {"start": "file:start.json"}},
+    }
+    assert files_referred_to(settings) == [tmp_path / "token"]

@@ -63,6 +63,12 @@ def test_by_name_through_the_whole_document() -> None:
     assert shown(masked) == masked
 
 
+def test_a_password_with_an_at_sign_is_masked_to_its_end() -> None:
+    assert shown({"db": "see postgres://me:p@ss@host/db, a@b"}) == {
+        "db": "see postgres://me:[masked]@host/db, a@b"
+    }
+
+
 def test_what_is_no_secret_stays() -> None:
     plain = {
         "keyFile": "~/.ssh/id_ed25519",
@@ -73,14 +79,18 @@ def test_what_is_no_secret_stays() -> None:
         "searchSpace": {"token_mixer": {"_type": "choice", "_value": ["pool", "attention"]}},
         "monkey": "banana",
         "url": "sftp://user@host:22/path",
+        "classArgs": {"tokenizer": "bert-base-uncased", "TOKENIZERS_PARALLELISM": "false"},
     }
     assert shown(plain) == plain
+    assert not list(written_out(plain))
 
 
 def test_what_logs_are_kept_free_of() -> None:
     assert list(written_out({"TOKENIZERS_PARALLELISM": "false", "A_TOKEN": "12345678"})) == [
         "12345678"
     ]
+    # The trial is given it without the mark, and so may print it.
+    assert list(written_out({"A_TOKEN": "literal:env:12345678"})) == ["env:12345678"]
     assert not list(written_out({"searchSpace": {"tokens": {"_value": ["a long word"]}}}))
 
 

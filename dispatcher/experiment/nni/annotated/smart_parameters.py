@@ -137,6 +137,8 @@ def _options(node: ast.Call, line: int, *, called: bool) -> tuple[list[Any], ast
             return _keys_of(written), written
         except ValueError as error:
             raise Unreadable(line, "options must be numbers or texts") from error
+    if any(isinstance(option, ast.Starred) for option in node.args):
+        raise Unreadable(line, "options must be written out, without a star")
     values = [_value(option) for option in node.args]
     if not values or len(set(map(repr, values))) < len(values):
         raise Unreadable(line, "a choice has options, each of them once")

@@ -174,6 +174,7 @@ def test_and_plain_choices_for_ours(tmp_path: Path) -> None:
 
 
 WRONG = {
+    "import nni\nx = nni.choice(*options)\n": "without a star",
     "'''@nni.variable(nni.choice(1, 2), name=y)'''\nx = 1\n": "about y, and x follows",
     "'''@nni.variable(nni.choice(1, 2), name=x)'''\n": "annotates nothing",
     "'''@nni.variable(nni.choice(1, 2), name=x)'''\nprint()\n": "no assignment",
