@@ -80,6 +80,8 @@ def _inherits(trial: TrialStory, attempt: Attempt, parent: TrialStory) -> Iterat
     own = bool(last.published)
     clean = reason is EndReason.FINISHED
     early = reason is EndReason.STOPPED_EARLY
+    if reason is EndReason.SHUTDOWN and parent.stops:  # it was to end, and end it did
+        early = parent.stops[0][1] is EndReason.STOPPED_EARLY
     if not (clean or (own and (early or last.final is not None))):
         yield f"{about}, which ended as {reason.value!r}, could bequeath (promise 1)"
 
