@@ -366,8 +366,9 @@ class AgentDriver:
 
     def _news(self, offer: wire.OfferTold | None) -> list[WorkerOffers]:
         """Of what it has for trials, if it is any."""
-        news = self._report.offers(self._worker, offer)
-        return [] if news and not self._check.introduces_itself() else news
+        if not (self._report.is_news(offer) and self._check.takes_news()):
+            return []
+        return self._report.offers(self._worker, offer)
 
     def _keep_out(self, hello: wire.AgentHello, events: list[Event]) -> None:
         """It is there, and says at each heartbeat why it can take nothing yet."""

@@ -48,6 +48,10 @@ class SelfReport:
         """The core is told of its offer with its joining."""
         self._offer = hello.offer
 
+    def is_news(self, told: wire.OfferTold | None) -> bool:
+        """Whether the core knows of another offer."""
+        return told is not None and told != self._offer
+
     def offers(self, worker: WorkerId, told: wire.OfferTold | None) -> list[WorkerOffers]:
         """News for the core, if it is any: it is said again now and then, since a connection that
         breaks takes what is under way."""

@@ -15,7 +15,7 @@ from dispatcher.backends.agents.translation import event_of
 from dispatcher.core.events import Event
 from dispatcher.errors import ProtocolError
 from trial_runtime import wire
-from trial_runtime.agent.allowance import Allowance
+from trial_runtime.agent.allowance import FLOOD_S, Allowance
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.metric_check import metric_fault
 from trial_runtime.refusals import Refusals
@@ -35,6 +35,10 @@ MOST_UNREADABLE = 64
 #: an honest one has a few in an hour. Attempts it holds that count as one more.
 SELF_RATE = 2.0
 HOLDS_PER_TOKEN = 20_000
+
+#: Seconds' worth of debt beyond which news of what its host has is passed over. Short trials may
+#: make it change often (the free memory of devices that are shared); an agent says it again.
+NEWS_DEBT_S = FLOOD_S / 2
 
 
 class Refused(Exception):
@@ -72,11 +76,20 @@ class WordCheck:
         self._of_others = 0
 
     def introduces_itself(self, holds: int = 0) -> bool:
-        """Count a hello, or news of what its host has; false if there are too many to be meant."""
+        """Count a hello; false if there are too many to be meant."""
         self._of_itself.spend(1 + holds / HOLDS_PER_TOKEN, self._clock())
         if self._of_itself.flooded:
-            self.unheard = "it introduced itself, or told what its host has, too often"
+            self.unheard = "it introduced itself too often"
         return not self.unheard
+
+    def takes_news(self) -> bool:
+        """Count news of what its host has; false if there was too much of late."""
+        self._of_itself.spend(0.0, self._clock())
+        if self._of_itself.debt_s() > NEWS_DEBT_S:
+            self.refused.count("news of the host")
+            return False
+        self._of_itself.spend(1.0, self._clock())
+        return True
 
     def launched(self) -> None:
         """It may be another one now."""
