@@ -1,8 +1,9 @@
 """Whose an experiment's folder is: the one judge, asked before anything in it is believed.
 
-Ours is what we own, and what root owns if nobody else may write there. An experiment of somebody
-else is found only by its path, only to be read: it is never resumed or changed, nobody asks its
-head anything, and what its file refers to (``env:``, ``file:``) is not looked up.
+Ours is what we own, and what root owns if nobody else may write there and we may read it. An
+experiment of somebody else is found only by its path, only to be read: it is never resumed or
+changed, nobody asks its head anything, and what its file refers to (``env:``, ``file:``) is not
+looked up.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ def _why(path: Path) -> str:
         return f"{path} belongs to {_name_of(info.st_uid)}"
     if not stat.S_ISLNK(info.st_mode) and info.st_mode & _WRITABLE_FOR_OTHERS:
         return f"{path} belongs to root, and others may write to it"
+    if not os.access(path, os.R_OK):
+        return f"{path} belongs to root, and we may not read it"
     return ""
 
 

@@ -29,12 +29,11 @@ def kill(
     with HeadClient(found.folder) as client:
         for trial in trials:
             answers[trial] = client.ask("stop_trial", trial=trial)
+            if not as_json:  # at once: the next number may be refused
+                say(f"trial {trial}: {_became(answers[trial])}")
     if as_json:
         states = {trial: answer["state"] for trial, answer in answers.items()}
         print_json({"experiment": found.id, "trials": states})
-        return
-    for trial, answer in answers.items():
-        say(f"trial {trial}: {_became(answer)}")
 
 
 def _became(answer: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,6 +122,49 @@ def test_it_is_not_changed(
     assert said.code == 3, said
     assert "somebody else's experiment" in said.err
     assert contents() == before
+
+
+@needs_root
+def test_what_root_shares_is_roots() -> None:
+    """Root's experiments lie where all may look; ``run.json`` and the file are for root only."""
+    with tempfile.TemporaryDirectory() as text:  # the folders of pytest are for root only
+        home = Path(text)
+        folder = make_folder(home, "nice results", "nice-results-ab2345")
+        evolve(folder, 3)
+        for path in (home, folder):
+            path.chmod(0o755)
+        for path in folder.iterdir():
+            path.chmod(0o644)  # as 0.1.0 left them
+        assert _as_nobody(lambda: find.find_one(folder.name, home).id) == folder.name
+        (folder / "run.json").write_text("{}")
+        (folder / "run.json").chmod(0o600)
+        assert "we may not read it" in _as_nobody(lambda: why_foreign(folder))
+        assert _as_nobody(lambda: asked(folder)) == "None"  # and no PermissionError
+        assert _as_nobody(lambda: find.find_one(str(folder), home, others=True).id) == folder.name
+        for way in (lambda: HeadClient(folder), lambda: find.find_one(str(folder), home)):
+            assert "NotOurs" in _as_nobody(way)
+        assert why_foreign(folder) == ""  # for root it is ours
+
+
+def _as_nobody(ask: Callable[[], object]) -> str:
+    """What a function answers, or raises, in a process of another user."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            answer = str(ask())
+        except BaseException as error:  # noqa: BLE001 - nothing may leave the child but its answer
+            answer = repr(error)
+        os.write(writer, answer.encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as file:
+        answer = file.read().decode()
+    os.waitpid(child, 0)
+    return answer
 
 
 @needs_root
