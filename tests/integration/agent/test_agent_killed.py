@@ -58,8 +58,7 @@ def warden_of(head) -> int | None:
 
 def test_a_warden_is_there_before_the_first_trial_and_leaves_with_its_agent(head_with):
     head = head_with(command="true")
-    guarding = warden_of(head)
-    assert guarding is not None
+    guarding = head.until(lambda: warden_of(head), "the warden")
     assert head.run(1).reason == wire.FINISHED
     assert warden_of(head) == guarding, "it is nobody's leftover"
     head.send(wire.Shutdown(0.0))

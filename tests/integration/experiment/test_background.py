@@ -10,7 +10,7 @@ from tests.support.processes import left_of
 
 
 def test_a_tuner_that_cannot_be_built_is_told_to_its_starter(lab: Lab) -> None:
-    folder = lab.create("Inheriting", args={"no_such": 1})
+    folder = lab.create("Unbuildable")
     with pytest.raises(BequeathError) as raised:
         lab.start(folder)
     assert raised.value.exit_code == 3

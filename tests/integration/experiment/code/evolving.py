@@ -229,3 +229,10 @@ class HoldsItsOwnLock(Tuner):
     def receive_trial_result(self, parameter_id, parameters, value):
         with self.own:
             pass
+
+
+class Unbuildable(Tuner):
+    """What no look at its text can know."""
+
+    def __init__(self):
+        raise ValueError("no_such thing is here")
