@@ -108,11 +108,16 @@ class Place:
 
     def __call__(self, *words: str, code: int = 0) -> str:
         """Run a command to its end and return what it answered."""
+        out, err = self.both(*words, code=code)
+        return out if code == 0 else err
+
+    def both(self, *words: str, code: int = 0) -> tuple[str, str]:
+        """Run a command to its end and return what it wrote to stdout and to stderr."""
         process = self.start(*words)
         out, err = process.communicate(timeout=PATIENCE_S)
         self._started.remove(process)
         assert process.returncode == code, f"{words} → {process.returncode}\n{out}\n{err}"
-        return out if code == 0 else err
+        return out, err
 
     def json(self, *words: str) -> Any:
         """The same, with ``--json``."""

@@ -21,8 +21,7 @@ def test_submit_and_kill(place: Place) -> None:
     place.wait_until(lambda: place.trials()[1].outcome == "killed", "trial 1 is killed")
     error = place("trial", "kill", "999", code=ExitCode.USER)
     assert "there is no trial 999" in error
-    both = place.start("trial", "kill", "1", "999")
-    out, err = both.communicate(timeout=PATIENCE_S)
+    out, err = place.both("trial", "kill", "1", "999", code=ExitCode.USER)
     assert out == "trial 1: was over already: killed\n"
     assert "there is no trial 999" in err
 
