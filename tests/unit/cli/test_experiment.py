@@ -109,7 +109,7 @@ def test_a_backup_is_an_experiment_of_its_own(home: Path, bequeath: Shell, tmp_p
         "trialConcurrency": 2,
         "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
     }
-    (folder / "experiment.json").write_text(to_json(build_experiment(values)))
+    (folder / "experiment.json").write_text(to_json(build_experiment(values, base_folder=folder)))
     other = tmp_path / "other"
     document = bequeath("experiment", "backup", folder.name, other, "--json").json()
     assert list(document) == _keys_of("experiment backup")
@@ -182,7 +182,7 @@ def test_a_limit_below_what_was_proposed_says_so(home: Path, bequeath: Shell) ->
         "trialConcurrency": 2,
         "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
     }
-    (folder / "experiment.json").write_text(to_json(build_experiment(values)))
+    (folder / "experiment.json").write_text(to_json(build_experiment(values, base_folder=folder)))
     for key in ("maxTrialNumber", "max_trial_number"):
         said = bequeath("experiment", "update", key, 3)
         assert said.code == 0, said

@@ -30,7 +30,10 @@ def test_those_with_the_mark_and_all_of_their_sessions(tmp_path: Path) -> None:
         assert ours.wait(120) == -signal.SIGKILL
         wait_until(lambda: not _runs(without), "its end", 120)
         assert another.poll() is None
-        assert warden.end_marked(b"MARK=ours", {os.getsid(0)}) == 0
+        # What was just killed is there for a moment.
+        wait_until(
+            lambda: warden.end_marked(b"MARK=ours", {os.getsid(0)}) == 0, "the end of all", 120
+        )
     finally:
         for each in (ours, another):
             if each.poll() is None:

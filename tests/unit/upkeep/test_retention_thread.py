@@ -25,7 +25,8 @@ CONFIG = build_experiment(
         "tuner": {"name": "random"},
         "searchSpace": {"x": {"_type": "choice", "_value": [1]}},
         "trainingService": {"platform": "local"},
-    }
+    },
+    base_folder=Path(__file__).parent,
 )
 
 
