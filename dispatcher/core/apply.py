@@ -248,8 +248,7 @@ def next_deadline(state: State) -> float | None:
     """When a :class:`~dispatcher.core.events.Tick` is due, in seconds since the epoch."""
     due: list[float] = []
     if state.phase is Phase.DRAINING:
-        end = state.fail_at if state.fail_at is not None else draining.due(state)
-        return end
+        return state.fail_at if state.fail_at is not None else draining.due(state)
     if state.phase is Phase.RUNNING:
         due.extend(state.backoff.values())  # no attempt follows in any other phase
         stall = stalls.due(state)

@@ -94,9 +94,7 @@ class Leadership:
             StoreError: the folder cannot be written.
         """
         with _errors(folder), _alone(folder):
-            lock = LockFile.take(folder / LOCK_NAME, _PATIENCE_S)
-            if lock is None:
-                raise _busy(folder)
+            lock = _take_lock(folder)
             return cls._begin(folder, lock, last_epoch)
 
     @classmethod
@@ -147,9 +145,7 @@ class Leadership:
             StoreError: the folder cannot be written.
         """
         with _errors(folder), _alone(folder):
-            lock = LockFile.take(folder / LOCK_NAME, _PATIENCE_S)
-            if lock is None:
-                raise _busy(folder)
+            lock = _take_lock(folder)
             before = read_leader(folder)
             if before is None:  # nobody has led it: that stays so
                 return cls(lock, _leader(0))
@@ -198,6 +194,14 @@ class Leadership:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+def _take_lock(folder: Path) -> LockFile:
+    """Raises :class:`ExperimentBusy` if another head leads."""
+    lock = LockFile.take(folder / LOCK_NAME, _PATIENCE_S)
+    if lock is None:
+        raise _busy(folder)
+    return lock
 
 
 def _leader(epoch: int) -> Leader:

@@ -31,11 +31,8 @@ class _Encoded(NamedTuple):
     """A message as it will lie in its frame."""
 
     content: msgspec.Raw
+    size: int  # bytes
     counts: bool  # an agent must not miss it
-
-    @property
-    def size(self) -> int:
-        return len(bytes(self.content))
 
 
 class Speech:
@@ -133,7 +130,8 @@ class Speech:
 
 
 def _encoded(message: wire.FromHead) -> _Encoded:
-    return _Encoded(wire.encode_order(message), isinstance(message, _ORDERS))
+    content = wire.encode_order(message)
+    return _Encoded(content, memoryview(content).nbytes, isinstance(message, _ORDERS))
 
 
 def _first_frame(gathered: Iterable[_Encoded]) -> Iterator[_Encoded]:

@@ -100,9 +100,8 @@ def test_compacting_shortens_the_journal_and_loses_nothing(home: Path, bequeath:
     assert "nothing to fold" in bequeath("experiment", "compact").out
 
 
-def test_a_backup_is_an_experiment_of_its_own(home: Path, bequeath: Shell, tmp_path: Path) -> None:
-    folder = make_folder(home)
-    evolve(folder, 6)
+def record(folder: Path) -> None:
+    """Write the record of a small search down, as whoever creates an experiment does."""
     values = {
         "tuner": {"name": "random"},
         "trialCommand": "true",
@@ -110,6 +109,12 @@ def test_a_backup_is_an_experiment_of_its_own(home: Path, bequeath: Shell, tmp_p
         "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
     }
     (folder / "experiment.json").write_text(to_json(build_experiment(values, base_folder=folder)))
+
+
+def test_a_backup_is_an_experiment_of_its_own(home: Path, bequeath: Shell, tmp_path: Path) -> None:
+    folder = make_folder(home)
+    evolve(folder, 6)
+    record(folder)
     other = tmp_path / "other"
     document = bequeath("experiment", "backup", folder.name, other, "--json").json()
     assert list(document) == _keys_of("experiment backup")
@@ -176,13 +181,7 @@ def test_what_looks_after_an_experiment_leaves_its_status(
 def test_a_limit_below_what_was_proposed_says_so(home: Path, bequeath: Shell) -> None:
     folder = make_folder(home)
     evolve(folder, 6)
-    values = {
-        "tuner": {"name": "random"},
-        "trialCommand": "true",
-        "trialConcurrency": 2,
-        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
-    }
-    (folder / "experiment.json").write_text(to_json(build_experiment(values, base_folder=folder)))
+    record(folder)
     for key in ("maxTrialNumber", "max_trial_number"):
         said = bequeath("experiment", "update", key, 3)
         assert said.code == 0, said
