@@ -33,8 +33,14 @@ BATCH = 256
 #: go answer within a second, and an attempt's words must not wait behind all of them.
 TUNER_SLICE = 64
 
-#: Rows of the read model written with a batch beyond those of the trials that it names.
-MOST_ROWS = 64
+#: Rows of the read model that lag behind and are written with a batch beside those of the trials
+#: that it names, and when there is nothing else to do. Few with a batch: most of them belong to
+#: requests that have just been let go, and each is written again with what that request proposes.
+ROWS_BESIDE = 8
+ROWS_AT_REST = 64
+
+#: Seconds without a word after which there is nothing else to do.
+REST_S = 0.002
 
 #: Seconds between looks at the peers' processes and leases.
 CHECK_EVERY_S = 0.5
@@ -43,13 +49,17 @@ CHECK_EVERY_S = 0.5
 INBOX = 10_000
 
 #: Facts whose loss in a power cut loses nothing: they are asked or reported again. A batch of
-#: nothing else is committed without waiting for the disk.
+#: nothing else is committed without waiting for the disk. A delivery is one of them: the tuner
+#: that took it runs beside the head and goes with the same power, the next one is built from
+#: what is on disk, and what a state of the tuner already holds is on disk with that state.
 _TRANSIENT = (
     e.WaitStarted,
     e.WaitGivenUp,
     e.ForeignWaitSeen,
     e.ForeignWaitOver,
     e.DeliveryStandsStill,
+    e.ResultDelivered,
+    e.EndDelivered,
     e.AttemptStarted,
     e.TunerHostReady,
     e.WorkerSuspect,
@@ -60,9 +70,14 @@ _TRANSIENT = (
 )
 
 
-def _begins(actions: list[a.Action]) -> bool:
-    """Whether an attempt is begun: after a power cut another one must not have its number."""
-    return any(isinstance(action, a.StartAttempt) for action in actions)
+#: What others rest on: an attempt whose number must not be given again after a power cut, weights
+#: that are removed, an experiment that is reported as over.
+_BINDING = (a.StartAttempt, a.GrantRemoval, a.GrantVersions, a.Finish)
+
+
+def _binds(actions: list[a.Action]) -> bool:
+    """Whether what follows must not be undone by a power cut."""
+    return any(isinstance(action, _BINDING) for action in actions)
 
 
 #: Facts beside which the journal's readers want to know where the attempt ran.
@@ -189,9 +204,9 @@ class Engine(threading.Thread):
             self._commit([], durable=False)
 
     def _timeout(self, next_check: float) -> float:
-        if self.state.dirty:
-            return 0.0
         timeout = next_check - self._monotonic()
+        if self.state.dirty:
+            timeout = min(timeout, REST_S)
         due = next_deadline(self.state)
         if due is not None:
             timeout = min(timeout, due - self._clock())
@@ -265,7 +280,7 @@ class Engine(threading.Thread):
                 continue
             entries.append(Entry(at, event, step.counted, worker))
             actions.extend(step.actions)
-            durable = durable or not isinstance(event, _TRANSIENT) or _begins(step.actions)
+            durable = durable or not isinstance(event, _TRANSIENT) or _binds(step.actions)
             if self._debug:
                 check(state)
         before = self._row
@@ -297,8 +312,8 @@ class Engine(threading.Thread):
             self._journal.append([], [state.trials[trial] for trial in late], durable=False)
 
     def _commit(self, entries: list[Entry], *, durable: bool) -> None:
-        """The journal has the whole batch; of the read model at most ``MOST_ROWS`` more rows
-        than the batch names, the rest with the next ones: an end that lets a thousand
+        """The journal has the whole batch; of the read model at most ``ROWS_BESIDE`` more rows
+        than the batch names, the rest with the next ones or at rest: an end that lets a thousand
         requests go must not keep the first of them waiting for a thousand rows."""
         dirty, trials = self.state.dirty, self.state.trials
         if not (entries or dirty):
@@ -307,7 +322,7 @@ class Engine(threading.Thread):
         touched = [trial for trial in named if trial in dirty]
         for trial in touched:
             del dirty[trial]
-        more = list(itertools.islice(dirty, MOST_ROWS))
+        more = list(itertools.islice(dirty, ROWS_BESIDE if entries else ROWS_AT_REST))
         for trial in more:
             del dirty[trial]
         records = [trials[trial] for trial in (*touched, *more)]

@@ -11,7 +11,7 @@ said and its gate opened, each in one step under the same lock.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from dispatcher.core.actions import AnswerWait
@@ -36,6 +36,9 @@ from tuners.errors import (
 #: head this long to say that they ended.
 ANSWER_S = 1.0
 
+#: Waits that are ended first when a gate opens; twice as many each time afterwards.
+FIRST_LET_GO = 8
+
 _OK = Verdict()
 
 K = TypeVar("K")
@@ -44,11 +47,15 @@ K = TypeVar("K")
 class Gate:
     """What ``Tuner.wait_for`` stands in front of; installed as ``_bequeath_gate``.
 
-    ``refusal`` is the reason why no wait is allowed at all (``multiThread: false``).
+    ``refusal`` is the reason why no wait is allowed at all (``multiThread: false``); ``make_way``
+    is called by a thread that has let the first of many go, with no lock held.
     """
 
-    def __init__(self, floor: Floor, *, refusal: str = "") -> None:
+    def __init__(
+        self, floor: Floor, *, refusal: str = "", make_way: Callable[[], None] = lambda: None
+    ) -> None:
         self._floor = floor
+        self._make_way = make_way
         self._refusal = refusal
         # Held for a few dictionary operations, never while author's code runs or waits.
         self._lock = threading.Lock()
@@ -156,9 +163,23 @@ class Gate:
                 say(event)
             self._requested.discard(trial)
             self._verdicts[trial] = _OK if verdict.ok else verdict
-            ready: list[Waking] = []
-            for waiter in list(self._waiters.pop(trial, ())):
-                wait = self._waits[waiter]
+            waits = [self._waits[waiter] for waiter in self._waiters.pop(trial, ())]
+        # The first of thousands do not stand until the last one has its answer. Nobody new comes
+        # to wait for this trial: its verdict is there.
+        done, share = 0, FIRST_LET_GO
+        while done < len(waits):
+            if done == FIRST_LET_GO:
+                self._make_way()
+            self._let_go(waits[done : done + share])
+            done, share = done + share, 2 * share
+
+    def _let_go(self, waits: Iterable[Wait]) -> None:
+        """Answer those of the waits that are not over, as far as the verdicts decide them."""
+        ready: list[Waking] = []
+        with self._lock:
+            for wait in waits:
+                if self._waits.get(wait.request.trial) is not wait:
+                    continue
                 answer = self._resolve(wait.parents, wait.mode)
                 if answer is not None:
                     self._finish(wait, answer, ready)
@@ -341,7 +362,10 @@ class Gate:
             return
         with self._lock:
             if wait.answer is None:
-                wait.request.say(WaitGivenUp(TrialId(wait.request.trial), wait.number))
+                if wait.mode != "version":  # a gate that is just opening may not have come to it
+                    wait.answer = self._resolve(wait.parents, wait.mode)
+                if wait.answer is None:
+                    wait.request.say(WaitGivenUp(TrialId(wait.request.trial), wait.number))
                 self._forget(wait)
         self._floor.go_on(wait.request)
 

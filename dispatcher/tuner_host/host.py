@@ -81,7 +81,11 @@ class Host:
         self._config = config
         self._outbox = Outbox()
         self._floor = Floor()
-        self._gate = Gate(self._floor, refusal="" if config.multi_thread else SERIAL)
+        self._gate = Gate(
+            self._floor,
+            refusal="" if config.multi_thread else SERIAL,
+            make_way=lambda: self._io.make_way(),
+        )
         self._foreign = ForeignWaits(self._floor)
         self._live: dict[int, Request] = {}  # from OpenRequest to just before its answer
         self._early: deque[Any] = deque()  # what the head said before the tuner was built

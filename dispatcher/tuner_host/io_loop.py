@@ -18,7 +18,9 @@ from trial_runtime.failpoints import failpoint
 SECOND_HALF_S = 0.02
 
 #: While many threads are let go or started one after another, what they say is gathered for
-#: so long: a frame and a wake-up for each would cost more than what is in it (seconds).
+#: so long: a frame and a wake-up for each would cost more than what is in it (seconds). The first
+#: of them are sent at once, later ones after twice as long each time, up to ``GATHER_S``.
+FIRST_GATHER_S = 0.000_25
 GATHER_S = 0.002
 
 #: Sleeping for longer than this is sleeping soundly: whoever says something must wake us.
@@ -56,6 +58,7 @@ class IoLoop:
         self._stopped = False
         self._clock = clock
         self._sent_at = 0.0
+        self._gather_s = 0.0
         self._sent = threading.Event()
         self._dozing = False
         self._poller = zmq.Poller()
@@ -71,6 +74,8 @@ class IoLoop:
             self.send(woken)
             wait_s = self._due()
             self._dozing = wait_s is None or wait_s > DOZE_S
+            if self._dozing:
+                self._gather_s = 0.0  # no crowd: what the next one says first is sent at once
             if self._dozing and self._outbox.waiting():
                 continue  # said by somebody who still thought that we look again soon
             timeout = None if wait_s is None else max(0, round(wait_s * 1000 + 0.5))
@@ -89,7 +94,8 @@ class IoLoop:
         threads that run one after another for microseconds each keep the interpreter from
         the I/O thread for as long as there are any.
         """
-        if self._clock() - self._sent_at > GATHER_S:
+        if self._clock() - self._sent_at > self._gather_s:
+            self._gather_s = min(GATHER_S, 2 * self._gather_s or FIRST_GATHER_S)
             self._sent.clear()
             self._outbox.say(message)
             self._sent.wait(GATHER_S)
@@ -97,6 +103,13 @@ class IoLoop:
         self._outbox.say_later(message)
         if self._dozing:
             self._outbox.wake()
+
+    def make_way(self) -> None:
+        """Leave the interpreter to others until all that was said is sent, for a moment at most.
+        For threads that have much to do, and whose first words others wait for."""
+        self._sent.clear()
+        if self._outbox.waiting():
+            self._sent.wait(GATHER_S)
 
     def stop(self) -> None:
         """Let :meth:`run` return once all that was said is sent. Any thread."""

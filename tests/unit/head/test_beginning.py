@@ -11,7 +11,7 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.creating import create
-from dispatcher.engine import MOST_ROWS, Engine, _Fact
+from dispatcher.engine import ROWS_BESIDE, Engine, _Fact
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.folders import ExperimentFolder
@@ -79,7 +79,7 @@ def test_rows_that_lagged_behind_when_a_head_was_killed_are_written(folder: Path
     """One "not now" too many ended all requests, by a joint rule that no event repeats."""
     home = ExperimentFolder(folder)
     journal = SqliteJournal.open(home.journal)
-    many = 3 * MOST_ROWS
+    many = 3 * ROWS_BESIDE
     state = read_past(journal).state
     nobody: Any = Nobody()
     unused: Any = None
@@ -99,7 +99,7 @@ def test_rows_that_lagged_behind_when_a_head_was_killed_are_written(folder: Path
         engine._commit([], durable=False)
     engine._turn([_Fact("", not_now[-1])], last=False)
     journal.close()  # kill -9
-    assert len(state.dirty) > MOST_ROWS
+    assert len(state.dirty) > ROWS_BESIDE
     assert not verify(home.journal).ok
 
     journal = SqliteJournal.open(home.journal)

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dispatcher.core import events as e
-from dispatcher.core.ids import WorkerId
-from dispatcher.core.model import Trial
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import EndReason, Trial
 from dispatcher.core.resources import Offer
 from dispatcher.engine import Engine, _Fact
 from dispatcher.ports import Entry
 from tests.support.cluster import Cluster, gpus
+from tests.support.scene import weights
 
 
 class Journal:
@@ -49,3 +50,28 @@ def test_an_attempt_that_begins_is_on_disk_whatever_began_it() -> None:
         offer = Offer(gpus("a", count))
         engine._turn([_Fact("a", e.WorkerOffers(WorkerId("a"), offer))], last=False)
     assert journal.durable == [False, True, False]
+
+
+def test_a_delivery_waits_for_the_disk_only_with_what_rests_on_it() -> None:
+    """After a power cut the tuner, which went with it, is given the result once more. A child that
+    starts with the end of its parent must not have its attempt's number given again."""
+    lab = Cluster({"a": Offer(gpus("a", 2))})
+    journal: Any = Journal()
+    nobody: Any = Nobody()
+    unused: Any = None
+    engine = Engine(
+        lab.state, journal, unused, nobody, {"a": nobody}, unused, nobody, clock=lambda: lab.now
+    )
+    parent = TrialId(lab.submit())
+    child = TrialId(lab.submit(parent=parent))
+    assert lab.where(child) is None
+    lab.started(parent)
+    for fact in (
+        e.AttemptEnded(parent, 1, EndReason.FINISHED, weights=weights(parent)),
+        e.EndDelivered(parent),  # and so the child begins
+        e.AttemptEnded(child, 1, EndReason.FINISHED, weights=weights(child)),
+        e.EndDelivered(child),
+    ):
+        engine._turn([_Fact("", fact)], last=False)
+    assert lab.trial(child).attempt == 1
+    assert journal.durable == [True, True, True, False]

@@ -14,7 +14,7 @@ from dispatcher.core.events import EndDelivered, WaitGivenUp, WaitStarted
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Verdict
 from dispatcher.tuner_host.floor import Floor
-from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.gate import FIRST_LET_GO, Gate
 from dispatcher.tuner_host.request import Request
 from tuners.errors import (
     ParentFailed,
@@ -59,7 +59,8 @@ class Bench:
     def __init__(self) -> None:
         self.now = 100.0
         self.floor = Floor(lambda: self.now)
-        self.gate = Gate(self.floor)
+        self.gate = Gate(self.floor, make_way=lambda: self.make_way())
+        self.make_way: Callable[[], None] = lambda: None
         self.said: SimpleQueue[Any] = SimpleQueue()
         self.waiters: list[Waiter] = []
 
@@ -99,6 +100,38 @@ def test_a_wait_is_said_and_ends_with_the_gate(bench: Bench) -> None:
     assert bench.heard() == EndDelivered(TrialId(3))
     assert child.result() == [3]
     assert bench.gate.waiting(5) == ""
+
+
+def test_the_first_of_many_go_before_the_last_are_answered(bench: Bench) -> None:
+    children = [bench.wait(10 + n, 3) for n in range(FIRST_LET_GO + 5)]
+    for _ in children:
+        bench.heard()
+    still: list[set[int]] = []
+    bench.make_way = lambda: still.append(bench.gate.blocked())
+    bench.gate.open(3, OK)
+    assert [child.result() for child in children] == [[3]] * len(children)
+    assert [len(each) for each in still] == [5]
+
+
+def test_a_wait_whose_time_passes_while_its_gate_opens_is_over_as_the_head_has_it(
+    bench: Bench,
+) -> None:
+    """The head draws its conclusion from the parent's end, which was said before. Mutation: the
+    thread raises ``WaitTimeout``, and says that it gave up, in the middle of the opening."""
+    children = [bench.wait(10 + n, 3) for n in range(FIRST_LET_GO + 1)]
+    for _ in children:
+        bench.heard()
+
+    def time_passes() -> None:
+        (last,) = bench.gate.blocked()
+        wait = bench.gate._waits[last]
+        bench.gate._give_up(wait)  # as its own thread does
+        wait.ticket.release()
+
+    bench.make_way = time_passes
+    bench.gate.open(3, OK)
+    assert [child.result() for child in children] == [[3]] * len(children)
+    assert bench.said.empty()
 
 
 def test_a_request_that_leaves_late_leaves_the_wait_of_its_next_asking(bench: Bench) -> None:
