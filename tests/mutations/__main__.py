@@ -1,9 +1,9 @@
 """``python -m tests.mutations [NAME…]``: plant each fault in a copy and see that it is found.
 
-The tree is copied once, without what git ignores; each mutation is applied there, its tests are
-run until the first failure, and it is taken back. One after another, each narrow: all take some
-ten minutes on two processors. First the tests run unharmed, since what fails anyway finds
-nothing. Exits 1 if a fault was missed.
+The tree is copied once for each processor, without what git ignores; each mutation is applied
+there, its tests are run until the first failure, and it is taken back. First the tests run
+unharmed, since what fails anyway finds nothing, and to know for how long they may run. Exits 1 if
+a fault was missed, 2 if a test fails unharmed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 
 from tests.mutations.catalogue import ALL
 from tests.mutations.mutation import ROOT, Mutation
 
-#: A fault that makes a test hang is found by this; no unharmed run takes half as long.
+#: A fault that makes a test hang is found by this, or by three times what the tests take unharmed.
 LIMIT_S = 180.0
+
+#: Unharmed tests that take longer are too wide for a fault.
+UNHARMED_LIMIT_S = 1200.0
+
+#: What pytest's exit codes mean here; any other one but these is a fault that was found.
+OUTCOMES = {0: "passes", 4: "no such tests", 5: "no tests"}
 
 
 def main() -> int:
@@ -31,6 +41,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="all of them by default")
     parser.add_argument("--list", action="store_true", help="say what there is, and do nothing")
     parser.add_argument("--unchecked", action="store_true", help="do not run the tests unharmed")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="copies, side by side"
+    )
     asked = parser.parse_args()
     chosen = _chosen(asked.names)
     if asked.list:
@@ -38,7 +51,7 @@ def main() -> int:
             print(f"{one.promise:2}  {one.name}: {one.what}")
         return 0
     with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
-        return _run(chosen, Path(folder), unchecked=asked.unchecked)
+        return _Run(Path(folder), asked.jobs).all(chosen, unchecked=asked.unchecked)
 
 
 def _chosen(names: list[str]) -> list[Mutation]:
@@ -49,32 +62,60 @@ def _chosen(names: list[str]) -> list[Mutation]:
     return [known[name] for name in names] or list(ALL)
 
 
-def _run(chosen: list[Mutation], copy: Path, *, unchecked: bool) -> int:
-    _copy_tree(copy)
-    targets = sorted({target for one in chosen for target in one.tests})
-    if not unchecked:
-        for target in targets:
-            outcome, seconds, words = _test(copy, (target,))
-            print(f"unharmed {outcome:7} {seconds:5.0f} s  {target}", flush=True)
-            if outcome != "passes":
-                print(words)
-                return 2
-    missed = []
-    for one in chosen:
-        file = copy / one.file
-        whole = file.read_text()
-        file.write_text(one.applied_to(whole))
-        outcome, seconds, words = _test(copy, one.tests)
-        file.write_text(whole)
-        found = outcome != "passes"
-        missed += [] if found else [one.name]
+class _Run:
+    """Copies of the tree, each with one fault at a time."""
+
+    def __init__(self, folder: Path, jobs: int) -> None:
+        self._jobs = jobs
+        self._free: SimpleQueue[Path] = SimpleQueue()
+        for number in range(jobs):
+            copy = folder / str(number)
+            _copy_tree(copy)
+            self._free.put(copy)
+        self._unharmed_s: dict[str, float] = {}
+
+    def all(self, chosen: list[Mutation], *, unchecked: bool) -> int:
+        """Test them; the exit code."""
+        with ThreadPoolExecutor(self._jobs) as pool:
+            if not unchecked:
+                targets = sorted({target for one in chosen for target in one.tests})
+                if not all(list(pool.map(self._passes_unharmed, targets))):
+                    return 2
+            found = list(pool.map(self._is_found, chosen))
+        print(f"{sum(found)} of {len(chosen)} found")
+        return 0 if all(found) else 1
+
+    def _passes_unharmed(self, target: str) -> bool:
+        with self._copy() as copy:
+            outcome, seconds, words = _test(copy, (target,), UNHARMED_LIMIT_S)
+        self._unharmed_s[target] = seconds
+        passes = outcome == "passes"
+        print(f"unharmed {outcome:7} {seconds:5.0f} s  {target}", flush=True)
+        if not passes:
+            print(words, flush=True)
+        return passes
+
+    def _is_found(self, one: Mutation) -> bool:
+        limit_s = max(LIMIT_S, 3 * sum(self._unharmed_s.get(target, 0.0) for target in one.tests))
+        with self._copy() as copy:
+            file = copy / one.file
+            whole = file.read_text()
+            file.write_text(one.applied_to(whole))
+            outcome, seconds, words = _test(copy, one.tests, limit_s)
+            file.write_text(whole)
+        found = outcome in {"fails", "hangs"}
         word = "found" if found else "MISSED"
-        print(
-            f"{word:6} {seconds:5.0f} s  promise {one.promise:2}  {one.name}{_by(words)}",
-            flush=True,
-        )
-    print(f"{len(chosen) - len(missed)} of {len(chosen)} found")
-    return 1 if missed else 0
+        by = _by(words) if outcome == "fails" else f"\n               {outcome}" if found else ""
+        print(f"{word:6} {seconds:5.0f} s  promise {one.promise:2}  {one.name}{by}", flush=True)
+        return found
+
+    @contextmanager
+    def _copy(self) -> Iterator[Path]:
+        copy = self._free.get()
+        try:
+            yield copy
+        finally:
+            self._free.put(copy)
 
 
 def _by(words: str) -> str:
@@ -99,7 +140,7 @@ def _copy_tree(copy: Path) -> None:
             shutil.copy2(source, target)
 
 
-def _test(copy: Path, targets: tuple[str, ...]) -> tuple[str, float, str]:
+def _test(copy: Path, targets: tuple[str, ...], limit_s: float) -> tuple[str, float, str]:
     """Run tests in the copy: ``passes``, ``fails`` or ``hangs``; seconds; the end of what it said.
     In a session of its own, so that nothing of a run that hangs is left."""
     started = time.monotonic()
@@ -116,8 +157,8 @@ def _test(copy: Path, targets: tuple[str, ...]) -> tuple[str, float, str]:
         start_new_session=True,
     )
     try:
-        said, _ = run.communicate(timeout=LIMIT_S)
-        outcome = "passes" if run.returncode == 0 else "fails"
+        said, _ = run.communicate(timeout=limit_s)
+        outcome = OUTCOMES.get(run.returncode, "fails")
     except subprocess.TimeoutExpired:
         os.killpg(run.pid, signal.SIGKILL)
         said, _ = run.communicate()
