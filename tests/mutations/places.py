@@ -120,7 +120,7 @@ PLACES: tuple[Mutation, ...] = (
         3,
         "two attempts of one number run, and both are believed",
         "dispatcher/engine.py",
-        "or not isinstance(event, _TRANSIENT) or _begins(step.actions)",
+        "or not isinstance(event, _TRANSIENT) or _binds(step.actions)",
         "or not isinstance(event, _TRANSIENT)",
         ("tests/unit/head/test_engine_durable.py",),
     ),
