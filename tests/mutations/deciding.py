@@ -524,4 +524,33 @@ DECIDING: tuple[Mutation, ...] = (
         "            going = [each for each in removals if each.trial not in pinned or True]",
         ("tests/unit/store/test_weights_ledger.py",),
     ),
+    Mutation(
+        "an-end-that-a-power-cut-takes-back",
+        4,
+        "an experiment that was reported as completed is running again after a power cut",
+        "dispatcher/engine.py",
+        "_BINDING = (a.StartAttempt, a.GrantRemoval, a.GrantVersions, a.Finish)",
+        "_BINDING = (a.StartAttempt, a.GrantRemoval, a.GrantVersions)",
+        ("tests/unit/head/test_engine_durable.py",),
+    ),
+    Mutation(
+        "a-wait-gives-up-while-its-gate-opens",
+        1,
+        "a child whose time passes as its parent ends raises WaitTimeout; the head has it let go",
+        "dispatcher/tuner_host/gate.py",
+        """                    wait.answer = self._resolve(wait.parents, wait.mode)
+                if wait.answer is None:""",
+        """                    pass
+                if wait.answer is None:""",
+        ("tests/unit/tuner_host/test_gate.py",),
+    ),
+    Mutation(
+        "a-gate-answers-all-before-the-first-goes",
+        10,
+        "the first of ten thousand children starts when the last one has its answer",
+        "dispatcher/tuner_host/gate.py",
+        "done, share = 0, FIRST_LET_GO",
+        "done, share = 0, len(waits)",
+        ("tests/unit/tuner_host/test_gate.py",),
+    ),
 )

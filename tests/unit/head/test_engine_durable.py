@@ -7,12 +7,12 @@ from typing import Any
 
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import EndReason, Trial
+from dispatcher.core.model import EndReason, Phase, Trial
 from dispatcher.core.resources import Offer
 from dispatcher.engine import Engine, _Fact
 from dispatcher.ports import Entry
 from tests.support.cluster import Cluster, gpus
-from tests.support.scene import weights
+from tests.support.scene import Scene, weights
 
 
 class Journal:
@@ -75,3 +75,19 @@ def test_a_delivery_waits_for_the_disk_only_with_what_rests_on_it() -> None:
         engine._turn([_Fact("", fact)], last=False)
     assert lab.trial(child).attempt == 1
     assert journal.durable == [True, True, True, False]
+
+
+def test_the_end_of_an_experiment_is_on_disk_before_anybody_hears_of_it() -> None:
+    scene = Scene(slots=1, max_trials=1)
+    scene.propose(0)
+    scene.run(0)
+    journal: Any = Journal()
+    nobody: Any = Nobody()
+    unused: Any = None
+    engine = Engine(
+        scene.state, journal, unused, nobody, {"local": nobody}, unused, nobody, clock=lambda: 50.0
+    )
+    engine._turn([_Fact("", e.ResultDelivered(TrialId(0)))], last=False)
+    engine._turn([_Fact("", e.EndDelivered(TrialId(0)))], last=False)
+    assert scene.state.phase is Phase.COMPLETED
+    assert journal.durable == [False, True]
