@@ -82,6 +82,7 @@ __all__ = [
     "SIGNALLED",
     "START_FAILED",
     "TIMED_OUT",
+    "UNCOUNTED",
     "VERSION",
     "Ack",
     "AgentFrame",
@@ -279,6 +280,10 @@ class Shutdown(Message, frozen=True, tag="q"):
 
 
 FromHead = Union[Welcome, Ack, Start, Stop, Ping, Shutdown, VersionAnswered]
+
+#: What the next message of its kind makes up for. All else is an order: both ends count it, and
+#: they must count the same, or what one counts alone stands for one that was lost.
+UNCOUNTED = (Welcome, Ack, Ping)
 
 
 class HeadFrame(msgspec.Struct, frozen=True, array_like=True):

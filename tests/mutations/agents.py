@@ -67,6 +67,18 @@ AGENTS: tuple[Mutation, ...] = (
         ("tests/unit/backends/test_local_gaps.py",),
     ),
     Mutation(
+        "an-answer-stands-for-an-order-that-was-lost",
+        4,
+        "a trial that writes to a shared store runs on when it is to be stopped",
+        "dispatcher/backends/agents/speech.py",
+        "    return _Encoded(content, memoryview(content).nbytes, "
+        "not isinstance(message, wire.UNCOUNTED))",
+        "    uncounted = (*wire.UNCOUNTED, wire.VersionAnswered)\n"
+        "    return _Encoded(content, memoryview(content).nbytes, "
+        "not isinstance(message, uncounted))",
+        ("tests/unit/backends/test_local_gaps.py",),
+    ),
+    Mutation(
         "orders-of-a-dead-agent-stay-for-its-successor",
         3,
         "the agent that follows a dead one runs an attempt that was lost and tried again elsewhere",

@@ -172,7 +172,7 @@ class HeadLink:
                     welcomed = True
                 elif type(message) is wire.Ack:
                     self._outbox.acknowledge(message.number)
-                elif type(message) is not wire.Ping:
+                elif type(message) not in wire.UNCOUNTED:
                     orders.append(message)
             heard = self._orders + len(orders) - known
             missed = missed or frame.orders > heard

@@ -18,9 +18,6 @@ ACKNOWLEDGE_EVERY = 256
 #: Time given to an agent to answer a welcome before it is welcomed again.
 WELCOME_EVERY_S = 0.5
 
-#: Messages that an agent must not miss; the others are repeated, or made up for by the next.
-_ORDERS = (wire.Start, wire.Stop, wire.Shutdown)
-
 #: Messages share a frame up to this size (bytes). A larger one travels alone, up to the size of
 #: a frame that the agent's end of the line takes.
 FRAME_BYTES = 1 << 20
@@ -32,7 +29,7 @@ class _Encoded(NamedTuple):
 
     content: msgspec.Raw
     size: int  # bytes
-    counts: bool  # an agent must not miss it
+    counts: bool  # the agent counts it, too
 
 
 class Speech:
@@ -131,7 +128,7 @@ class Speech:
 
 def _encoded(message: wire.FromHead) -> _Encoded:
     content = wire.encode_order(message)
-    return _Encoded(content, memoryview(content).nbytes, isinstance(message, _ORDERS))
+    return _Encoded(content, memoryview(content).nbytes, not isinstance(message, wire.UNCOUNTED))
 
 
 def _first_frame(gathered: Iterable[_Encoded]) -> Iterator[_Encoded]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import zmq
@@ -137,6 +138,61 @@ def test_an_order_that_was_lost_makes_the_agent_join_anew(scene: Scene) -> None:
     _, orders = scene.carry()
     assert [type(order) for order in orders] == [wire.Start]
     assert scene.beat() == ([], []), "and nothing is missing now"
+
+
+def _answer(trial: int) -> a.AnswerOffer:
+    return a.AnswerOffer(LOCAL, TrialId(trial), 1, "digest", True)
+
+
+def test_answers_of_shared_stores_do_not_stand_for_an_order_that_was_lost(scene: Scene) -> None:
+    """The agent counted them and the head did not, so that a trial that was to be stopped behind
+    an answer ran for ever."""
+    scene.head.perform(_answer(3))
+    scene.head.flush()
+    scene.carry()
+    scene.head.perform(a.StopAttempt(LOCAL, TrialId(3), 1, EndReason.KILLED, 1.0))
+    scene.head.flush()
+    scene.lose()
+    scene.held = [(3, 1)]
+    events, _ = scene.beat()
+    assert events == [e.WorkerJoined(LOCAL, 2, ((TrialId(3), 1),))]
+    assert scene.beat() == ([], []), "and nothing is missing now"
+
+
+def test_an_answer_that_follows_a_lost_order_does_not_hide_the_gap(scene: Scene) -> None:
+    scene.head.perform(_start(3))
+    scene.head.flush()
+    scene.lose()
+    scene.held = [(2, 1)]
+    scene.head.perform(_answer(2))
+    scene.head.flush()
+    events, _ = scene.carry()
+    assert events == [e.WorkerJoined(LOCAL, 2, ((TrialId(2), 1),))]
+
+
+_ONE_OF_EACH: tuple[wire.FromHead, ...] = (
+    wire.Welcome(),
+    wire.Ack(0),
+    wire.Start(3, 1, "{}"),
+    wire.Stop(3, 1, EndReason.KILLED.value, 1.0),
+    wire.Ping(),
+    wire.Shutdown(1.0),
+    wire.VersionAnswered(3, 1, wire.OfferAnswered("digest", True)),
+)
+
+
+@pytest.mark.parametrize("message", _ONE_OF_EACH, ids=lambda message: type(message).__name__)
+def test_both_ends_count_the_same_messages(scene: Scene, message: wire.FromHead) -> None:
+    """Mutation: one end leaves out a kind."""
+    speech = scene.head._speech
+    assert speech.send([message])
+    events, _ = scene.carry()
+    assert events == [], "what the head counts alone is missed"
+    assert scene.agent._orders == speech._orders, "what the agent counts alone hides what is lost"
+
+
+def test_each_kind_of_message_is_counted_by_both_ends_in_a_test() -> None:
+    assert {type(message) for message in _ONE_OF_EACH} == set(get_args(wire.FromHead))
 
 
 def test_many_frames_behind_a_gap_are_answered_by_one_welcome(scene: Scene) -> None:
