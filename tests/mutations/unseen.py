@@ -7,7 +7,46 @@ from tests.mutations.mutation import Mutation
 #: Interleavings of the tuner host's threads.
 SCHEDULES = "tests/sim/test_tuner_host_schedules.py"
 
+#: Worlds in which weights are files.
+FILES = "tests/sim/test_seeds.py::test_children_have_their_parents_weights_whatever_happens"
+
 UNSEEN: tuple[Mutation, ...] = (
+    Mutation(
+        "a-manifest-is-published-where-the-path-leads-by-now",
+        7,
+        "the manifest of an attempt that was given up names files that were set aside",
+        "trial_runtime/weights/saving.py",
+        "raw = publish_manifest(located.path, manifest, at)",
+        "raw = publish_manifest(located.path, manifest)",
+        (FILES,),
+    ),
+    Mutation(
+        "who-comes-later-replaces-the-weights-of-another-attempt",
+        7,
+        "an attempt that was given up takes its successor's weights from the children",
+        "trial_runtime/weights/saving.py",
+        '        if before.writer not in ("", author):',
+        '        if before.writer not in ("", author) and not author:',
+        (FILES,),
+    ),
+    Mutation(
+        "an-empty-folder-is-left-to-whoever-holds-it",
+        7,
+        "an attempt that was given up just before its first file writes among its successor's",
+        "trial_runtime/agent/preparing.py",
+        "                if attempt > 1:  # one that was given up may hold it,",
+        "                if attempt > 9:  # one that was given up may hold it,",
+        (FILES,),
+    ),
+    Mutation(
+        "what-lies-there-counts-as-ones-own",
+        7,
+        "children inherit from an attempt that was given up and published in the same moment",
+        "trial_runtime/weights/plain.py",
+        "    if found != writer and found.rpartition",
+        '    if found == "" and found.rpartition',
+        ("tests/unit/weights/test_plain.py",),
+    ),
     Mutation(
         "a-stop-is-not-said-again-on-rejoin",
         9,

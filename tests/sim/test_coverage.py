@@ -83,4 +83,6 @@ ACCIDENTS = (
     "part of a device",
     "in trouble",  # a host
     "stall, certain",
+    "goes on in what was set aside",  # a save
+    "has its parent's weights",
 )

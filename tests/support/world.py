@@ -13,6 +13,7 @@ import itertools
 import random
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,7 @@ from tests.support.odds import Case
 from tests.support.replaying import differences
 from tests.support.sim_agent import SimAgent
 from tests.support.tuner_model import TunerModel
+from tests.support.weight_files import WeightFiles
 from trial_runtime import wire
 
 #: Turns after which a run is taken for one that will never end.
@@ -130,6 +132,7 @@ class World:
         self._folder = tempfile.TemporaryDirectory(dir=_SHM if _SHM.is_dir() else None)
         folder = Path(self._folder.name)
         self.restore_file = folder / "restore"
+        self.weights = WeightFiles(self, folder) if case.odds.weight_files else None
         self.store = journal
         self.disk = Disk(self, journal)
         self.tuner = TunerModel(self)
@@ -342,7 +345,9 @@ class World:
 
     def run(self) -> State:
         """Head after head, until the experiment is over for good."""
-        with self._folder:
+        with self._folder, ExitStack() as stack:
+            if self.weights is not None:
+                stack.callback(self.weights.close)
             settings = self.case.settings
             self._write([e.ExperimentCreated(settings)], new_state(settings))
             Fate(self).plan()
@@ -477,6 +482,7 @@ class World:
             words=self.safe_words,
             wishes=self.safe_wishes,
             harms=self.harms,
+            loads=self.weights.loads if self.weights is not None else None,
         )
         if isinstance(self.store, MemoryJournal):
             seen.metrics, seen.counted = self.store.metrics, self.store.counted()
