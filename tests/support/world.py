@@ -45,6 +45,7 @@ from tests.support.memory_journal import MemoryJournal
 from tests.support.odds import Case
 from tests.support.replaying import differences
 from tests.support.sim_agent import SimAgent
+from tests.support.standstill import Standstill
 from tests.support.tuner_model import TunerModel
 from tests.support.weight_files import WeightFiles
 from trial_runtime import wire
@@ -135,6 +136,7 @@ class World:
         self.weights = WeightFiles(self, folder) if case.odds.weight_files else None
         self.store = journal
         self.disk = Disk(self, journal)
+        self.standstill = Standstill(self)
         self.tuner = TunerModel(self)
         self.hosts = {
             n: Host(self, n, slots, folder, case.offers.get(n)) for n, slots in case.workers.items()
@@ -162,6 +164,7 @@ class World:
             raise Stuck(f"nothing happens any more: {state.phase}, {why(state, state.now)}")
         if self._turns % 500 == 0:
             self._look(self.engine.state)
+        self.standstill.look()
         if not self._agenda or self._agenda[0][0] > self.now + timeout_s:
             self.now += max(timeout_s, 1e-4)
             return []
@@ -257,11 +260,17 @@ class World:
                 self.faults.append(f"{attempt} is begun while the experiment is {self._phases[0]}")
             self._given.setdefault(order.worker, set()).add(attempt)
 
+    @property
+    def is_patient(self) -> bool:
+        """Whether an experiment that stands still is to wait for somebody's help."""
+        return self.case.settings.on_stall is StallPolicy.WAIT
+
     def _stalled(self, stall: a.ReportStall) -> None:
         """A stall was named. Where the experiment is to wait, a user comes to its help."""
         self.note(f"stall, {'certain' if stall.certain else 'suspected'}: {stall.text}")
         assert self.engine is not None
-        if self.engine.state.settings.on_stall is StallPolicy.WAIT and stall.trials:
+        self.standstill.named(stall)
+        if self.is_patient and stall.trials:
             trial = int(self.rng.choice(stall.trials))
             self.later(5.0, lambda: self.ask("stop_trial", trial=trial))
 
