@@ -76,6 +76,8 @@ class Standstill:
         there = self._world.tuner.whereabouts()
         if there is None or there.ready_s < KNOWN_S or there.thinking:
             return None
+        if there.goes_on:
+            return None
         if there.delivers_s is not None or state.low_disks:
             return None
         if state.phase is Phase.DRAINING:

@@ -79,6 +79,7 @@ class Whereabouts:
     stuck: int | None = None  # the trial whose delivery stands still
     stuck_s: float = 0.0
     delivers_s: float | None = None  # a delivery computes for so long
+    goes_on: bool = False  # a request that was cancelled computes
     in_line: set[int] = field(default_factory=set)  # trials whose results wait for the tuner
 
 
@@ -150,7 +151,8 @@ class TunerModel:
             return None
         there = Whereabouts(ready_s=now - process.ready_at)
         for trial in process.scripts:
-            if trial in process.cancelled:
+            if trial in process.cancelled:  # its thread goes on all the same, until it answers
+                there.goes_on |= trial not in process.waits and trial not in process.standing
                 continue
             place = there.thinking
             if trial in process.standing:
@@ -295,6 +297,7 @@ class TunerModel:
             self._later(process, 0.02, end)
 
         def end() -> None:
+            self._world.standstill.moved()
             process.calls.append(("end", work.trial, work.success))
             self._say(process, e.EndDelivered(work.trial, error()))
             process.verdicts[work.trial] = work.verdict
@@ -376,6 +379,7 @@ class TunerModel:
         if script is None:
             return
         process.at[trial] = self._world.now
+        self._world.standstill.moved()
         process.standing.discard(trial)
         try:
             step = next(script) if answer == "begin" else script.send(answer)
@@ -407,7 +411,8 @@ class TunerModel:
                 return
 
         def on() -> None:
-            if step[0] == "stand" and self._world.rng.random() < 0.5:
+            # Who answers at once is not seen any more; who goes on for long always is.
+            if step[0] == "stand" and (self._world.odds.stands or self._world.rng.random() < 0.5):
                 self._say(process, e.ForeignWaitOver(trial))  # type: ignore[arg-type]
             self._go_on(process, trial, "on")
 
