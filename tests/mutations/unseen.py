@@ -73,8 +73,8 @@ UNSEEN: tuple[Mutation, ...] = (
         7,
         "an attempt that was given up takes its successor's weights from the children",
         "trial_runtime/weights/saving.py",
-        '        if before.writer not in ("", author):',
-        '        if before.writer not in ("", author) and not author:',
+        'if before.writer not in ("", author):',
+        'if before.writer not in ("", author) and not author:',
         (FILES,),
     ),
     Mutation(

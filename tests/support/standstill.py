@@ -152,6 +152,7 @@ class Standstill:
             # One that is being cancelled in this very turn is not there any more.
             self._world.later(0.0, lambda: self._still_missing(missing, stall))
         known = {*there.waiting, *there.standing, *there.in_line, there.stuck}
+        known.update(trial for trial, seconds in there.newest_s.items() if seconds < KNOWN_S)
         strangers = [trial for trial in stall.trials if trial not in known]
         if strangers:
             self._wrong(f"with {strangers}, which do not wait", stall)

@@ -73,6 +73,7 @@ class Whereabouts:
     """What an author's threads stand in: requests by number, and for how many seconds."""
 
     ready_s: float
+    newest_s: dict[int, float] = field(default_factory=dict)  # of all: since it did anything
     thinking: dict[int, float] = field(default_factory=dict)
     standing: dict[int, float] = field(default_factory=dict)  # in waits that are not ours
     waiting: dict[int, float] = field(default_factory=dict)  # in wait_for, and the like
@@ -110,6 +111,7 @@ class TunerModel:
             return
         if isinstance(action, a.CancelRequest):
             process.cancelled.add(action.trial)
+            process.at[action.trial] = self._world.now
         elif isinstance(action, a.OpenRequest):
             process.cancelled.discard(action.trial)
             self._world.standstill.moved()
@@ -150,6 +152,7 @@ class TunerModel:
         if self._lost or process is None or not process.alive or process.ready_at > now:
             return None
         there = Whereabouts(ready_s=now - process.ready_at)
+        there.newest_s = {trial: now - since for trial, since in process.at.items()}
         for trial in process.scripts:
             if trial in process.cancelled:  # its thread goes on all the same, until it answers
                 there.goes_on |= trial not in process.waits and trial not in process.standing
