@@ -7,7 +7,94 @@ from tests.mutations.mutation import Mutation
 #: Interleavings of the tuner host's threads.
 SCHEDULES = "tests/sim/test_tuner_host_schedules.py"
 
+#: Worlds in which weights are files.
+FILES = "tests/sim/test_seeds.py::test_children_have_their_parents_weights_whatever_happens"
+
+#: Worlds in which authors' threads stand still.
+STANDING = "tests/sim/test_seeds.py::test_each_stall_is_named_and_nothing_else"
+
 UNSEEN: tuple[Mutation, ...] = (
+    Mutation(
+        "a-delivery-that-stands-still-is-no-stall",
+        10,
+        "an experiment stands at a lock for ever, and nobody is told",
+        "dispatcher/core/stalls.py",
+        "        return stuck_delivery(state) is not None",
+        "        return False",
+        (STANDING,),
+    ),
+    Mutation(
+        "waits-that-are-not-ours-count-only-if-all-are",
+        10,
+        "an experiment is ended as a deadlock while somebody else's wait would soon be over",
+        "dispatcher/core/stalls.py",
+        'return any(state.waits[t].mode == "foreign" for t in state.blocked)',
+        'return all(state.waits[t].mode == "foreign" for t in state.blocked)',
+        (STANDING,),
+    ),
+    Mutation(
+        "a-stall-is-named-while-a-request-computes",
+        10,
+        "an experiment fails while its tuner thinks",
+        "dispatcher/core/stalls.py",
+        "    if state.running or state.queued or state.backoff or state.open:",
+        "    if state.running or state.queued or state.backoff:",
+        (STANDING,),
+    ),
+    Mutation(
+        "a-stall-is-named-long-after-its-time",
+        10,
+        "stallTimeout is three times what the file says",
+        "dispatcher/core/stalls.py",
+        "due = state.now >= state.quiet_since + state.settings.stall_timeout_s",
+        "due = state.now >= state.quiet_since + 3 * state.settings.stall_timeout_s",
+        (STANDING,),
+    ),
+    Mutation(
+        "a-stall-leaves-out-the-delivery-that-stands-still",
+        10,
+        "the stacks of a stall lack the one that holds all others up",
+        "dispatcher/core/stalls.py",
+        "stuck = (*list(state.delivering)[:1], *state.blocked)[:64]",
+        "stuck = tuple(state.blocked)[:64]",
+        (STANDING,),
+    ),
+    Mutation(
+        "a-manifest-is-published-where-the-path-leads-by-now",
+        7,
+        "the manifest of an attempt that was given up names files that were set aside",
+        "trial_runtime/weights/saving.py",
+        "raw = publish_manifest(located.path, manifest, at)",
+        "raw = publish_manifest(located.path, manifest)",
+        (FILES,),
+    ),
+    Mutation(
+        "who-comes-later-replaces-the-weights-of-another-attempt",
+        7,
+        "an attempt that was given up takes its successor's weights from the children",
+        "trial_runtime/weights/saving.py",
+        'if before.writer not in ("", author):',
+        'if before.writer not in ("", author) and not author:',
+        (FILES,),
+    ),
+    Mutation(
+        "an-empty-folder-is-left-to-whoever-holds-it",
+        7,
+        "an attempt that was given up just before its first file writes among its successor's",
+        "trial_runtime/agent/preparing.py",
+        "                if attempt > 1:  # one that was given up may hold it,",
+        "                if attempt > 9:  # one that was given up may hold it,",
+        (FILES,),
+    ),
+    Mutation(
+        "what-lies-there-counts-as-ones-own",
+        7,
+        "children inherit from an attempt that was given up and published in the same moment",
+        "trial_runtime/weights/plain.py",
+        "    if found != writer and found.rpartition",
+        '    if found == "" and found.rpartition',
+        ("tests/unit/weights/test_plain.py",),
+    ),
     Mutation(
         "a-stop-is-not-said-again-on-rejoin",
         9,

@@ -83,4 +83,8 @@ ACCIDENTS = (
     "part of a device",
     "in trouble",  # a host
     "stall, certain",
+    "stands still in a wait that is not wait_for",
+    "the tuner stands still",
+    "goes on in what was set aside",  # a save
+    "has its parent's weights",
 )

@@ -6,6 +6,7 @@ the story of one; see :mod:`tests.sim.__main__`.
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +16,16 @@ from dispatcher.store import SqliteJournal
 from dispatcher.store.verify import verify
 from tests.sim.judging import judge
 from tests.support.memory_journal import MemoryJournal
-from tests.support.odds import case_of
+from tests.support.odds import case_of, with_standstill, with_weight_files
 from tests.support.world import World
 
 SEEDS, BLOCK = 400, 20
+
+#: Of these each is lived through with weights that are files.
+FILED = 200
+
+#: And of these with threads that stand still.
+STANDING = 200
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
@@ -28,6 +35,25 @@ def test_every_promise_holds_whatever_happens(first: int) -> None:
         assert not judgement.found, (
             f"seed {seed}: {judgement.found[0]}\nmake simulate SEED={seed} tells its story"
         )
+
+
+@pytest.mark.parametrize("first", range(0, FILED, BLOCK))
+def test_children_have_their_parents_weights_whatever_happens(first: int) -> None:
+    """Weights are files here; see :mod:`tests.support.weight_files`."""
+    for seed in range(first, first + BLOCK):
+        dice = random.Random(f"weights {seed}")
+        judgement = judge(with_weight_files(case_of(seed), dice))
+        assert not judgement.found, f"seed {seed}: {judgement.found[0]}\n{judgement.story}"
+
+
+@pytest.mark.parametrize("first", range(0, STANDING, BLOCK))
+def test_each_stall_is_named_and_nothing_else(first: int) -> None:
+    """Authors' threads stand still here, or compute for long; see
+    :mod:`tests.support.standstill`."""
+    for seed in range(first, first + BLOCK):
+        dice = random.Random(f"standing {seed}")
+        judgement = judge(with_standstill(case_of(seed), dice))
+        assert not judgement.found, f"seed {seed}: {judgement.found[0]}\n{judgement.story}"
 
 
 @pytest.mark.parametrize("seed", range(1000, 1008))

@@ -52,6 +52,12 @@ class Odds:
     tripwires: int = 0  # connections that break just behind an order to stop
     tangled: bool = False  # requests wait for many, earlier and later ones, in rings if they may
     saves_again: float = 0.0  # of trials that publish: they do so a second time
+    weight_files: bool = False  # weights are files, saved and loaded by the product
+    save_pause_s: float = 0.3  # for so long a save stands still now and then
+    save_accidents: int = 0  # agents that die, freeze or are cut off while they save
+    stands: float = 0.0  # of requests: they wait long, or for ever, for what is not ours
+    locks: float = 0.0  # of deliveries: they stand still at a lock, long or for ever
+    thinks: float = 0.0  # of requests and deliveries: they compute for long
     bulk_bytes: int = 0  # of the parameters of each trial, more or less
     latency_s: float = 0.02
     repeats: float = 0.02  # of frames between head and agents
@@ -251,6 +257,40 @@ def _tangled(case: Case, dice: random.Random) -> Case:
     return replace(case, settings=settings, odds=replace(case.odds, tangled=True), workers=workers)
 
 
+def with_weight_files(case: Case, dice: random.Random) -> Case:
+    """Weights are files; saves are under way while attempts are lost, and given up."""
+    odds = replace(
+        case.odds, weight_files=True, saves_again=dice.choice((0.0, 0.5)), save_pause_s=1.0
+    )
+    if _is_calm(case):
+        return replace(case, odds=odds)
+    odds = replace(odds, save_accidents=8, save_pause_s=dice.choice((0.5, 3.0)))
+    workers = case.workers
+    if not case.offers:
+        workers = {"local": case.settings.slots, "far": 2}
+    settings = replace(case.settings, workers=len(workers), losses_at_once=True)
+    return replace(case, odds=odds, settings=settings, workers=workers)
+
+
+def with_standstill(case: Case, dice: random.Random) -> Case:
+    """The author's threads stand still, or compute for long; hardly anything else goes wrong."""
+    odds = replace(
+        case.odds,
+        stands=dice.choice((0.0, 0.1, 0.4)),
+        locks=dice.choice((0.0, 0.1)),
+        thinks=dice.choice((0.0, 0.05)),
+        tangled=dice.random() < 0.3,
+        tuner_slowness=1.0,
+    )
+    settings = replace(
+        case.settings,
+        max_trials=dice.choice((5, 10, 20)),
+        stall_timeout_s=dice.choice((15.0, 30.0, 90.0)),
+        lookahead=dice.choice((1, 2, 4)),
+    )
+    return replace(case, odds=odds, settings=settings)
+
+
 def _bulky(case: Case, dice: random.Random) -> Case:
     """Many slots on one host and large parameters: what is ordered at once is many frames."""
     settings = replace(
@@ -276,10 +316,12 @@ _KINDS: dict[str, Callable[[Case, random.Random], Case]] = {
     "aimed": _aimed,
     "tangled": _tangled,
     "bulky": _bulky,
+    "filed": with_weight_files,
+    "standing": with_standstill,
 }
 
 #: How many of the worlds know a kind, where it is not three in ten.
-_SHARE = {"strict": 0.1, "tangled": 0.1, "bulky": 0.02}
+_SHARE = {"strict": 0.1, "tangled": 0.1, "bulky": 0.02, "filed": 0.06, "standing": 0.1}
 
 
 def _odds(dice: random.Random) -> Odds:

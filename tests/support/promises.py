@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from dispatcher.core import actions as a
 from dispatcher.core.model import EndReason
+from tests.support.inherited import children_load_what_was_committed
 from tests.support.placed import (
     children_run_where_their_parents_weights_are,
     nothing_is_given_twice,
@@ -372,6 +373,7 @@ ALL: tuple[Promise, ...] = (
     only_what_is_offered_is_given,
     children_run_where_their_parents_weights_are,
     children_are_given_the_right_weights,
+    children_load_what_was_committed,
     nothing_starts_on_a_full_disk,
     good_trials_are_told_as_good,
     nobody_is_tried_again_without_need,

@@ -11,6 +11,7 @@ import zmq
 from msgspec.structs import replace
 
 from dispatcher.core.model import EndReason
+from tests.support.weight_files import PLAIN, Saver
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.head_link import HeadLink
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 HEARTBEAT_S = 2.0
 GRACE_S = 60.0
+
+#: Silence after which heads of these worlds have given a worker up.
+LONG_S = 10.0
 
 _BAD_ENDS = (
     EndReason.FAILED,
@@ -103,6 +107,7 @@ class _Process:
     seq: int = 0
     written: str = ""  # digest of the weights that it saved last
     announced: str = ""  # digest of the weights that the head was told of
+    saver: Saver | None = None  # a save that is under way
     offered: wire.VersionOffered | None = None  # to a shared store, and not answered
     offers: int = 0  # that it still wants to make
 
@@ -226,6 +231,12 @@ class SimAgent:
                 self._end(process, EndReason.LOST)  # superseded
         self._world.began(self._host, self, order)
         process = self.processes[key] = _Process(order)
+        weights = self._world.weights
+        trouble = ""
+        if weights is not None and order.save_path is not None:
+            trouble = weights.make_room(self._host, order)
+        if trouble:
+            self._world.faults.append(f"no room for {order.trial}.{order.attempt}: {trouble}")
         self._script(process)
 
     # -- shared stores ---------------------------------------------------------------------
@@ -276,7 +287,9 @@ class SimAgent:
         process.alive = False
         start = process.start
         path = start.save_path
-        if process.announced and path is not None and reason is not EndReason.LOST:
+        if self._world.weights is not None:
+            files = self._left(process, reason)
+        elif process.announced and path is not None and reason is not EndReason.LOST:
             there = self._world.files.get(path, process.announced)
             if there != process.announced:  # saved again, and ended before it said so
                 process.seq += 1
@@ -287,10 +300,77 @@ class SimAgent:
                 )
         self.processes.pop((start.trial, start.attempt), None)
         self._over.add((start.trial, start.attempt))
-        more = {"digest": files, "kind": "files", "nbytes": 10} if files else {}
+        more: dict[str, Any] = {"digest": files, "kind": "files", "nbytes": 10} if files else {}
+        if files and self._world.weights is not None:
+            more["kind"] = self._world.weights.kind_of(files)
         if files and path is not None:
             self._world.files[path] = files
         self._say(wire.Ended(start.trial, start.attempt, reason.value, **more))  # type: ignore[arg-type]
+
+    def _left(self, process: _Process, reason: EndReason) -> str:
+        """What the product finds where an attempt has saved: told before its end if the attempt
+        itself has announced something, else with it."""
+        start, weights = process.start, self._world.weights
+        counts = reason is EndReason.FINISHED or process.announced
+        if weights is None or start.save_path is None or not counts or reason is EndReason.LOST:
+            return ""
+        name = weights.left(self._host, start, process.announced)
+        if not name or not process.announced:
+            return name
+        process.written = name
+        self._announce(process)
+        return ""
+
+    def _save(self, process: _Process, number: int, steps: list[Callable[[], None]]) -> None:
+        """One step of a save as the product does it; told once it has returned, or a moment
+        after."""
+        weights = self._world.weights
+        assert weights is not None
+        if process.saver is None:
+            process.saver = weights.save(self._host, process.start, number)
+        saver = process.saver
+        if self._is_befallen() or not weights.go_on(saver):
+            steps.insert(0, lambda: self._save(process, number, steps))
+            return
+        process.saver = None
+        if saver.error is not None:
+            self._world.note(f"{saver.mark.text} cannot save: {saver.error}")
+            self._end(process, EndReason.FAILED)
+            return
+        process.written = self._world.files[saver.path_told] = saver.mark.text
+        if not self._world.odds.saves_again:
+            self._announce(process)
+
+    def _write_plain(self, process: _Process, name: str, steps: list[Callable[[], None]]) -> None:
+        """One of the files of weights that are written by other means."""
+        assert self._world.weights is not None
+        if self._is_befallen():
+            steps.insert(0, lambda: self._write_plain(process, name, steps))
+        else:
+            self._world.weights.write_plain(self._host, process.start, name)
+
+    def _is_befallen(self) -> bool:
+        """Whether something happens while weights are being saved; mostly the head gives the
+        attempt up, and it lives on."""
+        rng, host, weights = self._world.rng, self._host, self._world.weights
+        assert weights is not None
+        if not weights.accidents or rng.random() > 0.15:
+            return False
+        weights.accidents -= 1
+        what = rng.random()
+        if what < 0.2:
+            host.die()
+        elif what < 0.4:
+            host.freeze(rng.uniform(LONG_S, 2 * LONG_S))
+        else:
+            host.cut_off(rng.uniform(LONG_S, 3 * LONG_S))
+        return True
+
+    def _load(self, process: _Process) -> None:
+        """The parent's weights; who cannot have them fails."""
+        assert self._world.weights is not None
+        if self._world.weights.load(self._host, process.start):
+            self._end(process, EndReason.FAILED)
 
     def _write(self, process: _Process, digest: str) -> None:
         """Complete weights replace what was at the save path."""
@@ -328,6 +408,7 @@ class SimAgent:
         if odds.sick and self._host.is_sick:
             bad = True
         digest = f"{trial}.{attempt}"
+        weights = self._world.weights
 
         def seq() -> int:
             process.seq += 1
@@ -338,6 +419,9 @@ class SimAgent:
             steps.append(lambda: self._end(process, EndReason.START_FAILED))
         else:
             steps.append(lambda: self._say(wire.Started(trial, attempt, 1)))
+        of_trial = (start.restore_path or "/").startswith(("t/", "hand/"))
+        if weights is not None and start.restore_digest is not None and of_trial:
+            steps.append(lambda: self._load(process))
         if odds.stores and rng.random() < odds.stores:
             process.offers = rng.choice((1, 1, 3))
             store = rng.choice(("omega", "psi"))
@@ -350,9 +434,18 @@ class SimAgent:
             )
         writes = start.save_path is not None and rng.random() < 0.9
         publishes = writes and rng.random() < 0.6
+        if weights is not None:  # attempts of one trial run the same code
+            publishes = writes and not weights.is_plain(trial)
         says: list[Callable[[], None]] = []
 
-        if publishes:
+        if publishes and weights is not None:
+            again = 2 if rng.random() < odds.saves_again else 1
+            for number in range(1, again + 1):
+                says.append(partial(self._save, process, number, steps))
+        elif writes and weights is not None:
+            for name in PLAIN:
+                says.append(partial(self._write_plain, process, name, steps))
+        elif publishes:
             says.append(lambda: self._write(process, digest))
             if odds.saves_again and rng.random() < odds.saves_again:
                 says.append(lambda: self._write(process, f"{digest}+"))
@@ -370,13 +463,13 @@ class SimAgent:
         steps.extend(says)
         if odds.hangs and rng.random() < odds.hangs:
             steps.append(lambda: self._hang(steps))
-        files = digest if writes and not publishes and not bad else ""
+        files = digest if writes and not publishes and not bad and weights is None else ""
         reason = rng.choice(_BAD_ENDS) if bad else EndReason.FINISHED
         steps.append(lambda: self._end(process, reason, files))
 
         def step() -> None:
             if process.alive and steps:
                 steps.pop(0)()
-                self._soon(0.3, step)
+                self._soon(odds.save_pause_s if process.saver is not None else 0.3, step)
 
         self._soon(0.1, step)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,6 +31,9 @@ Script = Generator[tuple[Any, ...], str, e.Event]
 
 #: What comes to the tuner one after another.
 Work = a.Deliver | a.TellImport | a.TellSearchSpace | a.Assess
+
+#: Seconds that something takes which takes long: some of it longer than any stall time-out.
+LONG_S = 60.0
 
 #: The shared stores that its trials write to.
 STORES = ("omega", "psi")
@@ -57,6 +60,28 @@ class _Process:
         self.last_arrival = 0.0  # words upwards, and orders downwards, keep their order
         self.last_order = 0.0
         self.proposed: list[int] = []
+        self.at: dict[int, float] = {}  # since when a request's thread is where it is
+        self.standing: set[int] = set()  # requests whose threads wait for what is not ours
+        self.cancelled: set[int] = set()
+        self.stuck: int | None = None  # the delivery that stands still
+        self.busy_since = 0.0
+        self.ready_at = float("inf")
+
+
+@dataclass
+class Whereabouts:
+    """What an author's threads stand in: requests by number, and for how many seconds."""
+
+    ready_s: float
+    newest_s: dict[int, float] = field(default_factory=dict)  # of all: since it did anything
+    thinking: dict[int, float] = field(default_factory=dict)
+    standing: dict[int, float] = field(default_factory=dict)  # in waits that are not ours
+    waiting: dict[int, float] = field(default_factory=dict)  # in wait_for, and the like
+    stuck: int | None = None  # the trial whose delivery stands still
+    stuck_s: float = 0.0
+    delivers_s: float | None = None  # a delivery computes for so long
+    goes_on: bool = False  # a request that was cancelled computes
+    in_line: set[int] = field(default_factory=set)  # trials whose results wait for the tuner
 
 
 class TunerModel:
@@ -84,6 +109,12 @@ class TunerModel:
         process = self._process
         if process is None or not process.alive:
             return
+        if isinstance(action, a.CancelRequest):
+            process.cancelled.add(action.trial)
+            process.at[action.trial] = self._world.now
+        elif isinstance(action, a.OpenRequest):
+            process.cancelled.discard(action.trial)
+            self._world.standstill.moved()
         delay = self._world.rng.expovariate(1 / 0.01)
         process.last_order = max(process.last_order, self._world.now + delay)
 
@@ -114,6 +145,30 @@ class TunerModel:
 
     def close(self, deadline_s: float) -> None:
         """Never closed."""
+
+    def whereabouts(self) -> Whereabouts | None:
+        """What the author's threads stand in; None while no process is there and ready."""
+        process, now = self._process, self._world.now
+        if self._lost or process is None or not process.alive or process.ready_at > now:
+            return None
+        there = Whereabouts(ready_s=now - process.ready_at)
+        there.newest_s = {trial: now - since for trial, since in process.at.items()}
+        for trial in process.scripts:
+            if trial in process.cancelled:  # its thread goes on all the same, until it answers
+                there.goes_on |= trial not in process.waits and trial not in process.standing
+                continue
+            place = there.thinking
+            if trial in process.standing:
+                place = there.standing
+            elif trial in process.waits:
+                place = there.waiting
+            place[trial] = now - process.at.get(trial, now)
+        if process.stuck is not None:
+            there.stuck, there.stuck_s = process.stuck, now - process.busy_since
+        elif process.busy:
+            there.delivers_s = now - process.busy_since
+        there.in_line = {each.trial for each in process.line if isinstance(each, a.Deliver)}
+        return there
 
     # -- fate ------------------------------------------------------------------------------
 
@@ -159,7 +214,12 @@ class TunerModel:
         process = self._process = _Process(calls, self._lives)
         process.newest = newest
         process.proposed = [number for what, number, _ in calls if what == "generate"]
-        self._later(process, 0.3, lambda: self._say(process, e.TunerHostReady()))
+
+        def ready() -> None:
+            process.ready_at = self._world.now
+            self._say(process, e.TunerHostReady())
+
+        self._later(process, 0.3, ready)
 
     # -- one process -----------------------------------------------------------------------
 
@@ -222,7 +282,7 @@ class TunerModel:
     def _serve(self, process: _Process) -> None:
         if process.busy or not process.line:
             return
-        process.busy = True
+        process.busy, process.busy_since = True, self._world.now
         work = process.line.popleft()
         rng, odds = self._world.rng, self._world.odds
         if not isinstance(work, a.Deliver):
@@ -233,12 +293,14 @@ class TunerModel:
             return "ValueError: no" if rng.random() < odds.tuner_raises else ""
 
         def result() -> None:
+            process.stuck, process.busy_since = None, self._world.now
             if work.value is not None and not work.result_delivered:
                 process.calls.append(("result", work.trial, work.value))
                 self._say(process, e.ResultDelivered(work.trial, error()))
             self._later(process, 0.02, end)
 
         def end() -> None:
+            self._world.standstill.moved()
             process.calls.append(("end", work.trial, work.success))
             self._say(process, e.EndDelivered(work.trial, error()))
             process.verdicts[work.trial] = work.verdict
@@ -248,8 +310,16 @@ class TunerModel:
             self._serve(process)
 
         if rng.random() < 0.02:  # it polls for something that never comes, or that does
+            process.stuck = work.trial
             self._say(process, e.DeliveryStandsStill(work.trial))
             self._later(process, 3.0, result)
+        elif odds.locks and rng.random() < odds.locks:  # of a lock that is not given back
+            process.stuck = work.trial
+            self._say(process, e.DeliveryStandsStill(work.trial))
+            if rng.random() < 0.5 or self._world.is_patient:
+                self._later(process, LONG_S, result)
+        elif odds.thinks and rng.random() < odds.thinks:  # it computes, and says nothing
+            self._later(process, LONG_S, result)
         else:
             self._later(process, 0.02, result)
 
@@ -311,6 +381,9 @@ class TunerModel:
         script = process.scripts.get(trial)
         if script is None:
             return
+        process.at[trial] = self._world.now
+        self._world.standstill.moved()
+        process.standing.discard(trial)
         try:
             step = next(script) if answer == "begin" else script.send(answer)
         except StopIteration as stop:
@@ -335,10 +408,14 @@ class TunerModel:
             self._wait(process, trial, step[1], step[2])
             return
         if step[0] == "stand":
+            process.standing.add(trial)
             self._say(process, e.ForeignWaitSeen(trial))  # type: ignore[arg-type]
+            if step[1] == float("inf"):
+                return
 
         def on() -> None:
-            if step[0] == "stand" and self._world.rng.random() < 0.5:
+            # Who answers at once is not seen any more; who goes on for long always is.
+            if step[0] == "stand" and (self._world.odds.stands or self._world.rng.random() < 0.5):
                 self._say(process, e.ForeignWaitOver(trial))  # type: ignore[arg-type]
             self._go_on(process, trial, "on")
 
@@ -428,6 +505,10 @@ class TunerModel:
         if dice < odds.not_now + odds.tuner_raises:
             kind = rng.choice((e.RequestEnd.ERROR, e.RequestEnd.NONSENSE))
             return e.RequestFailed(trial, kind, "Traceback\nValueError: no")
+        if odds.stands and rng.random() < odds.stands:  # an Event of its own, perhaps never set
+            yield ("stand", rng.choice((3.0, LONG_S, LONG_S, float("inf"))))
+        if odds.thinks and rng.random() < odds.thinks:
+            yield ("think", LONG_S)
         what = rng.random()
         if what < 0.05:
             yield ("stand", rng.choice((0.2, 3.0)))

@@ -36,6 +36,38 @@ class Harm(NamedTuple):
     worker: str
 
 
+class Mark(NamedTuple):
+    """Which save a tensor is of."""
+
+    trial: int
+    attempt: int
+    number: int
+
+    @property
+    def author(self) -> str:
+        """Trial and attempt."""
+        return f"{self.trial}.{self.attempt}"
+
+    @property
+    def text(self) -> str:
+        """What the head hears of it instead of a digest."""
+        return self.author + "+" * (self.number - 1)
+
+
+#: What weights hold: which save each tensor is of.
+Contents = dict[str, Mark]
+
+
+class Loaded(NamedTuple):
+    """What a child has found in its parent's weights."""
+
+    trial: int
+    attempt: int
+    path: str
+    digest: str
+    tensors: Contents
+
+
 @dataclass
 class Witnesses:
     """What others than the journal can tell.
@@ -45,6 +77,7 @@ class Witnesses:
     were allowed to forget; ``metrics``: the values that the store has, by (trial, attempt, seq);
     ``counted``: of each attempt the value of the newest one that was taken. ``wishes``: those of
     users that were answered with yes. ``harms``: what befell workers; None if nobody looked.
+    ``loads``: what children have found in their parents' weights; None if these are no files.
     """
 
     calls: Sequence[Call] | None = None
@@ -54,6 +87,7 @@ class Witnesses:
     counted: dict[tuple[int, int], str] | None = None
     wishes: Sequence[Request] = field(default_factory=tuple)
     harms: Sequence[Harm] | None = None
+    loads: Sequence[Loaded] | None = None
 
 
 class Promise(Protocol):

@@ -13,6 +13,7 @@ import itertools
 import random
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -44,7 +45,9 @@ from tests.support.memory_journal import MemoryJournal
 from tests.support.odds import Case
 from tests.support.replaying import differences
 from tests.support.sim_agent import SimAgent
+from tests.support.standstill import Standstill
 from tests.support.tuner_model import TunerModel
+from tests.support.weight_files import WeightFiles
 from trial_runtime import wire
 
 #: Turns after which a run is taken for one that will never end.
@@ -130,8 +133,10 @@ class World:
         self._folder = tempfile.TemporaryDirectory(dir=_SHM if _SHM.is_dir() else None)
         folder = Path(self._folder.name)
         self.restore_file = folder / "restore"
+        self.weights = WeightFiles(self, folder) if case.odds.weight_files else None
         self.store = journal
         self.disk = Disk(self, journal)
+        self.standstill = Standstill(self)
         self.tuner = TunerModel(self)
         self.hosts = {
             n: Host(self, n, slots, folder, case.offers.get(n)) for n, slots in case.workers.items()
@@ -159,6 +164,7 @@ class World:
             raise Stuck(f"nothing happens any more: {state.phase}, {why(state, state.now)}")
         if self._turns % 500 == 0:
             self._look(self.engine.state)
+        self.standstill.look()
         if not self._agenda or self._agenda[0][0] > self.now + timeout_s:
             self.now += max(timeout_s, 1e-4)
             return []
@@ -254,11 +260,17 @@ class World:
                 self.faults.append(f"{attempt} is begun while the experiment is {self._phases[0]}")
             self._given.setdefault(order.worker, set()).add(attempt)
 
+    @property
+    def is_patient(self) -> bool:
+        """Whether an experiment that stands still is to wait for somebody's help."""
+        return self.case.settings.on_stall is StallPolicy.WAIT
+
     def _stalled(self, stall: a.ReportStall) -> None:
         """A stall was named. Where the experiment is to wait, a user comes to its help."""
         self.note(f"stall, {'certain' if stall.certain else 'suspected'}: {stall.text}")
         assert self.engine is not None
-        if self.engine.state.settings.on_stall is StallPolicy.WAIT and stall.trials:
+        self.standstill.named(stall)
+        if self.is_patient and stall.trials:
             trial = int(self.rng.choice(stall.trials))
             self.later(5.0, lambda: self.ask("stop_trial", trial=trial))
 
@@ -342,7 +354,9 @@ class World:
 
     def run(self) -> State:
         """Head after head, until the experiment is over for good."""
-        with self._folder:
+        with self._folder, ExitStack() as stack:
+            if self.weights is not None:
+                stack.callback(self.weights.close)
             settings = self.case.settings
             self._write([e.ExperimentCreated(settings)], new_state(settings))
             Fate(self).plan()
@@ -477,6 +491,7 @@ class World:
             words=self.safe_words,
             wishes=self.safe_wishes,
             harms=self.harms,
+            loads=self.weights.loads if self.weights is not None else None,
         )
         if isinstance(self.store, MemoryJournal):
             seen.metrics, seen.counted = self.store.metrics, self.store.counted()

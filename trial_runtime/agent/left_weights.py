@@ -20,18 +20,20 @@ def weights_left_by(attempt: Attempt, remote: RemoteWeights | None) -> Published
     announced and the word of that: then what lies there counts, since nothing else is there.
 
     Raises:
-        WeightsError: there is nothing complete, or the remote root does not take it.
+        WeightsError: there is nothing complete, or another attempt's; or the remote root does not
+            take it.
         OSError: it cannot be read.
     """
     from trial_runtime.weights.plain import published_digest, saved_again
 
     path, root = attempt.session.save_path, attempt.session.weights_root
     assert path is not None, "asked for attempts that save"
+    writer = f"{attempt.trial}.{attempt.number}"
     announced = attempt.published
     later = None
     if announced is not None and announced.kind == "bequeath":
-        later = saved_again(path, announced.digest, root=root)
+        later = saved_again(path, announced.digest, root=root, writer=writer)
     if remote is not None:
         newest = later or announced
         return remote.publish(attempt.start, newest.digest if newest is not None else None)
-    return later if announced is not None else published_digest(path, root=root)
+    return later if announced is not None else published_digest(path, root=root, writer=writer)

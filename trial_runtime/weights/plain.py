@@ -20,6 +20,7 @@ from trial_runtime.errors import (
     StorageStale,
     WeightsError,
     WeightsNotFound,
+    WeightsTaken,
 )
 from trial_runtime.weights import faults, hashing
 from trial_runtime.weights.held import Held, hold
@@ -61,7 +62,7 @@ class PublishedDigest:
 
 
 def published_digest(
-    path: str, *, root: str | None = None, max_files: int = MAX_FILES
+    path: str, *, root: str | None = None, max_files: int = MAX_FILES, writer: str = ""
 ) -> PublishedDigest:
     """The digest of whatever a trial left at its ``save_path``; makes it durable first.
 
@@ -72,9 +73,11 @@ def published_digest(
         path: the canonical ``save_path``, absolute.
         root: the weights root that the manifest may not lead out of, see ``load``.
         max_files: as in :func:`digest_tree`.
+        writer: the trial and attempt whose weights they are to be, such as ``17.2``.
 
     Raises:
         WeightsNotFound: there is nothing.
+        WeightsTaken: another attempt of that trial has saved here.
         CorruptWeights: a manifest that cannot be read, or whose files are missing or short.
         PathThroughLink, WeightsError, StorageError: see :func:`digest_tree`.
     """
@@ -82,12 +85,12 @@ def published_digest(
     if raw is None:
         tree = digest_tree(path, max_files=max_files)
         return PublishedDigest("files", tree.digest, tree.nbytes)
-    opened = open_manifest(locate_to_read(path, root), None, Patience(0.0))
-    faults.persist(lambda: _sync_published(opened), path)
-    return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
+    return _digest_of_save(path, root, writer)
 
 
-def saved_again(path: str, announced: str, *, root: str | None = None) -> PublishedDigest | None:
+def saved_again(
+    path: str, announced: str, *, root: str | None = None, writer: str = ""
+) -> PublishedDigest | None:
     """What lies at a ``save_path`` if it is another save than the one that was announced; None
     if it is that one. A trial that is ended between the rename of a manifest and the word of it
     has replaced what it announced. Blocks on the disk.
@@ -96,16 +99,31 @@ def saved_again(path: str, announced: str, *, root: str | None = None) -> Publis
         path: the canonical ``save_path``, absolute.
         announced: the digest of the manifest that its writer announced.
         root: the weights root that the manifest may not lead out of, see ``load``.
+        writer: as in :func:`published_digest`.
 
     Raises:
         WeightsNotFound: there is no manifest.
+        WeightsTaken: another attempt of that trial has saved here.
         CorruptWeights: one that cannot be read, or whose files are missing or short.
         PathError, StorageError: see :func:`published_digest`.
     """
     raw = manifest_bytes(path)
     if raw is not None and hashing.digest(raw) == announced:
         return None
+    return _digest_of_save(path, root, writer)
+
+
+def _digest_of_save(path: str, root: str | None, writer: str) -> PublishedDigest:
     opened = open_manifest(locate_to_read(path, root), None, Patience(0.0))
+    found = opened.manifest.writer
+    # One that was given up and lives on may have published in the very moment in which its
+    # successor did. Another trial's name is a copy that this one made.
+    if found != writer and found.rpartition(".")[0] == writer.rpartition(".")[0] != "":
+        raise WeightsTaken(
+            f"holds what attempt {found} has saved; this is {writer}",
+            hint="it was given up and went on; nobody inherits these weights",
+            where=path,
+        )
     faults.persist(lambda: _sync_published(opened), path)
     return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
 

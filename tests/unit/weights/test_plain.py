@@ -14,8 +14,10 @@ from trial_runtime.errors import (
     StaleWeights,
     WeightsError,
     WeightsNotFound,
+    WeightsTaken,
 )
 from trial_runtime.weights import await_published, digest_tree, published_digest, save, verify_tree
+from trial_runtime.weights.plain import saved_again
 
 
 @pytest.fixture
@@ -111,6 +113,18 @@ def test_published_digest_tells_the_two_kinds_apart(tree: Path, root: Path) -> N
             os.truncate(root / "2" / name, 3)
     with pytest.raises(CorruptWeights):
         published_digest(str(root / "2"))
+
+
+def test_what_another_attempt_has_saved_is_not_taken_for_ones_own(root: Path) -> None:
+    """It was given up, lives on, and published in the moment in which its successor did. Copies
+    of another trial's weights are a trial's own."""
+    published = save({"w": np.ones(2)}, root / "3", writer="3.1")
+    with pytest.raises(WeightsTaken, match=r"attempt 3\.1 has saved; this is 3\.2"):
+        published_digest(str(root / "3"), writer="3.2")
+    with pytest.raises(WeightsTaken):
+        saved_again(str(root / "3"), "00" * 32, writer="3.2")
+    for writer in ("3.1", "13.1", "4.1", "by hand", ""):
+        assert published_digest(str(root / "3"), writer=writer).digest == published.digest
 
 
 def test_both_kinds_can_be_awaited(tree: Path, root: Path) -> None:
