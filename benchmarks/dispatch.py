@@ -110,9 +110,8 @@ def forked(count: int, *, quick: bool) -> list[Row]:
 
     The trial's own module is preloaded, too: Ray's actors, which are kept, have it as well.
     """
-    reuse, function = (
-        measure("ray_tune_reuse", quick=quick),
-        measure("ray_tune_function", quick=quick),
+    reuse, function, unlogged = (
+        measure(f"ray_tune_{kind}", quick=quick) for kind in ("reuse", "function", "unlogged")
     )
     rows = []
     for module, by_reuse, by_function in (("torch", 5, 150), ("numpy", 7, 200)):
@@ -127,6 +126,8 @@ def forked(count: int, *, quick: bool) -> list[Row]:
         what = f"empty trials a second, forked workers, {module} preloaded"
         rows.append(against(what, ours, reuse, by_reuse))
         rows.append(against(what, ours, function, by_function))
+        if module == "torch":
+            rows.append(against(what, ours, unlogged, 1.5))
     return rows
 
 
@@ -137,6 +138,7 @@ def in_process(count: int, *, quick: bool) -> list[Row]:
     what = "empty trials a second, in-process workers, concurrency 2"
     return [
         against(what, ours, measure("ray_tune_reuse", quick=quick), 30),
+        against(what, ours, measure("ray_tune_unlogged", quick=quick), 10),
         against(what, ours, measure("optuna_sqlite", quick=quick), 10),
         against(what, ours, measure("neps_folder", quick=quick), 12),
     ]
