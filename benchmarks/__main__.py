@@ -18,6 +18,7 @@ from benchmarks.rows import Row, row
 SECTIONS = (
     "startup",
     "dispatch",
+    "cost",
     "gates",
     "memory",
     "weights",

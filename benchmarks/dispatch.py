@@ -1,4 +1,4 @@
-"""Empty trials: how long one takes and what it costs, beside floors and peers of the same run."""
+"""Empty trials: how long one takes, beside floors and peers of the same run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def run(*, quick: bool = False) -> list[Row]:
         *fresh_two(60 // few, quick=quick),
         *forked(400 // few, quick=quick),
         *in_process(3_000 // few, quick=quick),
-        *cost(quick=quick),
     ]
 
 
@@ -46,13 +45,6 @@ def per_second(result: dict[str, Any]) -> float:
     first, last = marks[0], marks[-1]
     start, end = result["samples"][first], result["samples"][last]
     return float((end["over"] - start["over"]) / (end["wall"] - start["wall"]))
-
-
-def cpu_ms(result: dict[str, Any], start: int, end: int, who: str = "cpu") -> float:
-    """Milliseconds of CPU a trial between two marks."""
-    samples = result["samples"]
-    trials = samples[end]["over"] - samples[start]["over"]
-    return float((samples[end][who] - samples[start][who]) / trials * MS)
 
 
 def floor_s() -> float:
@@ -118,9 +110,8 @@ def forked(count: int, *, quick: bool) -> list[Row]:
 
     The trial's own module is preloaded, too: Ray's actors, which are kept, have it as well.
     """
-    reuse, function = (
-        measure("ray_tune_reuse", quick=quick),
-        measure("ray_tune_function", quick=quick),
+    reuse, function, unlogged = (
+        measure(f"ray_tune_{kind}", quick=quick) for kind in ("reuse", "function", "unlogged")
     )
     rows = []
     for module, by_reuse, by_function in (("torch", 5, 150), ("numpy", 7, 200)):
@@ -135,6 +126,8 @@ def forked(count: int, *, quick: bool) -> list[Row]:
         what = f"empty trials a second, forked workers, {module} preloaded"
         rows.append(against(what, ours, reuse, by_reuse))
         rows.append(against(what, ours, function, by_function))
+        if module == "torch":
+            rows.append(against(what, ours, unlogged, 1.5))
     return rows
 
 
@@ -145,6 +138,7 @@ def in_process(count: int, *, quick: bool) -> list[Row]:
     what = "empty trials a second, in-process workers, concurrency 2"
     return [
         against(what, ours, measure("ray_tune_reuse", quick=quick), 30),
+        against(what, ours, measure("ray_tune_unlogged", quick=quick), 10),
         against(what, ours, measure("optuna_sqlite", quick=quick), 10),
         against(what, ours, measure("neps_folder", quick=quick), 12),
     ]
@@ -160,50 +154,6 @@ def against(what: str, ours: float, peer: PeerResult, times: float) -> Row:
     return row(what, target, measured, ratio >= times, str(peer))
 
 
-def cost(*, quick: bool) -> list[Row]:
-    """CPU of head, tuner host and agent together: the least of three runs, since what else
-    goes on in the machine can only add to it."""
-    many = 3_000 if quick else 10_000
-    marks = [1_000, 1_500, many - 500, many]
-    warm = runs(trials=many, reuse="inProcess", marks=marks)
-    early, late = least(warm, 1_000, 1_500), least(warm, many - 500, many)
-    fork = runs(trials=600, reuse="forked", preload=["numpy"], marks=[100, 600])
-    fresh = runs(trials=120, reuse="none", marks=[20, 120])
-    metrics = runs(
-        trials=600, reuse="inProcess", function="empty:train_with_metrics", marks=[100, 600]
-    )
-    each = (least(metrics, 100, 600) - early) / 100 * MS
-    what = "CPU of head, tuner host and agent together"
-    return [
-        _cpu_row(f"{what}, in-process trial", 1.5, warm, 1_000, many),
-        _cpu_row(f"{what}, forked trial", 2.5, fork, 100, 600),
-        _cpu_row(f"{what}, fresh trial", 4.0, fresh, 20, 120),
-        row(f"{what}, each further metric", "≤ 30 µs", f"{each:.0f} µs", each <= 30),
-        row(
-            f"trials {many - 500:,}–{many:,} against trials 1,000–1,500",
-            "≤ 1.15 ×",
-            f"{late / early:.2f} × ({late:.2f} against {early:.2f} ms of CPU)",
-            late <= 1.15 * early,
-            "the least of three runs each",
-        ),
-    ]
-
-
 def runs(**options: Any) -> list[dict[str, Any]]:
     """The same experiment three times."""
     return [experiment(**options) for _ in range(3)]
-
-
-def least(results: list[dict[str, Any]], start: int, end: int, who: str = "cpu") -> float:
-    """The least CPU a trial among the runs, in milliseconds."""
-    return min(cpu_ms(result, start, end, who) for result in results)
-
-
-PARTS = ("head", "tuner", "agent")
-
-
-def _cpu_row(what: str, limit: float, results: list[dict[str, Any]], start: int, end: int) -> Row:
-    ms = least(results, start, end)
-    parts = ", ".join(f"{who} {least(results, start, end, who):.2f}" for who in PARTS)
-    detail = f"the least of three runs; per part: {parts} ms"
-    return row(what, f"≤ {limit:g} ms", f"{ms:.2f} ms", ms <= limit, detail)

@@ -46,6 +46,7 @@ class Peer:
 PEERS = {
     "ray_tune_function": Peer("ray", "ray_tune.py", 24, 6, 240, before=("function",)),
     "ray_tune_reuse": Peer("ray", "ray_tune.py", 200, 40, 180, before=("reuse",)),
+    "ray_tune_unlogged": Peer("ray", "ray_tune.py", 400, 60, 180, before=("unlogged",)),
     "optuna_sqlite": Peer("optuna", "optuna_sqlite.py", 500, 60, 120),
     "syne_tune_local": Peer("synetune", "syne_tune_local.py", 100, 12, 180, after=("100",)),
     # Its cost per trial grows with their number, so few trials are the fair choice.

@@ -13,16 +13,22 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from benchmarks.counting import counting, waits_of
 from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head
 from dispatcher.leading.collector import walk_less
+
+#: Whose CPU time counts; the order of a sample.
+PARTS = ("head", "tuner", "agent")
 
 #: Trials after the last mark: when that is taken, all processes are still there.
 MARGIN = 5
@@ -61,12 +67,15 @@ class Marks(threading.Thread):
     Looks every ``look_s`` seconds, which is in the head's CPU time as well.
     """
 
-    def __init__(self, head: Head, at: list[int], look_s: float) -> None:
+    def __init__(
+        self, head: Head, at: list[int], look_s: float, counts: Counter[str] | None = None
+    ) -> None:
         super().__init__(name="marks", daemon=True)
+        self.counts = counts
         self.head = head
         self.at = sorted(at)
         self.look_s = look_s
-        self.samples: dict[int, dict[str, float]] = {}
+        self.samples: dict[int, dict[str, Any]] = {}
         self.last = 0  # the trial after which `at_end` is called
         self.at_end: Callable[[], None] = lambda: None
 
@@ -78,7 +87,7 @@ class Marks(threading.Thread):
             if over and not below:
                 below = _tuner_host_and_agent()
             if waiting and over >= waiting[0]:
-                self.samples[waiting.pop(0)] = sample(over, below)
+                self.samples[waiting.pop(0)] = sample(over, below, self.counts)
             elif self.last and over >= self.last:
                 self.at_end()
                 return
@@ -86,11 +95,19 @@ class Marks(threading.Thread):
                 time.sleep(self.look_s)
 
 
-def sample(over: int, below: list[psutil.Process]) -> dict[str, float]:
-    """Wall seconds, and CPU seconds of head, tuner host and agent, after ``over`` trials."""
-    cpu = [sum(p.cpu_times()[:2]) for p in [psutil.Process(), *below]]
-    return {"over": over, "wall": time.perf_counter(), "cpu": sum(cpu), "head": cpu[0],
-            "tuner": cpu[1], "agent": cpu[2]}  # fmt: skip
+def sample(
+    over: int, below: list[psutil.Process], counts: Counter[str] | None = None
+) -> dict[str, Any]:
+    """Wall seconds, and CPU seconds of head, tuner host and agent, after ``over`` trials; of a
+    run that is counted also the counts and each process's waits."""
+    everyone = [psutil.Process(), *below]
+    cpu = [sum(p.cpu_times()[:2]) for p in everyone]
+    taken: dict[str, Any] = {"over": over, "wall": time.perf_counter(), "cpu": sum(cpu)}
+    taken |= dict(zip(PARTS, cpu, strict=True))
+    if counts is not None:
+        waits = {f"waits of {who}": waits_of(p.pid) for who, p in zip(PARTS, everyone, strict=True)}
+        taken["counts"] = dict(counts) | waits
+    return taken
 
 
 class Idle:
@@ -123,13 +140,15 @@ def main() -> None:
     """Run it."""
     options = json.loads(sys.argv[1])
     options["trials"] += MARGIN
-    with tempfile.TemporaryDirectory(prefix="bq-bench-") as base:
+    with ExitStack() as stack:
+        base = stack.enter_context(tempfile.TemporaryDirectory(prefix="bq-bench-"))
         config = build_experiment(experiment(options, base), base_folder=Path(base))
         folder = create(config)
         head = Head(folder)
         walk_less()  # as in a head's own process
         look_s = 0.02 if options.get("reuse", "none") == "none" else 0.002
-        marks = Marks(head, options["marks"], look_s)
+        counts = stack.enter_context(counting()) if options.get("count") else None
+        marks = Marks(head, options["marks"], look_s, counts)
         idle = Idle(options["idle_s"]) if "idle_s" in options else None
         if idle is not None:
             marks.at_end, marks.last = idle.watch, options["trials"] - 1

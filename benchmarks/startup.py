@@ -19,6 +19,9 @@ ROUNDS = 31
 QUICK_ROUNDS = 15
 MS = 1000.0
 
+#: Times the interpreter. Chosen as benchmarks/README.md tells.
+BEYOND, HELP = 1.1, 7.5
+
 COMMANDS = {
     "bare": ("-c", "pass"),
     "floor": ("-c", "import zmq, msgspec"),
@@ -42,11 +45,11 @@ def run(*, quick: bool = False) -> list[Row]:
     told = f"medians of {len(times['sdk'])} rounds: interpreter {bare * MS:.1f} ms"
     return [
         row(
-            "`import trial_runtime`, beyond the interpreter",
-            "≤ 60 ms",
-            f"{beyond * MS:.1f} ms",
-            beyond <= 0.060,
-            f"{told}, with the import {sdk * MS:.1f} ms",
+            "`import trial_runtime`, beyond the interpreter, against the interpreter alone",
+            f"≤ {BEYOND:g} ×",
+            f"{beyond / bare:.2f} × ({beyond * MS:.1f} against {bare * MS:.1f} ms)",
+            beyond <= BEYOND * bare,
+            f"aim: ≤ 60 ms; {told}, with the import {sdk * MS:.1f} ms",
         ),
         row(
             "`import trial_runtime`, against `import zmq, msgspec`",
@@ -56,15 +59,17 @@ def run(*, quick: bool = False) -> list[Row]:
             f"{told}, with zmq and msgspec {floor * MS:.1f} ms, ours {sdk * MS:.1f} ms, "
             f"ours with both {median(times['connected']) * MS:.1f} ms",
         ),
-        _help(times.get("help")),
+        _help(times.get("help"), bare),
     ]
 
 
-def _help(times: list[float] | None) -> Row:
-    what, target = "`bequeath --help`", "< 0.3 s"
+def _help(times: list[float] | None, bare: float) -> Row:
+    what, target = "`bequeath --help`, against the interpreter alone", f"≤ {HELP:g} ×"
     if times is None:
         return row(what, target, "not measured", None, "there is no dispatcher.cli to run")
-    return row(what, target, f"{median(times):.3f} s", median(times) < 0.3, "median")
+    took = median(times)
+    measured = f"{took / bare:.1f} × ({took * MS:.0f} against {bare * MS:.1f} ms)"
+    return row(what, target, measured, took <= HELP * bare, "aim: < 0.3 s; medians")
 
 
 def interleaved(names: list[str], rounds: int) -> dict[str, list[float]]:

@@ -1,4 +1,5 @@
-"""Ray Tune: empty trials, two at once, as a function or with ``reuse_actors=True``.
+"""Ray Tune: empty trials, two at once, as a function or with ``reuse_actors=True``, which may
+have its loggers off.
 
 Counted: the time between the ends of trials, as Ray Tune's callback tells them, from after
 the warm-up to the last: Ray's start, its daemons and the first worker processes are not in
@@ -94,12 +95,12 @@ def ends_of(kind: str, trials: int, results: Path) -> list[float]:
 
     clock = Clock()
     tune.Tuner(
-        Empty if kind == "reuse" else function,
+        function if kind == "function" else Empty,
         param_space={"x": tune.uniform(0.0, 1.0)},
         tune_config=tune.TuneConfig(
             num_samples=trials,
             max_concurrent_trials=CONCURRENT,
-            reuse_actors=kind == "reuse",
+            reuse_actors=kind != "function",
         ),
         run_config=tune.RunConfig(
             storage_path=str(results),
@@ -111,24 +112,28 @@ def ends_of(kind: str, trials: int, results: Path) -> list[float]:
     return clock.ends
 
 
+NAMES = {
+    "function": "Ray Tune, function trainable",
+    "reuse": "Ray Tune, reuse_actors",
+    "unlogged": "Ray Tune, reuse_actors, its loggers off",
+}
+
+
 def rate(kind: str, trials: int, results: Path) -> Steady:
     """One run of the tuner."""
-    name = "Ray Tune, reuse_actors" if kind == "reuse" else "Ray Tune, function trainable"
-    return steady(name, "ray", ends_of(kind, trials, results), workers=CONCURRENT)
+    return steady(NAMES[kind], "ray", ends_of(kind, trials, results), workers=CONCURRENT)
 
 
 def main() -> None:
-    """``ray_tune.py function|reuse TRIALS``."""
+    """``ray_tune.py function|reuse|unlogged TRIALS``."""
     kind, trials = sys.argv[1], int(sys.argv[2])
     detail = "in a network namespace" if leave_the_network() else "bound to loopback"
     os.environ.update(SETTINGS)
     folder = Path.cwd()
+    if kind == "unlogged":
+        os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
     with cluster(folder):
         result = rate(kind, trials, folder / "results")
-        if kind == "reuse":
-            os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
-            bare = rate(kind, trials, folder / "unlogged")
-            detail += f"; with its loggers off: {bare['per_second']:.0f}/s"
     say({**result, "detail": detail})
 
 
