@@ -61,7 +61,8 @@ def test_a_final_result_far_behind_what_is_read_counts_and_the_end_says_so(head_
     """Mutation: what is left out is said in the agent's log only."""
     head = head_with(command=f"{sys.executable} train.py", nni=True)
     head.script(
-        "import json\n"
+        "import json, os\n"
+        "os.chdir(os.environ['NNI_SYS_DIR'])\n"
         "body = json.dumps({'type': 'FINAL', 'value': '0.5'}) + chr(10)\n"
         "with open('.nni/metrics', 'wb') as file:\n"
         "    file.seek(1 << 32)\n"  # a hole, which takes no room
