@@ -78,7 +78,8 @@ SHAPES: dict[str, str] = {
     "names to published, versions, bytes, leftovers.",
     "weights versions": "`{experiment, stores}`; `stores` maps names to published and versions; a "
     "version holds store, number, trial, attempt, nbytes, digest, path, needed.",
-    "weights gc": "`{experiment, done, weights, files, bytes, shared, kept, stores, unseen}`; "
+    "weights gc": "`{experiment, done, weights, files, bytes, shared, kept, doubtful, stores, "
+    "unseen}`; `doubtful` maps trials whose weights are not as they were committed to the reason; "
     "`stores` holds versions, and after a removal leftovers, files, bytes.",
     "nfs server": _SETUP,
     "nfs client": f"{_SETUP} `shown.options` maps each option to its reason.",

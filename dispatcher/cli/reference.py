@@ -26,10 +26,12 @@ An error is one line `where: what is wrong` and, below it, what to do about it; 
 shown for faults of bequeath itself only.
 
 - **Which experiment.** `EXPERIMENT` is an id, the beginning of one, a name, or a folder. It may be
-  left out when one experiment runs. When none runs, commands that only look take the newest.
+  left out when one experiment runs. When none runs, commands that only look take the newest, and
+  `resume` the newest that is not over. An empty name is an error.
 - **Where experiments are.** In the file's `experimentWorkingDirectory`, else in the folder that
   the variable `BEQUEATH_HOME` names, else in `~/bequeath-experiments`. They are looked for in
-  the latter two and in every folder used before; with `--folder` in that one only.
+  the latter two and in every folder used before; with `--folder` in that one only. Where
+  `BEQUEATH_HOME` is set, those elsewhere are meant only if they are named.
 - **`--json`** prints one JSON document instead of text. Its shape is stable: keys may be added,
   none is removed or changes its meaning. Times are seconds since 1970 (UTC), durations seconds,
   sizes bytes; errors stay on stderr.

@@ -41,8 +41,9 @@ def watch(
     from dispatcher.finding.find import find_one, find_running
     from dispatcher.queries.status import is_led
 
-    found = find_running(experiment, folder) if experiment else find_one(None, folder)
-    if not (experiment or is_led(found.folder)):
+    named = experiment is not None
+    found = find_running(experiment, folder) if named else find_one(None, folder)
+    if not (named or is_led(found.folder)):
         # The newest, as for all commands that only look; no head is there to draw a picture of.
         from dispatcher.cli.status import status
 

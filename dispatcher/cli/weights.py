@@ -223,6 +223,8 @@ def _show(plan: GcPlan) -> None:
     word = "removed" if plan.done else "would be removed"
     say(f"{words.count(plan.files, 'file')}, {words.size(plan.nbytes)} {word}; "
         f"the weights of {words.count(len(plan.kept), 'trial')} stay")  # fmt: skip
+    if plan.doubts:
+        note(plan.doubts)
     if plan.shared:
         note(
             f"{words.count(len(plan.shared), 'file')} of these stay: kept trials inherit from them"

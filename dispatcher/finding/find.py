@@ -13,12 +13,15 @@ from pathlib import Path
 
 from dispatcher import queries
 from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
-from dispatcher.finding.known_folders import known_folders
+from dispatcher.finding.known_folders import HOME_VARIABLE, known_folders, own_home
 from dispatcher.ownership import demand_ours, is_id, is_ours
 from dispatcher.queries.experiments import foreign_experiments
 from dispatcher.queries.status import is_led
 
 _SHOWN = 5
+
+#: What helps where nobody has named an experiment, and there is none in one's own home.
+NAME_OTHERS = f"name one that lies elsewhere than below {HOME_VARIABLE}: `experiment list --all`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ def find_one(
     word: str | None, base: Path | None, *, change: bool = False, others: bool = False
 ) -> Found:
     """The experiment that ``word`` means; without one the only one that runs, else the newest.
+    What nobody has named is looked for in one's own home only, if there is one.
 
     Args:
         word: what the user typed, if anything.
@@ -57,7 +61,7 @@ def find_one(
         NotOurs: it is somebody else's.
         UserError: there are several.
     """
-    if word:
+    if word is not None:
         return Found.at(_named(word, base, others=others))
     running = running_folders(base)
     if len(running) == 1:
@@ -89,7 +93,7 @@ def find_running(word: str | None, base: Path | None) -> Found:
         PassingBackendError: the experiment does not run, or none does.
         UserError: there are several, or none goes by that name.
     """
-    if word:
+    if word is not None:
         found = Found.at(_named(word, base))
         if not is_led(found.folder):
             raise PassingBackendError(
@@ -104,6 +108,7 @@ def find_running(word: str | None, base: Path | None) -> Found:
             "no experiment is running",
             hint="'bequeath experiment list' shows those that are kept; 'bequeath run FILE' "
             "starts one",
+            where=str(base or own_home() or ""),
         )
     return Found.at(running[0])
 
@@ -124,7 +129,7 @@ def find_resumable(word: str | None, base: Path | None) -> Found:
         UserError: it is completed, and there is nothing to go on with.
         ExperimentNotFound: there is none.
     """
-    if word:
+    if word is not None:
         return Found.at(_named(word, base))
     kept = all_experiments(base)
     over = queries.ExperimentStatus.COMPLETED
@@ -137,15 +142,20 @@ def find_resumable(word: str | None, base: Path | None) -> Found:
     return Found.at(Path(ready[0].folder))
 
 
-def all_experiments(base: Path | None) -> list[queries.ExperimentListing]:
-    """Everything that is kept, the newest first."""
-    found = [one for folder in _bases(base) for one in queries.experiments(folder)]
+def all_experiments(
+    base: Path | None, *, everywhere: bool = False
+) -> list[queries.ExperimentListing]:
+    """Everything that is kept, the newest first: below the base, else in one's own home, or in
+    all folders that were ever used if there is no such home, or ``everywhere`` is meant."""
+    bases = _bases(base, everywhere=everywhere)
+    found = [one for folder in bases for one in queries.experiments(folder)]
     return sorted(found, key=lambda one: (-(one.created_at or 0.0), one.id))
 
 
-def experiments_of_others(base: Path | None) -> int:
+def experiments_of_others(base: Path | None, *, everywhere: bool = False) -> int:
     """How many experiments lie beside ours that are somebody else's."""
-    return sum(foreign_experiments(folder) for folder in _bases(base))
+    bases = _bases(base, everywhere=everywhere)
+    return sum(foreign_experiments(folder) for folder in bases)
 
 
 def running_folders(base: Path | None) -> list[Path]:
@@ -164,7 +174,7 @@ def completions(incomplete: str) -> list[str]:
     A shell may take what is offered as a part of its command line, so nothing but an id goes there.
     """
     names: list[str] = []
-    for folder in _bases(None):
+    for folder in known_folders():
         with contextlib.suppress(OSError):
             inside = [one for one in sorted(folder.iterdir()) if one.name.startswith(incomplete)]
             names += [one.name for one in inside if is_id(one.name) and _is_kept_here(one)]
@@ -177,12 +187,17 @@ def _is_kept_here(folder: Path) -> bool:
 
 def _named(word: str, base: Path | None, *, others: bool = False) -> Path:
     """In the first folder that knows the word; several that do not tell us why, the last does."""
+    if not word:  # a script's variable that holds nothing, and no wish for the newest
+        raise UserError(
+            "an empty name is no experiment's",
+            hint="say its id, its name or its folder; leave the name out where it is not needed",
+        )
     if os.sep in word or word in (".", ".."):  # it means itself, whatever else we know of
         folder = queries.find_experiment(word, base)
         if not others:
             demand_ours(folder)
         return folder
-    bases = _bases(base)
+    bases = [base] if base is not None else known_folders()
     error: BequeathError | None = None
     for folder in bases:
         try:
@@ -193,15 +208,21 @@ def _named(word: str, base: Path | None, *, others: bool = False) -> Path:
     raise error or _nothing(base)
 
 
-def _bases(base: Path | None) -> list[Path]:
-    return [base] if base is not None else known_folders()
+def _bases(base: Path | None, *, everywhere: bool = False) -> list[Path]:
+    """Where to look for those that nobody has named."""
+    if base is not None:
+        return [base]
+    own = own_home()
+    return known_folders() if everywhere or own is None else [own]
 
 
 def _nothing(base: Path | None) -> ExperimentNotFound:
+    own = own_home() if base is None else None
+    elsewhere = [folder for folder in known_folders() if folder != own] if own else []
     return ExperimentNotFound(
         "there are no experiments yet",
-        hint="start one with: bequeath run FILE",
-        where=str(base) if base is not None else "",
+        hint=NAME_OTHERS if elsewhere else "start one with: bequeath run FILE",
+        where=str(base or own or ""),
     )
 
 

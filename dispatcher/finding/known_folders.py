@@ -27,6 +27,12 @@ def default_folder() -> Path:
     return Path(os.environ.get(HOME_VARIABLE) or folder).expanduser().absolute()
 
 
+def own_home() -> Path | None:
+    """The folder that BEQUEATH_HOME names: whoever sets it means no experiment elsewhere, unless
+    it is named. None if it is not set."""
+    return default_folder() if os.environ.get(HOME_VARIABLE) else None
+
+
 def housed(config: ExperimentConfig) -> ExperimentConfig:
     """The configuration with its folder filled in by :func:`default_folder`, if it names none."""
     if "experiment_working_directory" in config.model_fields_set:

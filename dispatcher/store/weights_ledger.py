@@ -28,6 +28,8 @@ class LedgerTrial(NamedTuple):
     weights_digest: str | None
     weights_kind: str | None
     weights_nbytes: int | None
+    asked_at: float | None
+    ended_at: float | None
 
 
 _OF_WEIGHTS = ("save_path", "weights_digest", "weights_kind", "weights_nbytes")
@@ -101,7 +103,7 @@ class SqliteWeightsLedger:
         with self._errors():
             rows = self._raw.execute(
                 "SELECT id, state, parent, save_path, restore_path, number, weights_digest, "
-                "weights_kind, weights_nbytes FROM trials ORDER BY id"
+                "weights_kind, weights_nbytes, asked_at, ended_at FROM trials ORDER BY id"
             ).fetchall()
         trials = [LedgerTrial(*row) for row in rows]
         unseen = self.unseen()

@@ -81,6 +81,7 @@ class _Sweeps:
                 maximize=config.optimize_mode != "minimize",
             )
         )
+        self._doubtful: dict[int, str] = {}
         self.leftovers = LeftoverSweep(self._root, ledger)
         self.stores = (
             # Of the agent, where nobody else can look.
@@ -89,10 +90,14 @@ class _Sweeps:
             else StoreSweep(stores_of(config, folder), ledger, review)
         )
 
-    def weights(self) -> None:
-        """Those that the policy lets go."""
-        if self.keeper is not None:
-            self.keeper.sweep(lambda trials: self._announce([TrialId(each) for each in trials]))
+    def weights(self) -> str:
+        """Those that the policy lets go; returns what is to be said of those that stay in doubt,
+        which is empty if it was said after the sweep before."""
+        if self.keeper is None:
+            return ""
+        swept = self.keeper.sweep(lambda trials: self._announce([TrialId(t) for t in trials]))
+        before, self._doubtful = self._doubtful, swept.doubtful
+        return swept.doubts if swept.doubtful != before else ""
 
     def checkpoints(self) -> int:
         """Those of trials that have ended."""
@@ -130,7 +135,8 @@ def sweep_at_the_end(
     try:
         # No head can propose a child of what goes: we lead, and the next one reads the ledger.
         with _sweeps(config, folder, lambda trials: trials, rest.review) as sweeps:
-            sweeps.weights()
+            if doubts := sweeps.weights():
+                notify(NoticeKind.RETENTION, doubts)
             if state.stores and sees_versions(config):
                 sweeps.stores.look()
     except BequeathError as error:
@@ -245,6 +251,10 @@ class RetentionThread:
                 text = f"weights in other storage domains ({domains}) are not seen from here"
                 self._notify(NoticeKind.RETENTION, f"{text}: all of them stay")
 
+        def sweep_weights() -> None:
+            if doubts := sweeps.weights():
+                self._notify(NoticeKind.RETENTION, doubts)
+
         def sweep_stores() -> None:
             wanted = self._stores_wanted.is_set()
             self._stores_wanted.clear()
@@ -263,7 +273,7 @@ class RetentionThread:
             # was away may be back before that.
             self._wanted.wait(max(0.0, look_at - time.monotonic()) if well else AGAIN_S)
             self._wanted.clear()
-            well = self._attempt("weights", sweeps.weights)
+            well = self._attempt("weights", sweep_weights)
             well = self._attempt("checkpoints", sweeps.checkpoints) and well
             well = self._attempt("versions", sweep_stores) and well
             if time.monotonic() >= look_at and not self._over:

@@ -9,10 +9,17 @@
 
 A crash after 3 is finished by :meth:`WeightKeeper.finish_removals`, one before it has changed
 no file.
+
+Weights that stay may be *in doubt*: what lies there is not what was committed, so that nobody
+knows which files they refer to. An agent was killed between a trial's last save and its word of
+it, somebody has removed a file, or a share lags. They can refer only to what was there when they
+were saved, so all of the trials that were asked for before that trial ended stay with it, and the
+others go. It is named, and looked at again by each sweep.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
@@ -68,6 +75,20 @@ class GcPlan:
     nbytes: int
     shared: dict[str, tuple[str, ...]]
     kept: dict[int, Need]
+    doubtful: dict[int, str]  # trials whose weights stay and are in doubt, and why they are
+
+    @property
+    def doubts(self) -> str:
+        """What is to be said of weights in doubt, for people; empty if there are none."""
+        if not self.doubtful:
+            return ""
+        trial, why = next(iter(self.doubtful.items()))
+        others = len(self.doubtful) - 1
+        whose = f"trial {trial}" + (f" and {others} more" if others else "")
+        return (
+            f"the weights of {whose} are not as they were committed ({why}). What they could need "
+            "stays for as long as they do: all of the trials that were asked for before they ended"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -78,6 +99,7 @@ class GcPlan:
             "bytes": self.nbytes,
             "shared": {file: list(users) for file, users in self.shared.items()},
             "kept": {str(trial): need.value for trial, need in self.kept.items()},
+            "doubtful": {str(trial): why for trial, why in self.doubtful.items()},
         }
 
 
@@ -123,6 +145,15 @@ class DiskUse:
             "total_bytes": self.total_bytes,
             "removed_bytes": self.removed_bytes,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Going:
+    """Which of the trials that may go do, with which files."""
+
+    trials: tuple[int, ...]
+    removal: Removal
+    doubtful: dict[int, str]
 
 
 class WeightKeeper:
@@ -222,42 +253,41 @@ class WeightKeeper:
         """What :meth:`sweep` would remove now. Changes nothing.
 
         Raises:
-            BackendError: some weights cannot be read, so nobody knows what they need.
+            BackendError: the place cannot be read, so nobody knows what is needed.
         """
         decision, trials = self._decide()
-        removal = self._removal(decision.dropped, trials)
-        return self._told(decision, trials, decision.dropped, removal, done=False)
+        return self._told(decision, trials, self._going(decision.dropped, trials), done=False)
 
     def sweep(self, announce: Announce) -> GcPlan:
         """Remove what may go, in the order at the head of this module.
 
         Raises:
             PassingBackendError: another keeper is at work, or the file system lags.
-            PermanentBackendError: some weights cannot be read; nothing was removed.
+            PermanentBackendError: the place cannot be read; nothing was removed.
         """
         with self._alone():
             self._finish_removals()
             decision, trials = self._decide()
             granted: tuple[int, ...] = ()
-            if decision.dropped:
-                # Ask only when the files can be told apart: what is announced goes for good.
-                self._removal(decision.dropped, trials)
-                allowed = set(announce(decision.dropped))
-                granted = tuple(trial for trial in decision.dropped if trial in allowed)
+            # Ask only when the files can be told apart: what is announced goes for good.
+            asked = self._going(decision.dropped, trials).trials if decision.dropped else ()
+            if asked:
+                allowed = set(announce(asked))
+                granted = tuple(trial for trial in asked if trial in allowed)
                 failpoint("keeper.removal.granted")
-            removal = self._removal(granted, trials)
-            told = self._told(decision, trials, granted, removal, done=True)
-            if granted:
-                going = self._ledger.intend_removal(
+            going = self._going(granted, trials)
+            told = self._told(decision, trials, going, done=True)
+            if going.trials:
+                intended = self._ledger.intend_removal(
                     [RemovedWeights(one.path, one.trial, one.nbytes) for one in told.doomed],
                     self._clock(),
                 )
                 failpoint("keeper.removal.intended")
-                if len(going) < len(told.doomed):  # pinned since the plan
-                    granted = tuple(trial for trial in granted if trial in going)
-                    removal = self._removal(granted, trials)
-                    told = self._told(decision, trials, granted, removal, done=True)
-                self._delete(removal, [one.path for one in told.doomed])
+                if len(intended) < len(told.doomed):  # pinned since the plan
+                    kept = tuple(trial for trial in going.trials if trial in intended)
+                    going = self._going(kept, trials)
+                    told = self._told(decision, trials, going, done=True)
+                self._delete(going.removal, [one.path for one in told.doomed])
             return told
 
     def finish_removals(self) -> int:
@@ -267,11 +297,12 @@ class WeightKeeper:
             return self._finish_removals()
 
     def _finish_removals(self) -> int:
-        pending = [r for r in self._ledger.removals() if r.removed_at is None]
-        if pending:
-            removal = self._removal((r.trial for r in pending), self._all_trials())
-            self._delete(removal, [r.path for r in pending])
-        return len(pending)
+        pending = {r.trial: r.path for r in self._ledger.removals() if r.removed_at is None}
+        if not pending:
+            return 0
+        going = self._going(pending, self._all_trials())
+        self._delete(going.removal, [pending[trial] for trial in going.trials])
+        return len(going.trials)
 
     def _delete(self, removal: Removal, paths: Iterable[str]) -> None:
         from trial_runtime.errors import WeightsError
@@ -305,21 +336,13 @@ class WeightKeeper:
         )
         return decision, trials
 
-    def _removal(self, dropped: Iterable[int], trials: dict[int, KeptTrial]) -> Removal:
+    def _going(self, may_go: Iterable[int], trials: dict[int, KeptTrial]) -> _Going:
         from trial_runtime.errors import WeightsError
         from trial_runtime.weights.faults import told
 
-        # Of what went before, files may be left that only now are needed by nobody.
-        drop = {path for t in dropped if (path := trials[t].save_path) is not None}
-        drop.update(self.removed_paths())
-        keep = {
-            trial.save_path: _committed_manifest(trial)
-            for trial in trials.values()
-            if trial.save_path is not None and trial.save_path not in drop
-        }
         try:
             with told(self._shelf.where):
-                return self._shelf.plan_removal(drop=sorted(drop), keep=keep)
+                return self._told_apart(tuple(may_go), trials)
         except WeightsError as error:
             raise kind_of(error)(
                 f"nothing was removed, since it is not known what is needed: {error.message}",
@@ -327,18 +350,47 @@ class WeightKeeper:
                 where=error.where,
             ) from error
 
+    def _told_apart(self, may_go: tuple[int, ...], trials: dict[int, KeptTrial]) -> _Going:
+        from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsError
+
+        owners = {one.save_path: one for one in trials.values() if one.save_path is not None}
+        gone = self.removed_paths()
+        doubts: dict[str, WeightsError] = {}
+        while True:
+            since = _end_of_last([owners[path] for path in doubts])
+            going = tuple(trial for trial in may_go if _newer(trials[trial], since))
+            # Of what went before, files may be left that only now are needed by nobody.
+            drop = {path for path, trial in gone.items() if _newer(trials[trial], since)}
+            drop.update(path for trial in going if (path := trials[trial].save_path) is not None)
+            keep = {
+                path: _committed_manifest(owner)
+                for path, owner in owners.items()
+                if path not in drop and path not in gone and path not in doubts
+            }
+            try:
+                removal = self._shelf.plan_removal(
+                    drop=sorted(drop), keep=keep, whole=sorted(doubts)
+                )
+            except (StaleWeights, CorruptWeights):
+                more = self._shelf.in_doubt(keep)
+                if not more:
+                    raise  # it has passed; the next sweep sees what is there
+                doubts.update(more)
+                continue
+            return _Going(going, removal, {owners[p].id: e.message for p, e in doubts.items()})
+
     def _told(
         self,
         decision: Decision,
         trials: dict[int, KeptTrial],
-        dropped: Iterable[int],
-        removal: Removal,
+        going: _Going,
         *,
         done: bool,
     ) -> GcPlan:
+        removal = going.removal
         doomed = [
             Doomed(trial, path, self._shelf.bytes_below(path, removal))
-            for trial in dropped
+            for trial in going.trials
             if (path := trials[trial].save_path) is not None
         ]
         return GcPlan(
@@ -348,6 +400,7 @@ class WeightKeeper:
             nbytes=removal.nbytes,
             shared=dict(removal.kept_for),
             kept=dict(decision.kept),
+            doubtful=going.doubtful,
         )
 
     def _all_trials(self) -> dict[int, KeptTrial]:
@@ -385,6 +438,16 @@ def _view(trial: KeptTrial) -> TrialView:
         committed=trial.weights_digest is not None,
         request=trial.state in _REQUESTS,
     )
+
+
+def _end_of_last(trials: Iterable[KeptTrial]) -> float | None:
+    """The moment after which none of these has saved anything; None if there are none."""
+    return max((math.inf if one.ended_at is None else one.ended_at for one in trials), default=None)
+
+
+def _newer(trial: KeptTrial, moment: float | None) -> bool:
+    """Whether it was asked for, and so has saved what it has, after a moment."""
+    return moment is None or (trial.asked_at is not None and trial.asked_at > moment)
 
 
 def _committed_manifest(trial: KeptTrial) -> str | None:

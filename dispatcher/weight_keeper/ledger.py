@@ -7,7 +7,8 @@ from typing import NamedTuple, Protocol
 
 
 class KeptTrial(Protocol):
-    """A trial as the ledger tells it. ``number`` is the value by which trials compare."""
+    """A trial as the ledger tells it. ``number`` is the value by which trials compare; the
+    moments are of one clock that never goes back."""
 
     @property
     def id(self) -> int: ...
@@ -23,6 +24,10 @@ class KeptTrial(Protocol):
     def weights_digest(self) -> str | None: ...
     @property
     def weights_kind(self) -> str | None: ...
+    @property
+    def asked_at(self) -> float | None: ...
+    @property
+    def ended_at(self) -> float | None: ...
 
 
 class Removed(Protocol):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from trial_runtime.errors import WeightsError
     from trial_runtime.weights.usage import FileUse, Removal
 
 
@@ -27,8 +28,19 @@ class Shelf(Protocol):
         """Which files the weights at a path consist of."""
         ...
 
-    def plan_removal(self, *, drop: Iterable[str], keep: Mapping[str, str | None]) -> Removal:
-        """What can be deleted when some weights go and all of ``keep`` must stay loadable."""
+    def in_doubt(self, keep: Mapping[str, str | None]) -> dict[str, WeightsError]:
+        """The paths of which it is not known what they need, with the reason."""
+        ...
+
+    def plan_removal(
+        self,
+        *,
+        drop: Iterable[str],
+        keep: Mapping[str, str | None],
+        whole: Iterable[str] = (),
+    ) -> Removal:
+        """What can be deleted when some weights go and all of ``keep`` must stay loadable.
+        ``whole`` stay as they lie; what they refer to is not looked at."""
         ...
 
     def remove(self, removal: Removal) -> None:
@@ -66,11 +78,23 @@ class FolderShelf:
 
         return file_use(str(self._root), path)
 
-    def plan_removal(self, *, drop: Iterable[str], keep: Mapping[str, str | None]) -> Removal:
+    def in_doubt(self, keep: Mapping[str, str | None]) -> dict[str, WeightsError]:
+        """See :class:`Shelf`."""
+        from trial_runtime.weights.usage import in_doubt
+
+        return in_doubt(str(self._root), keep)
+
+    def plan_removal(
+        self,
+        *,
+        drop: Iterable[str],
+        keep: Mapping[str, str | None],
+        whole: Iterable[str] = (),
+    ) -> Removal:
         """See :class:`Shelf`."""
         from trial_runtime.weights.usage import plan_removal
 
-        return plan_removal(str(self._root), drop=drop, keep=keep)
+        return plan_removal(str(self._root), drop=drop, keep=keep, whole=whole)
 
     def remove(self, removal: Removal) -> None:
         """See :class:`Shelf`."""

@@ -23,6 +23,15 @@ AGENTS: tuple[Mutation, ...] = (
         ("tests/integration/agent/test_endings.py",),
     ),
     Mutation(
+        "what-an-agent-had-finished-is-lost-if-it-leaves-as-a-head-comes",
+        3,
+        "trials whose results lie in its spool run again",
+        "dispatcher/backends/agents/driver.py",
+        "            if loss is not None and loss.left_by_another and not self._joined:",
+        "            if loss is not None and loss.hopeless and not loss.hopeless:",
+        ("tests/unit/backends/test_local_leases.py",),
+    ),
+    Mutation(
         "words-are-acknowledged-before-the-commit",
         4,
         "a head that dies in between has made its agent forget what nobody knows",

@@ -239,4 +239,13 @@ WEIGHTS: tuple[Mutation, ...] = (
         "",
         ("tests/unit/weight_keeper/test_leftovers.py",),
     ),
+    Mutation(
+        "what-weights-in-doubt-inherited-is-removed",
+        7,
+        "a share lags for a moment, and files that kept weights refer to are deleted",
+        "dispatcher/weight_keeper/keeper.py",
+        "    return moment is None or (trial.asked_at is not None and trial.asked_at > moment)",
+        "    return True",
+        ("tests/unit/weight_keeper/test_keeper.py",),
+    ),
 )

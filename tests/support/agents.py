@@ -166,19 +166,21 @@ class SimProcess:
         self._host = host
         self.place = host.name
         self.pid: int | None = None
+        self._is_ours = False  # else a head before us had started it
 
     def ensure(self, config: AgentConfig) -> None:
         if self.pid is not None:
             return
         if self._host.agent is None:
             self._host.agent = SimAgent(self._host, config)
+            self._is_ours = True
         self.pid = self._host.agent.number
 
     def look(self, _silent_s: float) -> Loss | None:
         agent = self._host.agent
         if self.pid is None or self._host.cut or (agent is not None and agent.number == self.pid):
             return None
-        return Loss("its process ended")
+        return Loss("its process ended", left_by_another=not self._is_ours)
 
     def expects(self, pid: int) -> bool | None:
         return self.pid in (None, pid)
@@ -188,6 +190,7 @@ class SimProcess:
         if agent is not None and agent.number == self.pid and not self._host.cut:
             agent.die()
         self.pid = None
+        self._is_ours = False
 
     def terminate(self) -> None: ...
     def end(self, until: float) -> None: ...

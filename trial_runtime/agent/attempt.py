@@ -62,6 +62,7 @@ class Attempt:
     attached: bool = False  # a process of it has opened a connection
     stop_reason: str | None = None
     stop_text: str = ""  # more about that, for the user
+    remark: str = ""  # what its end says beside how it ended
     started_at: float = 0.0
     exit: Exit | None = None
     busy: bool = False  # something is being done for it on the share, which may take its time

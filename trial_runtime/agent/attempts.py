@@ -342,7 +342,7 @@ class Attempts:
                 ending.reason,
                 outcome.code,
                 outcome.signal,
-                self.mask(ending.text)[-8192:],
+                self.mask("\n".join(filter(None, (ending.text, attempt.remark))))[-8192:],
                 round(outcome.cpu_s, 6),
                 round(wall_s, 6),
                 weights.digest if weights is not None else "",

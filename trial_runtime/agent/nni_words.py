@@ -73,9 +73,12 @@ def records(content: bytes) -> Iterator[tuple[Any, int]]:
         place = end
 
 
-def read_part(folder: str, offset: int) -> tuple[bytes, int]:
+def read_part(folder: str, offset: int, *, its_end: bool = False) -> tuple[bytes, int]:
     """A part of an attempt's file, from ``offset`` on or from its beginning if it is shorter by
-    now, and where that part begins. Never waits for somebody to write. Raises ``OSError``."""
+    now, and where that part begins. Never waits for somebody to write. Raises ``OSError``.
+
+    With ``its_end`` it is the last part there is, which may begin far behind ``offset``.
+    """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
     above = os.open(os.path.join(folder, _FOLDER), flags)
     try:
@@ -83,8 +86,11 @@ def read_part(folder: str, offset: int) -> tuple[bytes, int]:
     finally:
         os.close(above)
     try:
-        if os.fstat(file).st_size < offset:
+        size = os.fstat(file).st_size
+        if size < offset:
             offset = 0  # another process of the trial has begun the file anew
+        if its_end:
+            offset = max(offset, size - _MOST_BYTES)
         return os.pread(file, _MOST_BYTES, offset), offset
     finally:
         os.close(file)
@@ -112,13 +118,30 @@ class NniWords:
         del attempt.timers[:-8]  # those that have fired
 
     def last(self, attempt: Attempt) -> None:
-        """The process is gone: read the rest."""
+        """The process is gone: read the rest. Of more than is read the final result counts, which
+        is written last, and the attempt's end says what does not."""
         left = _LAST_BYTES
         while left > 0 and (taken := self._take(attempt)):
             left -= taken
         if left <= 0:
-            _log.warning("%r left more in %s than is read", attempt, METRICS_FILE)
+            self._pass_over(attempt)
         self._read.pop(attempt.key, None)
+
+    def _pass_over(self, attempt: Attempt) -> None:
+        read = self._read.get(attempt.key, 0)
+        try:
+            content, offset = read_part(attempt.session.folder, read, its_end=True)
+        except OSError:
+            return  # it is gone since
+        for record, _ in records(content):
+            if isinstance(record, dict) and (offset <= read or record.get("type") == "FINAL"):
+                self._relay(attempt, record)
+        if offset > read:
+            attempt.remark = (
+                f"it wrote metrics to {METRICS_FILE} faster than they are read: "
+                f"{offset - read:,} bytes of them are left out; a final result behind them counts"
+            )
+            _log.warning("%r: %s", attempt, attempt.remark)
 
     def _take(self, attempt: Attempt) -> int:
         """Relay what is new; how many bytes were done with."""

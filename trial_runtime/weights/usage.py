@@ -15,7 +15,13 @@ from datetime import datetime, timezone
 
 import msgspec
 
-from trial_runtime.errors import PathOutsideRoot, PathThroughLink, StaleWeights
+from trial_runtime.errors import (
+    CorruptWeights,
+    PathOutsideRoot,
+    PathThroughLink,
+    StaleWeights,
+    WeightsError,
+)
 from trial_runtime.failpoints import failpoint
 from trial_runtime.weights import confined, faults, hashing
 from trial_runtime.weights.choosing import tensor_files
@@ -97,8 +103,28 @@ def du(root: str, paths: Iterable[str]) -> tuple[FileUse, ...]:
     return tuple(file_use(root, path) for path in paths)
 
 
+def in_doubt(root: str, keep: Mapping[str, str | None]) -> dict[str, WeightsError]:
+    """The paths of which it is not known what they need: no manifest of the digest they were
+    committed under is there, or it cannot be read. With the reason for each.
+
+    Raises:
+        StorageError, PathOutsideRoot, PathThroughLink: the place cannot be read at all.
+    """
+    doubts: dict[str, WeightsError] = {}
+    for path, digest in keep.items():
+        try:
+            file_use(root, path, digest=digest)
+        except (StaleWeights, CorruptWeights) as error:
+            doubts[path] = error
+    return doubts
+
+
 def plan_removal(
-    root: str, *, drop: Iterable[str], keep: Iterable[str] | Mapping[str, str | None]
+    root: str,
+    *,
+    drop: Iterable[str],
+    keep: Iterable[str] | Mapping[str, str | None],
+    whole: Iterable[str] = (),
 ) -> Removal:
     """What can be deleted when some weights go and all of ``keep`` must stay loadable.
 
@@ -111,6 +137,8 @@ def plan_removal(
             the digest each was committed under (None for weights that are not ours): a file
             system that lags, or a manifest that was lost, then stops the plan instead of
             making what it refers to look unneeded.
+        whole: further paths that stay with all that lies below them, unread. Whoever names one
+            drops nothing that it could refer to.
 
     Raises:
         StaleWeights: a manifest among ``keep`` is not the one committed; delete nothing.
@@ -122,10 +150,14 @@ def plan_removal(
     for use in (file_use(root, path, digest=digest) for path, digest in digests.items()):
         for file in (*use.own, *use.inherited):
             users.setdefault(file, []).append(use.path)
+    real_root = os.path.realpath(root)
+    for path in whole:
+        canonical = resolve_in_root(root, path)
+        for file, _ in _files_below(os.path.join(real_root, canonical)):
+            users.setdefault(_inside(real_root, file), []).append(canonical)
     delete: dict[str, int] = {}
     kept_for: dict[str, tuple[str, ...]] = {}
     folders: set[str] = set()
-    real_root = os.path.realpath(root)
     for path in drop:
         canonical = resolve_in_root(root, path)
         full = os.path.join(real_root, canonical)

@@ -215,6 +215,10 @@ class AgentDriver:
         silent_s = self._silence.look()
         if not self._closing and self._leads():
             loss = self._process.look(silent_s)
+            if loss is not None and loss.left_by_another and not self._joined:
+                self._give_up()  # it left as we came; its successor has its spool
+                self._launch()
+                loss = None
             if loss is None and self._check.unheard and self._process.pid is not None:
                 loss = Loss(self._check.unheard)
             if loss is None:
@@ -400,9 +404,12 @@ class AgentDriver:
 
     def _lose(self, loss: Loss, grace_s: float = 0.0) -> Event:
         _log.warning("agent %s is lost: %s", self._worker, loss.reason)
+        self._give_up(grace_s)
+        return WorkerLost(self._worker, loss.reason, loss.hopeless)
+
+    def _give_up(self, grace_s: float = 0.0) -> None:
         self._process.give_up(grace_s)
         self._forget()
-        return WorkerLost(self._worker, loss.reason, loss.hopeless)
 
     def _forget(self) -> None:
         self._joined = False

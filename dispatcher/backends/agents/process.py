@@ -11,10 +11,12 @@ from trial_runtime.agent.config import AgentConfig
 @dataclass(frozen=True, slots=True)
 class Loss:
     """An agent is gone, or cannot be had. ``hopeless``: trying again soon mends nothing, since
-    somebody has to change something first (a key, a user, what is installed)."""
+    somebody has to change something first (a key, a user, what is installed). ``left_by_another``:
+    the process has ended, and a head before this one had started it."""
 
     reason: str
     hopeless: bool = False
+    left_by_another: bool = False
 
 
 class AgentProcess(Protocol):

@@ -88,6 +88,7 @@ class VisitedProcess:
         self._reported = False  # that it cannot be had
         self._told_last: AgentConfig | None = None  # what the agent there was told
         self._had_at = 0.0  # when it was started or taken up
+        self._fresh = True  # it was started, and by us
         self._short_lives = 0  # in a row
         self._not_before = 0.0  # when the next one may be started
         self._thread = threading.Thread(target=self._work, name=f"visits {place}", daemon=True)
@@ -231,7 +232,7 @@ class VisitedProcess:
             except AgentEnded as end:
                 self._rest()
                 with self._lock:
-                    self._loss = Loss(end.reason)
+                    self._loss = Loss(end.reason, left_by_another=not self._fresh)
                     self.trouble = end.reason
                     self._pid = self._wanted = None
 
@@ -249,9 +250,9 @@ class VisitedProcess:
         if known is not None:
             visit.take_up(wanted)
         else:
-            pid, fresh = visit.ensure(wanted)
+            pid, self._fresh = visit.ensure(wanted)
             self._had_at = time.monotonic()
-            what = "started an" if fresh else "took up the"
+            what = "started an" if self._fresh else "took up the"
             _log.info("%s: %s agent, pid %d", self.place, what, pid)
         self._told_last = wanted
         self._known = True

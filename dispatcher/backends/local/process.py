@@ -130,7 +130,7 @@ class LocalProcess:
             self._go_on()
         failure, self._failure = self._failure, None
         if failure is None and self._record is not None and not self.alive:
-            return Loss("its process ended")
+            return Loss("its process ended", left_by_another=not self._is_our_child)
         return failure
 
     def expects(self, pid: int) -> bool | None:

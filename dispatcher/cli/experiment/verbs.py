@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from enum import StrEnum
 from pathlib import Path
@@ -65,16 +64,13 @@ def list_all(
     Where BEQUEATH_HOME is set, those below it; else those of all folders that were ever used.
     """
     from dispatcher.finding.find import all_experiments, experiments_of_others
-    from dispatcher.finding.known_folders import HOME_VARIABLE, default_folder
 
-    if folder is None and not everywhere and os.environ.get(HOME_VARIABLE):
-        folder = default_folder()
-    found = all_experiments(folder)
+    found = all_experiments(folder, everywhere=everywhere)
     if as_json:
         print_json({"experiments": [one.to_json() for one in found]})
     else:
         print_experiments(found)
-    if others := experiments_of_others(folder):
+    if others := experiments_of_others(folder, everywhere=everywhere):
         note(f"{words.count(others, 'experiment')} of other users: name one by its path to see it")
 
 
@@ -284,7 +280,8 @@ def verify(
     from dispatcher.store.verify import verify as verify_store
 
     # A store that is damaged cannot be asked for its experiment's name.
-    path = find_folder(experiment, folder) if experiment else find_one(None, folder).folder
+    named = experiment is not None
+    path = find_folder(experiment, folder) if named else find_one(None, folder).folder
     store = ExperimentFolder(path).journal
     with Leadership.keep_heads_out(path):
         if rebuild:

@@ -57,6 +57,23 @@ def test_an_agent_goes_on_whatever_lies_where_it_reads_and_writes(head_with, odd
     assert not head.of(wire.FinalRelayed, 1)
 
 
+def test_a_final_result_far_behind_what_is_read_counts_and_the_end_says_so(head_with) -> None:
+    """Mutation: what is left out is said in the agent's log only."""
+    head = head_with(command=f"{sys.executable} train.py", nni=True)
+    head.script(
+        "import json, os\n"
+        "os.chdir(os.environ['NNI_SYS_DIR'])\n"
+        "body = json.dumps({'type': 'FINAL', 'value': '0.5'}) + chr(10)\n"
+        "with open('.nni/metrics', 'wb') as file:\n"
+        "    file.seek(1 << 32)\n"  # a hole, which takes no room
+        "    file.write(b'ME%06d%s' % (len(body), body.encode()))\n"
+    )
+    end = head.run()
+    assert end.reason == wire.FINISHED
+    assert [word.value for word in head.of(wire.FinalRelayed, 1)] == ["0.5"]
+    assert "bytes of them are left out; a final result behind them counts" in end.text
+
+
 def test_too_many_final_metrics(head_with) -> None:
     """Mutation: each is journalled."""
     head = head_with(function="train:main", max_metrics=10)

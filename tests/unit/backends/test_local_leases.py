@@ -15,7 +15,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.errors import ProtocolError, Superseded
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.record import record_of, write_record
+from trial_runtime.agent.record import AgentRecord, record_of, write_record
 from trial_runtime.endpoint import Endpoint
 
 LOCAL = WorkerId("local")
@@ -110,6 +110,36 @@ def test_silent_for_too_long(scene: Scene) -> None:
     events = scene.wait(25.0)
     assert [type(event) for event in events] == [e.WorkerSuspect, e.WorkerLost]
     assert scene.process.wait(120) == -9
+
+
+def test_one_that_leaves_as_we_come_is_followed_and_nothing_is_lost_by_that(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its successor has its spool: what it had finished counts, and is not run again. Mutation:
+    whatever has ended is lost with all that the head believes to be there."""
+    with subprocess.Popen(["sleep", "600"]) as successor:
+
+        def start(folder: Path, worker: str) -> AgentRecord:
+            write_record(folder / f"agent-{worker}.json", record_of(successor.pid))
+            return record_of(successor.pid)
+
+        monkeypatch.setattr("dispatcher.backends.local.process.start_agent", start)
+        monkeypatch.setattr("dispatcher.backends.local.process.FIRST_PAUSE_S", 0.0)
+        scene.process.kill()
+        scene.process.wait()
+        assert scene.wait(1.0) == []
+        assert scene.backend.statistics().pid == successor.pid
+        (joined,) = scene.hello("b", pid=successor.pid)
+        successor.kill()
+    assert isinstance(joined, e.WorkerJoined)
+    assert joined.holds == ((TrialId(1), 1),)
+
+
+def test_one_that_ends_after_it_has_joined_is_lost(scene: Scene) -> None:
+    scene.hello()
+    scene.process.kill()
+    scene.process.wait()
+    assert scene.wait(1.0) == [e.WorkerLost(LOCAL, "its process ended")]
 
 
 def test_orders_to_the_one_before_are_not_missed_by_the_next(scene: Scene) -> None:

@@ -239,6 +239,23 @@ def test_an_agent_that_ended_behind_a_cut_link_is_lost(scene: Scene) -> None:
     assert scene.lost == [Loss("its process ended")]
 
 
+def test_one_that_a_head_before_had_left_is_told_apart(scene: Scene) -> None:
+    scene.world.pid = 77
+    scene.process.ensure(CONFIG)
+    scene.world.logins.put(None)
+    scene.until(lambda: scene.process.pid == 77)
+    scene.world.pid = 0
+    scene.process.look(60.0)
+    scene.until(lambda: scene.lost)
+    assert scene.lost[0].left_by_another
+    scene.process.ensure(CONFIG)
+    scene.until(lambda: scene.process.pid == 101)
+    scene.world.pid = 0
+    scene.process.look(60.0)
+    scene.until(lambda: len(scene.lost) == 2)
+    assert not scene.lost[1].left_by_another
+
+
 def test_a_new_machine_that_cannot_be_reached_is_given_up_after_some_tries(scene: Scene) -> None:
     scene.process.ensure(CONFIG)
     for _ in range(process.FIRST_TRIES - 1):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dispatcher.background import kill_experiment
-from dispatcher.errors import ExperimentNotFound, PassingBackendError, UserError
+from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.experiment import build_experiment
 from dispatcher.finding import find, known_folders
 from tests.unit.cli.conftest import Shell
@@ -89,6 +89,49 @@ def test_folders_used_before_are_searched(
     known_folders.remember(home)
     assert find.find_one("hello", None).folder == three[2]
     assert find.completions("hel") == ["hello-ccc"]
+
+
+def test_what_nobody_has_named_is_looked_for_at_home(
+    three: list[Path], home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bequeath: Shell
+) -> None:
+    """As `experiment list` shows it: nobody stops by a guess what lies in another home. Mutation:
+    a guess takes what was ever used."""
+    own = tmp_path / "own"
+    own.mkdir()
+    monkeypatch.setenv("BEQUEATH_HOME", str(own))
+    known_folders.remember(home)
+    with led(three[2]):
+        with pytest.raises(ExperimentNotFound, match="no experiments yet") as caught:
+            find.find_one(None, None)
+        assert "experiment list --all" in caught.value.hint
+        for ask in (find.find_running, find.find_resumable):
+            with pytest.raises(BequeathError, match="no experiment"):
+                ask(None, None)
+        assert find.find_running("hello", None).folder == three[2], "it was named"
+        assert "no experiment is running" in bequeath("stop").err
+        assert "no experiment is running" in bequeath("nni", "stop", "--all").err
+        monkeypatch.delenv("BEQUEATH_HOME")
+        assert find.find_running(None, None).folder == three[2]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "resume @", "resume --take-over @", "stop @", "kill --yes @", "status @", "top @", "why @",
+        "best @", "lineage @", "trial ls @", "trial show 1 -e @",
+        "trial kill 1 -e @", "experiment show @", "experiment verify @", "experiment compact @",
+        "experiment delete --yes @", "experiment update maxTrialNumber 3 -e @", "weights du @",
+        "weights gc --yes @", "weights pin 1 -e @", "nni stop @", "nni resume @",
+        "nni experiment delete --yes @", "nni trial ls @",
+    ],
+)  # fmt: skip
+def test_an_empty_name_is_nobodys(words: str, three: list[Path], bequeath: Shell) -> None:
+    """A script's variable that holds nothing must not mean the newest one. Mutation: what is
+    empty counts as not said."""
+    said = bequeath(*("" if word == "@" else word for word in words.split()))
+    assert said.code != 0
+    assert "an empty name is no experiment's" in said.err
+    assert all(folder.is_dir() for folder in three)
 
 
 def test_a_folder_is_remembered_once_and_the_newest_first(home: Path, tmp_path: Path) -> None:

@@ -31,7 +31,10 @@ def ledger(tmp_path: Path) -> Iterator[SqliteWeightsLedger]:
 
 def test_trials_as_retention_sees_them(ledger: SqliteWeightsLedger) -> None:
     first, second = ledger.trials()[:2]
-    assert first == (0, "ended", None, "t/0", None, 0.5, DIGEST, "bequeath", 1234)
+    assert first[:9] == (0, "ended", None, "t/0", None, 0.5, DIGEST, "bequeath", 1234)
+    assert first.asked_at is not None
+    assert first.ended_at is not None
+    assert first.asked_at < first.ended_at
     assert (second.parent, second.restore_path) == (0, "t/0")
 
 

@@ -139,3 +139,27 @@ def test_no_more_is_read_than_a_bound(attempt: Attempt) -> None:
         file.write(record("FINAL", 7))
     words.last(attempt)
     assert [word.value for word in outbox.said] == ["7"]
+
+
+def test_a_final_result_behind_more_metrics_than_are_read_counts(attempt: Attempt) -> None:
+    """And the end says what does not. Mutation: what is behind the bound is not looked at."""
+    outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
+    words = nni_words(TrialSpec("/code", nni=True, max_metrics=10**9), outbox)
+    metric = record("PERIODICAL", "x" * 60_000)
+    path.write_bytes(metric * 400 + record("FINAL", 7))
+    words.last(attempt)
+    metrics, final = outbox.said[:-1], outbox.said[-1]
+    assert (type(final), final.value) == (wire.FinalRelayed, "7")
+    assert all(type(each) is wire.MetricRelayed for each in metrics)
+    assert len(metrics) < 400
+    assert "bytes of them are left out; a final result behind them counts" in attempt.remark
+
+
+def test_what_is_just_read_to_its_end_has_no_gap(attempt: Attempt) -> None:
+    outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
+    words = nni_words(TrialSpec("/code", nni=True, max_metrics=10**9), outbox)
+    metric = record("PERIODICAL", "x" * 60_000)
+    path.write_bytes(metric * 290 + record("FINAL", 7))
+    words.last(attempt)
+    assert [type(each) for each in outbox.said] == [wire.MetricRelayed] * 290 + [wire.FinalRelayed]
+    assert attempt.remark == ""

@@ -10,12 +10,15 @@ import pytest
 from dispatcher.core.actions import GrantVersions
 from dispatcher.core.events import StoresReviewed
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import Version
+from dispatcher.core.model import State, Version
+from dispatcher.core.settings import Settings
 from dispatcher.errors import PassingBackendError
 from dispatcher.experiment.loader import build_experiment
+from dispatcher.experiment.sections import RetentionConfig
 from dispatcher.folders import ExperimentFolder
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.upkeep import retention
+from dispatcher.weight_keeper import GcPlan
 
 CONFIG = build_experiment(
     {
@@ -137,3 +140,41 @@ def test_leftovers_are_looked_for_while_nothing_ends(
     thread.start()
     assert looked.wait(120)
     thread.close()
+
+
+def test_weights_in_doubt_are_named_once_and_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not after each trial that ends: nobody would read what is said a thousand times."""
+    monkeypatch.setattr(retention, "PERIOD_S", 0.01)
+    swept = threading.Semaphore(0)
+
+    class Keeper(retention.WeightKeeper):
+        def sweep(self, announce: object) -> GcPlan:
+            swept.release()
+            return GcPlan(True, (), 0, 0, {}, {}, {3: "found no manifest"})
+
+    monkeypatch.setattr(retention, "WeightKeeper", Keeper)
+    folder = ExperimentFolder(tmp_path)
+    config = CONFIG.model_copy(update={"retention": RetentionConfig(keep="best", count=1)})
+    journal = SqliteJournal.open(folder.journal)
+    notes: list[str] = []
+    thread = retention.RetentionThread(
+        config, folder, lambda kind, text: notes.append(text), lambda event: None
+    )
+    thread.start()
+    for _ in range(3):
+        thread.trial_over()
+        assert swept.acquire(timeout=120)
+    thread.close()
+    assert len(notes) == 1
+    assert "the weights of trial 3 are not as they were committed" in notes[0]
+    retention.sweep_at_the_end(
+        config,
+        folder,
+        journal,
+        State(Settings(slots=1, lookahead=0)),
+        lambda kind, text: notes.append(text),
+    )
+    assert notes == [notes[0]] * 2
+    journal.close()

@@ -17,6 +17,8 @@ class LedgerRow:
     number: float | None = None
     weights_digest: str | None = None
     weights_kind: str | None = "bequeath"
+    asked_at: float | None = None
+    ended_at: float | None = None
 
 
 @dataclass

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from trial_runtime.errors import CorruptWeights
+from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsError
 from trial_runtime.failpoints import failpoint
 from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.place import Place
@@ -55,8 +55,29 @@ class RemoteShelf:
                     inherited[file.name] = file.nbytes
         return FileUse(path, own, inherited, len(opened))
 
-    def plan_removal(self, *, drop: Iterable[str], keep: Mapping[str, str | None]) -> Removal:
-        """As :func:`trial_runtime.weights.usage.plan_removal`.
+    def in_doubt(self, keep: Mapping[str, str | None]) -> dict[str, WeightsError]:
+        """As :func:`trial_runtime.weights.usage.in_doubt`.
+
+        Raises:
+            RemoteUnavailable, RemoteRefused.
+        """
+        doubts: dict[str, WeightsError] = {}
+        for path, digest in keep.items():
+            try:
+                self._records(path, digest, {})
+            except (StaleWeights, CorruptWeights) as error:
+                doubts[path] = error
+        return doubts
+
+    def plan_removal(
+        self,
+        *,
+        drop: Iterable[str],
+        keep: Mapping[str, str | None],
+        whole: Iterable[str] = (),
+    ) -> Removal:
+        """As :func:`trial_runtime.weights.usage.plan_removal`; no path's objects lie below
+        another's, so nothing of ``whole`` is ever below what goes.
 
         Raises:
             NotPublished, CorruptWeights: a record among ``keep`` is missing or damaged; delete

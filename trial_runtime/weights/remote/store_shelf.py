@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Optional
 
+from trial_runtime.errors import WeightsError
 from trial_runtime.weights.paths import STORES_NAME
 from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.place import Place
@@ -40,11 +41,23 @@ class RemoteStores:
         """See :meth:`RemoteShelf.file_use`."""
         return self._shelf.file_use(_whole(path), digest=digest)
 
-    def plan_removal(self, *, drop: Iterable[str], keep: Mapping[str, Optional[str]]) -> Removal:
+    def in_doubt(self, keep: Mapping[str, Optional[str]]) -> dict[str, WeightsError]:
+        """See :meth:`RemoteShelf.in_doubt`."""
+        doubts = self._shelf.in_doubt({_whole(path): digest for path, digest in keep.items()})
+        return {path: doubts[_whole(path)] for path in keep if _whole(path) in doubts}
+
+    def plan_removal(
+        self,
+        *,
+        drop: Iterable[str],
+        keep: Mapping[str, Optional[str]],
+        whole: Iterable[str] = (),
+    ) -> Removal:
         """See :meth:`RemoteShelf.plan_removal`."""
         return self._shelf.plan_removal(
             drop=[_whole(path) for path in drop],
             keep={_whole(path): digest for path, digest in keep.items()},
+            whole=[_whole(path) for path in whole],
         )
 
     def remove(self, removal: Removal) -> None:

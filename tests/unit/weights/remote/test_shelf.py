@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dispatcher.errors import PassingBackendError, PermanentBackendError
+from dispatcher.errors import PassingBackendError
 from dispatcher.weight_keeper import Keep, Policy, WeightKeeper
 from tests.unit.weight_keeper.memory_ledger import LedgerRow, MemoryLedger
 from tests.unit.weights.remote.conftest import Lab, assert_same, broken, state
@@ -29,6 +29,7 @@ class Family:
             row = LedgerRow(
                 trial, "ended", trial - 1 if parent else None, f"t/{trial}", float(trial)
             )
+            row.asked_at, row.ended_at = 10.0 * trial, 10.0 * trial + 5
             row.weights_digest = self.digest(trial)
             self.ledger.rows[trial] = row
 
@@ -91,20 +92,27 @@ def test_a_sweep_frees_what_it_says(family: Family) -> None:
     assert plan.nbytes == sum(one.nbytes for one in plan.doomed) == before - after
 
 
-def test_a_kept_record_that_is_missing_stops_the_sweep(family: Family) -> None:
+@pytest.mark.parametrize("spoilt", [None, b"{}"], ids=["missing", "damaged"])
+def test_a_kept_record_in_doubt_keeps_all_that_it_could_refer_to(
+    family: Family, spoilt: bytes | None
+) -> None:
+    """And nothing that is newer."""
     lab = family.lab
-    lab.place.remove(records.record_name("t/3", family.digest(3)))
-    with pytest.raises(PassingBackendError, match="nothing was removed"):
-        family.keeper().sweep(lambda trials: trials)
-    assert len(lab.place.listing("published")) == 2
-
-
-def test_a_kept_record_that_is_damaged_stops_the_sweep(family: Family) -> None:
-    lab = family.lab
-    lab.place.put_bytes(b"{}", records.record_name("t/3", family.digest(3)))
-    with pytest.raises(PermanentBackendError, match="nothing was removed"):
-        family.keeper().sweep(lambda trials: trials)
-    assert len(lab.place.listing("published")) == 3
+    newer = LedgerRow(4, "ended", None, "t/4", -1.0, asked_at=40.0, ended_at=45.0)
+    newer.weights_digest = lab.trained("4.1", state(0)).published.digest
+    family.ledger.rows[4] = newer
+    record = records.record_name("t/3", family.digest(3))
+    committed = lab.place.read(record, records.MAX_RECORD_BYTES)
+    assert committed is not None
+    if spoilt is None:
+        lab.place.remove(record)
+    else:
+        lab.place.put_bytes(spoilt, record)
+    swept = family.keeper().sweep(lambda trials: trials)
+    assert [one.trial for one in swept.doomed] == [4]
+    assert list(swept.doubtful) == [3]
+    lab.place.put_bytes(committed, record)
+    assert_same(lab.loaded("9.1", "t/3", family.digest(3)), family.state_of(3))
 
 
 def test_a_server_that_is_away_stops_the_sweep(family: Family) -> None:
