@@ -39,7 +39,7 @@ _CORE: tuple[Mutation, ...] = (
         "dispatcher/core/apply.py",
         "left = state.settings.max_duration_s - state.active_s",
         "left = state.settings.max_duration_s",
-        (CORE, SIM),
+        (f"{CORE}/test_opening.py", f"{CORE}/test_machine.py", SIM),
     ),
     # core, `_may_open_another`: requests that wait are not counted against maxTrialNumber.
     # Scenario: maxTrialNumber 10, 8 submitted, 2 requests blocked in wait_for: two more are
@@ -104,7 +104,7 @@ _CORE: tuple[Mutation, ...] = (
         "dispatcher/core/transitions/worker.py",
         "    worker.losses = 0\n",
         "",
-        (CORE, SIM),
+        (f"{CORE}/test_several_workers.py", f"{CORE}/test_machine.py", SIM),
     ),
     # core, `stop_requested`: a second stop with a grace of its own is not passed on to attempts
     # that are being stopped already. Scenario: trialStopGrace 10 min; 'bequeath stop', then
@@ -116,7 +116,7 @@ _CORE: tuple[Mutation, ...] = (
         "dispatcher/core/transitions/user.py",
         "is not AttemptState.STOPPING or event.grace_s is not None:",
         "is not AttemptState.STOPPING:",
-        (CORE, SIM),
+        (f"{CORE}/test_attempts.py", f"{CORE}/test_machine.py", SIM),
     ),
 )
 

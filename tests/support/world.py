@@ -40,10 +40,12 @@ from tests.support.agents import Host, SimBackend
 from tests.support.checker import Harm, Order, Ordered, Witnesses, check_journal
 from tests.support.disk import Disk
 from tests.support.fate import CHANGES, NEWER_RULES, Fate, HeadCrash
+from tests.support.in_a_row import unwarranted
 from tests.support.memory_journal import MemoryJournal
 from tests.support.odds import Case
 from tests.support.replaying import differences
 from tests.support.sim_agent import SimAgent
+from tests.support.timely import overslept
 from tests.support.tuner_model import TunerModel
 from trial_runtime import wire
 
@@ -437,6 +439,8 @@ class World:
             raise error
         self.note(f"head {self.epoch} ends: {engine.state.phase}, {engine.state.phase_reason}")
         self._look(engine.state)
+        told = [row.event for row in self.disk.history()]
+        self.faults.extend(unwarranted(told, engine.state.phase_reason))
         return engine.state
 
     def _admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
@@ -453,6 +457,8 @@ class World:
         replayed = read_whole_past(self.disk, self._compaction).state  # type: ignore[arg-type]
         found = differences(live, replayed)
         assert not found, "a replay differs from life:\n" + "\n".join(found)
+        late = overslept(live)
+        assert not late, f"nobody will wake the core in time: {late}"
         answer = why(live, live.now)
         assert answer.text, "no answer to why (promise 10)"
         busy = answer.cause is Cause.ALL_SLOTS_BUSY
