@@ -136,7 +136,7 @@ _KEEPING: tuple[Mutation, ...] = (
         "dispatcher/engine.py",
         "if self._compactor is not None and before + kept == self._row:",
         "if self._compactor is not None:",
-        ("tests/unit/engine", "tests/unit/store", "tests/integration/store", SIM),
+        ("tests/unit/engine", SIM),
     ),
     # past, `fold_at_start`: of a tuner without state() all calls are folded again at each fold,
     # and not only those since the base before. Scenario: the second start that folds (100,000
@@ -193,7 +193,7 @@ _KEEPING: tuple[Mutation, ...] = (
         "dispatcher/past/restoring.py",
         "        past, self._past = self._past, None\n",
         "        past = self._past\n",
-        ("tests/unit/past", "tests/faults/heads/test_tuner_host_killed.py"),
+        ("tests/unit/past/test_restoring.py", "tests/faults/heads/test_tuner_host_killed.py", SIM),
     ),
     # head, `_wind_up`: after an error of the engine the agents are ended with all they run, in
     # place of being left for the next head. Scenario: the disk of the journal is full for a
@@ -469,7 +469,11 @@ _WEIGHTS: tuple[Mutation, ...] = (
         "dispatcher/store/weights_ledger.py",
         "is None or now > attempt)",
         "is None or now >= attempt)",
-        ("tests/unit/store", "tests/unit/weight_keeper", "tests/faults/test_shared_stores.py"),
+        (
+            "tests/unit/store/test_weights_ledger.py",
+            "tests/unit/weight_keeper",
+            "tests/faults/test_shared_stores.py",
+        ),
     ),
     # weight keeper, `sweep`: what is removed is what was asked for, and not what was granted.
     # Scenario: of two trials that the policy lets go one is refused by the core, since a child of

@@ -41,7 +41,7 @@ from tests.support.checker import Harm, Order, Ordered, Witnesses, check_journal
 from tests.support.disk import Disk
 from tests.support.fate import CHANGES, NEWER_RULES, Fate, HeadCrash
 from tests.support.in_a_row import unwarranted
-from tests.support.memory_journal import MemoryJournal
+from tests.support.memory_journal import MemoryCompaction, MemoryJournal
 from tests.support.odds import Case
 from tests.support.replaying import differences
 from tests.support.sim_agent import SimAgent
@@ -56,7 +56,7 @@ TURNS = 60_000
 #: time-out, lease or cut.
 QUIET_S = 600.0
 
-#: Rows after which the beginning of a journal on a real disk is folded into a state.
+#: Rows after which the beginning of a journal that is folded at all becomes a state.
 FOLD_ROWS = 40
 
 #: Heads after which an experiment is left as it is.
@@ -73,24 +73,6 @@ _REVIEW = e.StoresReviewed()
 
 class Stuck(AssertionError):
     """Nothing will ever happen again, and the experiment is not over."""
-
-
-class _Uncompacted:
-    """A journal in memory is never folded."""
-
-    def base(self) -> None:
-        """A replay begins at the beginning."""
-
-    def past_calls(self) -> list[Any]:
-        """All are in the journal."""
-        return []
-
-    def offer(self, _state: State, _row: int) -> None:
-        """Not taken."""
-
-    def tidy(self) -> bool:
-        """Nothing to remove."""
-        return False
 
 
 class World:
@@ -384,7 +366,7 @@ class World:
             state,
             self.disk,
             self,  # type: ignore[arg-type]
-            RestoringTuner(self.tuner, self.disk, self._compaction, self.restore_file),  # type: ignore[arg-type]
+            RestoringTuner(self.tuner, self.disk, self._compaction, self.restore_file, past),  # type: ignore[arg-type]
             dict(self._backends),
             Desk(self._admit, self._update, clock),
             self,
@@ -415,10 +397,14 @@ class World:
         return replace(settings, **dict([*some, *rules]))
 
     def _past(self) -> Past:
-        """What a head reads at its start; on a real disk the beginning may be folded."""
-        self._compaction: Compaction | _Uncompacted = _Uncompacted()
+        """What a head reads at its start; the beginning may be folded."""
+        self._compaction: Compaction | MemoryCompaction
         if isinstance(self.store, SqliteJournal):
             self._compaction = Compaction(self.store, rows_between=FOLD_ROWS)
+        else:
+            assert isinstance(self.store, MemoryJournal)
+            rows = FOLD_ROWS if self.case.folds else TURNS
+            self._compaction = MemoryCompaction(self.store, rows, self.disk.sync)
         past = read_whole_past(self.disk, self._compaction)  # type: ignore[arg-type]
         if isinstance(self.store, SqliteJournal):
             assert isinstance(self._compaction, Compaction)
