@@ -104,7 +104,8 @@ class MemoryCompaction:
     def offer(self, state: State, row: int) -> None:
         """See the port. Whoever offers has kept the tuner's state as of then."""
         kept = self._journal.latest_snapshot()
-        assert kept is not None and kept.number >= row, f"the base would lie beyond {kept}"
+        assert kept is not None
+        assert kept.number >= row, f"a base as of {row} lies beyond the state as of {kept.number}"
         before = self._journal.base.number if self._journal.base is not None else 0
         if row - before >= self._rows_between:
             self._journal.base = Base(row, tuple(state_codec.encode_state(state)))
