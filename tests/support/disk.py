@@ -23,7 +23,7 @@ class Disk:
         self._world = world
         self._journal = journal
         self._safe: dict[str, Any] = {}  # as of the last commit that was waited for
-        self._sync()
+        self.sync()
         self.last = 0  # number of the newest row
         self.before = 0  # that before the newest batch
         self.refuse_next: str | None = None  # "before" or "after" the commit itself
@@ -39,7 +39,7 @@ class Disk:
         number = self.last = self._journal.append(entries, touched, durable=durable)
         self._remember(entries)
         if durable:
-            self._sync()
+            self.sync()
         if entries:
             self._world.moved_at = self._world.now
             self._world.committed(entries)
@@ -72,7 +72,7 @@ class Disk:
         self._world.step("snapshot")
         self._world.met.add(TunerStateTaken.__name__)
         self._journal.save_snapshot(snapshot)
-        self._sync()
+        self.sync()
         self._world.step("snapshot kept")
 
     def latest_snapshot(self) -> Snapshot | None:
@@ -82,7 +82,8 @@ class Disk:
     def close(self) -> None:
         """Nothing to close."""
 
-    def _sync(self) -> None:
+    def sync(self) -> None:
+        """What was written by now is safe."""
         if self._world.odds.power_cuts and isinstance(self._journal, MemoryJournal):
             self._safe = self._journal.photograph()
 

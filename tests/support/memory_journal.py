@@ -6,13 +6,14 @@ Events go through the codec, so that what would not survive the disk does not su
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from dispatcher import codec
+from dispatcher import codec, state_codec
+from dispatcher.core import State
 from dispatcher.core.events import NOT_JOURNALLED, MetricReported
 from dispatcher.core.model import Trial
-from dispatcher.ports import Entry, JournalRow, Snapshot
+from dispatcher.ports import Base, Entry, JournalRow, Snapshot
 
 
 class MemoryJournal:
@@ -24,6 +25,7 @@ class MemoryJournal:
         self._snapshots: list[Snapshot] = []
         self.metrics: dict[tuple[int, int, int], str] = {}  # by trial, attempt, seq; all of them
         self.appends = 0
+        self.base: Base | None = None  # what a replay begins with, see MemoryCompaction
 
     def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
         """See the Protocol."""
@@ -78,3 +80,37 @@ class MemoryJournal:
         rows = self._rows[: held["_rows"]]
         self.__dict__.update({name: copy.copy(value) for name, value in held.items()})
         self._rows = rows
+
+
+class MemoryCompaction:
+    """:class:`~dispatcher.store.compaction.Compaction`'s twin, for a tuner with a state of its
+    own: what lies before the base is not read any more (and stays, for whoever judges)."""
+
+    def __init__(
+        self, journal: MemoryJournal, rows_between: int, durable: Callable[[], None]
+    ) -> None:
+        self._journal = journal
+        self._rows_between = rows_between
+        self._durable = durable  # called when a base was made
+
+    def base(self) -> Base | None:
+        """What a replay begins with."""
+        return self._journal.base
+
+    def past_calls(self) -> list[list[Any]]:
+        """None: its state has them."""
+        return []
+
+    def offer(self, state: State, row: int) -> None:
+        """See the port. Whoever offers has kept the tuner's state as of then."""
+        kept = self._journal.latest_snapshot()
+        assert kept is not None
+        assert kept.number >= row, f"a base as of {row} lies beyond the state as of {kept.number}"
+        before = self._journal.base.number if self._journal.base is not None else 0
+        if row - before >= self._rows_between:
+            self._journal.base = Base(row, tuple(state_codec.encode_state(state)))
+            self._durable()
+
+    def tidy(self) -> bool:
+        """Nothing to remove."""
+        return False

@@ -74,6 +74,11 @@ class Case:
     workers: dict[str, int]
     offers: dict[str, Offer] = field(default_factory=dict)  # of workers with devices
 
+    @property
+    def folds(self) -> bool:
+        """Whether the journal's beginning is folded as it grows; half of the worlds do it."""
+        return random.Random(f"folds {self.seed}").random() < 0.5
+
     def needs_of(self, trial: int) -> Needs | None:
         """What the tuner says that a trial needs: the same whenever it is asked."""
         if not self.offers:

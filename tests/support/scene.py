@@ -13,6 +13,7 @@ from dispatcher.core.model import EndReason, Trial, Weights
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.ports import JournalRow
 from tests.support.replaying import differences
+from tests.support.timely import overslept
 
 HOST = WorkerId("local")
 
@@ -43,13 +44,16 @@ class Scene:
             self.say(e.TunerHostReady())
 
     def say(self, *events: e.Event, after: float = 1.0) -> list[a.Action]:
-        """Apply the events; all actions that followed."""
+        """Apply the events; all actions that followed. After each the core must know when it has
+        to be woken."""
         out: list[a.Action] = []
         for event in events:
             self.now += after
             step = core.apply(self.state, event, self.now)
             self.rows.append(JournalRow(len(self.rows) + 1, self.now, event))
             core.check(self.state)
+            late = overslept(self.state)
+            assert not late, late
             self.counted = step.counted
             out.extend(step.actions)
         return out

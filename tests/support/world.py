@@ -41,11 +41,13 @@ from tests.support.agents import Host, SimBackend
 from tests.support.checker import Harm, Order, Ordered, Witnesses, check_journal
 from tests.support.disk import Disk
 from tests.support.fate import CHANGES, NEWER_RULES, Fate, HeadCrash
-from tests.support.memory_journal import MemoryJournal
+from tests.support.in_a_row import unwarranted
+from tests.support.memory_journal import MemoryCompaction, MemoryJournal
 from tests.support.odds import Case
 from tests.support.replaying import differences
 from tests.support.sim_agent import SimAgent
 from tests.support.standstill import Standstill
+from tests.support.timely import overslept
 from tests.support.tuner_model import TunerModel
 from tests.support.weight_files import WeightFiles
 from trial_runtime import wire
@@ -57,7 +59,7 @@ TURNS = 60_000
 #: time-out, lease or cut.
 QUIET_S = 600.0
 
-#: Rows after which the beginning of a journal on a real disk is folded into a state.
+#: Rows after which the beginning of a journal that is folded at all becomes a state.
 FOLD_ROWS = 40
 
 #: Heads after which an experiment is left as it is.
@@ -74,24 +76,6 @@ _REVIEW = e.StoresReviewed()
 
 class Stuck(AssertionError):
     """Nothing will ever happen again, and the experiment is not over."""
-
-
-class _Uncompacted:
-    """A journal in memory is never folded."""
-
-    def base(self) -> None:
-        """A replay begins at the beginning."""
-
-    def past_calls(self) -> list[Any]:
-        """All are in the journal."""
-        return []
-
-    def offer(self, _state: State, _row: int) -> None:
-        """Not taken."""
-
-    def tidy(self) -> bool:
-        """Nothing to remove."""
-        return False
 
 
 class World:
@@ -396,7 +380,7 @@ class World:
             state,
             self.disk,
             self,  # type: ignore[arg-type]
-            RestoringTuner(self.tuner, self.disk, self._compaction, self.restore_file),  # type: ignore[arg-type]
+            RestoringTuner(self.tuner, self.disk, self._compaction, self.restore_file, past),  # type: ignore[arg-type]
             dict(self._backends),
             Desk(self._admit, self._update, clock),
             self,
@@ -427,10 +411,14 @@ class World:
         return replace(settings, **dict([*some, *rules]))
 
     def _past(self) -> Past:
-        """What a head reads at its start; on a real disk the beginning may be folded."""
-        self._compaction: Compaction | _Uncompacted = _Uncompacted()
+        """What a head reads at its start; the beginning may be folded."""
+        self._compaction: Compaction | MemoryCompaction
         if isinstance(self.store, SqliteJournal):
             self._compaction = Compaction(self.store, rows_between=FOLD_ROWS)
+        else:
+            assert isinstance(self.store, MemoryJournal)
+            rows = FOLD_ROWS if self.case.folds else TURNS
+            self._compaction = MemoryCompaction(self.store, rows, self.disk.sync)
         past = read_whole_past(self.disk, self._compaction)  # type: ignore[arg-type]
         if isinstance(self.store, SqliteJournal):
             assert isinstance(self._compaction, Compaction)
@@ -451,6 +439,8 @@ class World:
             raise error
         self.note(f"head {self.epoch} ends: {engine.state.phase}, {engine.state.phase_reason}")
         self._look(engine.state)
+        told = [row.event for row in self.disk.history()]
+        self.faults.extend(unwarranted(told, engine.state.phase_reason))
         return engine.state
 
     def _admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
@@ -467,6 +457,8 @@ class World:
         replayed = read_whole_past(self.disk, self._compaction).state  # type: ignore[arg-type]
         found = differences(live, replayed)
         assert not found, "a replay differs from life:\n" + "\n".join(found)
+        late = overslept(live)
+        assert not late, f"nobody will wake the core in time: {late}"
         answer = why(live, live.now)
         assert answer.text, "no answer to why (promise 10)"
         busy = answer.cause is Cause.ALL_SLOTS_BUSY

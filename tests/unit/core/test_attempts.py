@@ -311,6 +311,43 @@ def test_stop_now_ends_attempts_which_run_again_after_a_resume() -> None:
     assert (scene.trial(0).failures, scene.trial(0).losses) == (0, 0)
 
 
+NOW, DRAIN = e.StopKind.NOW, e.StopKind.DRAIN
+ENDS_EARLIER = {
+    "nothing": (),
+    "a drain": (e.StopRequested(DRAIN, "user"),),
+    "a stop": (e.StopRequested(NOW, "user"),),
+    "a stop with a long grace": (e.StopRequested(NOW, "user", grace_s=600.0),),
+    "a drain and a stop": (e.StopRequested(DRAIN, "user"), e.StopRequested(NOW, "user")),
+    "a kill of the trial": (e.TrialStopRequested(T0, EndReason.KILLED),),
+    "an early stop": (e.TrialStopRequested(T0, EndReason.STOPPED_EARLY),),
+}
+
+
+@pytest.mark.parametrize("grace_s", [None, 0.0, 3.0])
+@pytest.mark.parametrize("runs", [False, True])
+@pytest.mark.parametrize("before", ENDS_EARLIER)
+def test_a_stop_goes_as_far_as_it_says_whatever_was_asked_before(
+    before: str, runs: bool, grace_s: float | None
+) -> None:
+    """``bequeath kill`` is a stop with a grace of its own. Without one of its own a stop leaves
+    what is being stopped alone: its time is counted already."""
+    scene = Scene(slots=1, trial_stop_grace_s=10.0)
+    scene.propose(0)
+    if runs:
+        scene.started(0)
+    earlier = scene.say(*ENDS_EARLIER[before])
+    stops = of_kind(scene.say(e.StopRequested(NOW, "user", grace_s=grace_s)), a.StopAttempt)
+    reason = getattr(ENDS_EARLIER[before][-1], "reason", None) if before != "nothing" else None
+    if not isinstance(reason, EndReason):
+        reason = EndReason.SHUTDOWN
+    if grace_s is not None:
+        assert stops == [a.StopAttempt(HOST, T0, 1, reason, grace_s)]
+    elif of_kind(earlier, a.StopAttempt):
+        assert stops == []
+    else:
+        assert stops == [a.StopAttempt(HOST, T0, 1, reason, 10.0)]
+
+
 def test_a_drain_finishes_what_runs_and_starts_nothing() -> None:
     scene = Scene(slots=2, workers=1)
     scene.propose(0)

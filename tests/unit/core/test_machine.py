@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 
 from dispatcher import core
 from dispatcher.core import actions as a
@@ -12,6 +18,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import OVER, AttemptState, EndReason, Phase, TrialState
 from dispatcher.core.why import Cause, why
+from tests.support.in_a_row import unwarranted
 from tests.support.scene import Scene, weights
 
 PICK = st.integers(min_value=0, max_value=10_000)
@@ -22,10 +29,12 @@ REASONS = st.sampled_from([r for r in EndReason if r not in (EndReason.LOST, End
 class Core(RuleBasedStateMachine):
     """A tuner that answers, waits and fails; agents that start, report, end and vanish."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    @initialize(limit=st.sampled_from([None, None, 50.0, 400.0]))
+    def begin(self, limit: float | None) -> None:
+        """Everything empty, and the first head."""
         self.scene = Scene(
             begin=False,
+            max_duration_s=limit,
             slots=2,
             lookahead=2,
             max_trials=12,
@@ -36,6 +45,7 @@ class Core(RuleBasedStateMachine):
             retries={"timed out": 1},
             early_stop_keeps_result=True,
         )
+        self.followed: list[a.Action] = []  # of the newest event
         self.told: dict[int, list[str]] = {}  # what the tuner believes: trial → calls
         self.believed: dict[int, int] = {}  # trial → newest attempt that was started
         self.deliveries: list[a.Deliver] = []  # to the present host, in order
@@ -49,11 +59,16 @@ class Core(RuleBasedStateMachine):
     # -- what leaves ---------------------------------------------------------------------
 
     def say(self, event: e.Event) -> bool:
-        """As the engine does: with what it is judged by."""
+        """As the engine does: with what it is judged by. An end has the reason that it names."""
+        reason = self.scene.state.phase_reason
         for metric in list(core.judged_by(self.scene.state, event)):
             assert not self.scene.say(metric)
-        for action in self.scene.say(event):
+        self.followed = self.scene.say(event)
+        for action in self.followed:
             self.act(action)
+        if self.scene.state.phase_reason != reason:
+            told = [row.event for row in self.scene.rows]
+            assert not unwarranted(told, self.scene.state.phase_reason)
         return self.scene.counted
 
     def act(self, action: a.Action) -> None:
@@ -271,9 +286,22 @@ class Core(RuleBasedStateMachine):
     def disk(self, place: str, low: bool) -> None:
         self.say(e.DiskLow(place, 1, 2) if low else e.DiskRecovered(place, 3))
 
-    @rule(kind=st.sampled_from(list(e.StopKind)))
-    def stop(self, kind: e.StopKind) -> None:
-        self.say(e.StopRequested(kind, "user"))
+    @rule(kind=st.sampled_from(list(e.StopKind)), grace=st.sampled_from([None, 0.0, 60.0]))
+    def stop(self, kind: e.StopKind, grace: float | None) -> None:
+        """Whoever says how long it may take is obeyed, whatever was said before."""
+        state = self.scene.state
+        over = state.phase in OVER
+        running = set(state.running)
+        heard = {t for t in running if state.trials[t].attempt_state is AttemptState.STOPPING}
+        self.say(e.StopRequested(kind, "user", grace))
+        if over or kind is not e.StopKind.NOW:
+            return
+        told = {x.trial: x.grace_s for x in self.followed if isinstance(x, a.StopAttempt)}
+        usual = state.settings.trial_stop_grace_s
+        wanted = dict.fromkeys(running - heard, usual)
+        if grace is not None:
+            wanted = dict.fromkeys(running, grace)
+        assert told == wanted
 
     @rule()
     def tick(self) -> None:

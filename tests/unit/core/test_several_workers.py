@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from dispatcher.core import actions as a
@@ -9,6 +10,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import Phase
 from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
+from dispatcher.core.trouble import is_given_up
 from dispatcher.core.why import Cause, why
 from tests.support.scene import HOST, Scene
 
@@ -64,6 +66,41 @@ def test_alone_it_is_as_it_was() -> None:
     one.say(e.WorkerLost(A, "gone"))
     assert one.state.phase in (Phase.DRAINING, Phase.FAILED)
     assert one.state.phase_reason == "worker a cannot be kept alive: gone"
+
+
+JOINS, HEAD = "joins", "a head begins"
+LOSSES = {"is lost": 1, "is kept out": 0, "is hopeless": WORKER_LOSSES_IN_A_ROW}
+
+
+def test_given_up_is_who_was_lost_so_often_in_a_row_in_any_order_of_things() -> None:
+    """Every order of up to six of these: a join begins the row anew, and so does a head."""
+    for kinds in itertools.product((JOINS, HEAD, *LOSSES), repeat=4):
+        _lives_through(kinds)
+    for kinds in itertools.product((JOINS, "is lost"), repeat=6):
+        _lives_through(kinds)
+
+
+def _lives_through(kinds: tuple[str, ...]) -> None:
+    one = scene(2)
+    in_a_row, alive = 0, False
+    for kind in kinds:
+        if kind == JOINS:
+            one.say(e.WorkerJoined(A, 2))
+            in_a_row, alive = 0, True
+        elif kind == HEAD:
+            one.say(e.HeadStarted(one.state.epoch + 1))
+            in_a_row, alive = 0, False
+        else:
+            more = {"hopeless": kind == "is hopeless", "kept_out": kind == "is kept out"}
+            one.say(e.WorkerLost(A, "gone", **more))
+            in_a_row, alive = in_a_row + LOSSES[kind], False
+        known = one.state.workers.get(A)
+        given_up = known is not None and is_given_up(known)
+        assert given_up == (not alive and in_a_row >= WORKER_LOSSES_IN_A_ROW), kinds
+        assert one.state.phase is Phase.RUNNING, "there is another one"
+    one.say(e.WorkerLost(B, "gone", hopeless=True))
+    both = not alive and in_a_row >= WORKER_LOSSES_IN_A_ROW
+    assert (one.state.phase is not Phase.RUNNING) == both, kinds
 
 
 def test_why_names_the_trouble_of_each() -> None:

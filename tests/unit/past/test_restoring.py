@@ -183,3 +183,38 @@ def test_the_first_launch_is_given_what_the_head_has_read(life: Life, tmp_path: 
     assert len(content(path)["calls"]) == 3
     tuner.perform(a.OpenRequest(TrialId(1)))
     assert port.done == ["LaunchTuner", "OpenRequest"]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("states", [False, True])
+def test_each_launch_is_given_all_that_there_is_by_then(
+    life: Life, tmp_path: Path, given: bool, beside: bool, states: bool
+) -> None:
+    """The first one, the one after a crash and the one after that: with what the head had read or
+    without it, beside the engine or in place, for tuners with a state of their own and without."""
+    journal = life.journal
+    assert isinstance(journal, SqliteJournal)
+    compaction = Compaction(journal)
+    first = read_whole_past(journal, compaction) if given else None
+    store = tmp_path / "journal.sqlite" if beside else None
+    path = tmp_path / "restore"
+    port = Port(path)
+    tuner = RestoringTuner(port, journal, compaction, path, first, store=store)
+    told = 1  # trials that have ended
+    kept, since = None, 0  # state, and trials that had ended when it was taken
+    for launch in range(1, 5):
+        tuner.perform(a.LaunchTuner())
+        end_of_reading()
+        tuner.check()
+        assert port.done == ["LaunchTuner"] * launch
+        calls = [[what, n] for n in range(since, told) for what in ("generate", "result", "end")]
+        found = content(path)
+        assert (found["state"], [call[:2] for call in found["calls"]]) == (kept, calls)
+        life.whole(told)
+        told += 1
+        if states and launch % 2:
+            kept, since = f'{{"trials":{told}}}', told
+            journal.save_snapshot(Snapshot(journal.last, kept))
+            life.whole(told)
+            told += 1

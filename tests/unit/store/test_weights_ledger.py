@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dispatcher import core
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
+from dispatcher.core.model import EndReason, TrialState
 from dispatcher.store import SqliteJournal, SqliteWeightsLedger
 from dispatcher.store.weights_ledger import Removal
-from tests.unit.store.life import DIGEST, Life
+from tests.unit.store.life import DIGEST, HOST, Life
 
 
 @pytest.fixture
@@ -86,3 +89,108 @@ def test_a_removal_is_meant_before_it_is_done(ledger: SqliteWeightsLedger) -> No
     ledger.removal_done("t/0", at=3.0)
     ledger.removal_done("t/0", at=4.0)
     assert ledger.removals() == [Removal("t/0", 0, 10, 3.0), Removal("t/1", 1, 20, None)]
+
+
+T0, T1 = TrialId(0), TrialId(1)
+
+
+def _counts(life: Life, trial: TrialId, attempt: int) -> bool:
+    """Whether a version that this attempt offers now would be entered: asked of the core."""
+    offered = e.VersionOffered(trial, attempt, 1000, "omega", 0, "omega/x", DIGEST, 10)
+    return core.apply(copy.deepcopy(life.state), offered, life.now).counted
+
+
+def _ended(trial: TrialId, attempt: int, reason: EndReason) -> e.Event:
+    return e.AttemptEnded(trial, attempt, reason, exit_code=1)
+
+
+#: What befalls two trials, event by event; each of them has begun its first attempt.
+LIVES: dict[str, tuple[e.Event, ...]] = {
+    "both go well": (
+        e.AttemptStarted(T0, 1, 7),
+        e.AttemptStarted(T1, 1, 8),
+        e.FinalReported(T0, 1, 1, "0.5"),
+        e.AttemptEnded(T0, 1, EndReason.FINISHED, exit_code=0),
+        e.ResultDelivered(T0),
+        e.EndDelivered(T0),
+        e.AttemptEnded(T1, 1, EndReason.FINISHED, exit_code=0),
+        e.EndDelivered(T1),
+    ),
+    "one fails twice": (
+        e.AttemptStarted(T0, 1, 7),
+        _ended(T0, 1, EndReason.FAILED),
+        *[e.Tick()] * 30,
+        e.AttemptStarted(T0, 2, 8),
+        _ended(T0, 2, EndReason.FAILED),
+        e.EndDelivered(T0),
+    ),
+    "their worker is lost twice": (
+        e.AttemptStarted(T0, 1, 7),
+        e.WorkerLost(HOST, "gone"),
+        e.WorkerJoined(HOST, 2),
+        *[e.Tick()] * 30,
+        e.AttemptStarted(T1, 2, 8),
+        e.WorkerLost(HOST, "gone"),
+        e.WorkerJoined(HOST, 2),
+        *[e.Tick()] * 30,
+    ),
+    "a head begins, and its worker holds one of them": (
+        e.AttemptStarted(T0, 1, 7),
+        e.AttemptStarted(T1, 1, 8),
+        e.HeadStarted(2),
+        e.WorkerJoined(HOST, 2, ((T0, 1),)),
+        e.TunerHostReady(),
+        *[e.Tick()] * 30,
+    ),
+    "one is killed and one stopped early": (
+        e.AttemptStarted(T0, 1, 7),
+        e.TrialStopRequested(T0, EndReason.KILLED),
+        e.TrialStopRequested(T1, EndReason.STOPPED_EARLY),
+        _ended(T0, 1, EndReason.KILLED),
+        e.EndDelivered(T0),
+        _ended(T1, 1, EndReason.STOPPED_EARLY),
+        e.EndDelivered(T1),
+    ),
+    "all is stopped and resumed": (
+        e.AttemptStarted(T0, 1, 7),
+        e.StopRequested(e.StopKind.NOW, "user"),
+        _ended(T0, 1, EndReason.SHUTDOWN),
+        _ended(T1, 1, EndReason.SHUTDOWN),
+        e.HeadStarted(2),
+        e.WorkerJoined(HOST, 2),
+        e.TunerHostReady(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIVES)
+def test_of_an_attempt_that_is_over_nothing_counts_and_nothing_ever_will(
+    name: str, tmp_path: Path
+) -> None:
+    """What such an attempt has written to a shared store is removed: so it must have nothing to
+    say any more, which the core is asked about after each event."""
+    path = tmp_path / "journal.sqlite"
+    journal = SqliteJournal.open(path)
+    life = Life(journal)
+    life.begin()
+    life.propose(0)
+    life.propose(1)
+    ledger = SqliteWeightsLedger.open(path)
+    all_of_them = {(trial, attempt) for trial in (T0, T1) for attempt in range(1, 5)}
+    before: set[tuple[int, int]] = set()
+    for event in (e.Tick(), *LIVES[name]):
+        life.say(event)
+        over = ledger.attempts_over(all_of_them)
+        assert not any(_counts(life, TrialId(trial), attempt) for trial, attempt in over), event
+        assert before <= over, "what was over stays over"
+        for trial in (life.state.trials[T0], life.state.trials[T1]):
+            mine = {attempt for number, attempt in over if number == trial.id}
+            if trial.state is TrialState.ENDED:
+                assert mine == {1, 2, 3, 4}, event
+            else:  # and of one that goes on those before the newest, and no other
+                assert mine == set(range(1, trial.attempt)), event
+        before = over
+    assert before, "something is over by then, or was superseded"
+    assert ledger.attempts_over({(99, 1)}) == set(), "of a trial that nobody knows: who can tell"
+    ledger.close()
+    journal.close()
