@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tests.mutations.advising import ADVISING
 from tests.mutations.agents import AGENTS
+from tests.mutations.blind import BLIND
 from tests.mutations.deciding import DECIDING
 from tests.mutations.devices import DEVICES
 from tests.mutations.files import FILES
@@ -41,5 +42,6 @@ ALL: tuple[Mutation, ...] = (
     *NNI_WORDS,
     *ADVISING,
     *UNSEEN,
+    *BLIND,  # planted before the nets were changed, by somebody who changed none
     *OWNERS,  # whose an experiment is, and who may look
 )
