@@ -13,7 +13,7 @@ import time
 from typing import Any
 from unittest import mock
 
-from hypothesis import example, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from trial_runtime import link as links
@@ -32,7 +32,10 @@ SECRET = "the attempt's own"
 STOP = '"stop me"'
 
 #: After which a wait is in vain: bounds a hang, decides nothing else.
-PATIENCE_S = 60.0
+PATIENCE_S = 30.0
+
+#: No smaller script is looked for: each try at one that hangs takes so long.
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
 #: ("report", n): n metrics in a frame, not waited for; ("settle",): a final metric, waited for;
 #: ("stop",): the attempt is told to stop; ("look",): whether this process knows whether it was;
@@ -157,7 +160,13 @@ class Agent:
                 time.sleep(0.0002)  # the processors are theirs
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    phases=PHASES,
+    report_multiple_bugs=False,
+)
 @given(SCRIPTS, st.sampled_from([400, 20_000]), st.sampled_from([None, (3, 1)]))
 @example([("report", 5), ("fork", [("settle",), ("report", 3)]), ("settle",)], 20_000, None)
 @example([("fork", [("stop",)]), ("look",)], 20_000, None)  # it connects when it is to stop
