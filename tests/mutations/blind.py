@@ -299,7 +299,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "            if self._closing:\n"
         '                raise WaitCancelled(self._closing or "this request was cancelled")\n'
         "            known",
-        ("tests/unit/tuner_host", "tests/integration/tuner_host"),
+        ("tests/unit/tuner_host/test_gate.py", "tests/sim/test_tuner_host_schedules.py"),
     ),
     # tuner_host, `Gate._give_up`: a wait that ended by its timeout does not count its request back
     # among those in author's code. Scenario: a tuner with state() and wait_for(timeout=…): a state
@@ -313,7 +313,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "dispatcher/tuner_host/gate.py",
         "        self._floor.go_on(wait.request)\n",
         "",
-        ("tests/unit/tuner_host", "tests/integration/tuner_host"),
+        ("tests/sim/test_tuner_host_schedules.py",),
     ),
     # tuner_host, `Snapshots.try_take`: where the author's state() gives nothing (None, an error,
     # too much), the pause for it is not ended. Scenario: a tuner whose state() returns None until
@@ -326,7 +326,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "dispatcher/tuner_host/snapshots.py",
         "        if message is None:\n            self.over()\n",
         "",
-        ("tests/unit/tuner_host", "tests/integration/tuner_host"),
+        ("tests/sim/test_tuner_host_schedules.py",),
     ),
     # tuner_host, `Gate._enter`: a request that stood in a wait of the author's and now waits for
     # trials is still marked as standing in the former. Scenario: generate_parameters waits on an
@@ -340,7 +340,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "dispatcher/tuner_host/gate.py",
         "(parent, {})[request.trial] = None\n            request.foreign = False\n",
         "(parent, {})[request.trial] = None\n",
-        ("tests/unit/tuner_host", "tests/integration/tuner_host"),
+        ("tests/sim/test_tuner_host_schedules.py",),
     ),
 )
 
