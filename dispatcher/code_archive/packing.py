@@ -55,7 +55,7 @@ def pack_code(listing: Listing, into: Path | BinaryIO) -> Packed:
     private stays so, whatever the mode of the rest.
 
     Raises:
-        CodeChanged: a file is shorter than it was, or gone.
+        CodeChanged: a file is shorter or longer than it was, was written to, or is gone.
         UserError: a file cannot be read.
         OSError: ``into`` cannot be written.
     """
@@ -101,23 +101,40 @@ def _add(tar: tarfile.TarFile, entry: Entry) -> None:
         tar.addfile(member)
         return
     member.size, member.mode = entry.size, 0o700 if entry.runs else 0o600
-    try:
-        # No link is followed that was put there since it was looked at.
-        source = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError as error:
-        raise CodeChanged("went away while the code was packed", where=str(entry.path)) from error
-    except OSError as error:
-        text = f"cannot be read: {error.strerror}"
-        raise UserError(text, hint="is it code?", where=str(entry.path)) from error
-    with os.fdopen(source, "rb", buffering=_READ_BYTES) as file:
+    with os.fdopen(_opened(entry), "rb", buffering=_READ_BYTES) as file:
         if os.fstat(file.fileno()).st_size != entry.size:
             raise _changed(entry)
+        before = _written(file)
         try:
             tar.addfile(member, file)
         except OSError as error:
             if "unexpected end of data" not in str(error):
                 raise
             raise _changed(entry) from error
+        if _written(file) != before:
+            raise _changed(entry)
+
+
+def _opened(entry: Entry) -> int:
+    """A descriptor of the file that was listed; something else may stand there by now."""
+    try:
+        # No link is followed, and nobody is waited for at a pipe.
+        source = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise CodeChanged("went away while the code was packed", where=str(entry.path)) from error
+    except OSError as error:
+        text = f"cannot be read: {error.strerror}"
+        raise UserError(text, hint="is it code?", where=str(entry.path)) from error
+    if not stat.S_ISREG(os.fstat(source).st_mode):
+        os.close(source)
+        raise _changed(entry)
+    return source
+
+
+def _written(file: BinaryIO) -> tuple[int, int]:
+    """What differs once somebody has written to the file."""
+    found = os.fstat(file.fileno())
+    return found.st_size, found.st_mtime_ns
 
 
 def _changed(entry: Entry) -> CodeChanged:

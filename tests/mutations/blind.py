@@ -299,7 +299,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "            if self._closing:\n"
         '                raise WaitCancelled(self._closing or "this request was cancelled")\n'
         "            known",
-        ("tests/unit/tuner_host", "tests/integration/tuner_host"),
+        ("tests/unit/tuner_host/test_gate.py", "tests/sim/test_tuner_host_schedules.py"),
     ),
     # tuner_host, `Gate._give_up`: a wait that ended by its timeout does not count its request back
     # among those in author's code. Scenario: a tuner with state() and wait_for(timeout=…): a state
@@ -313,7 +313,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "dispatcher/tuner_host/gate.py",
         "        self._floor.go_on(wait.request)\n",
         "",
-        ("tests/unit/tuner_host", "tests/integration/tuner_host"),
+        ("tests/sim/test_tuner_host_schedules.py",),
     ),
     # tuner_host, `Snapshots.try_take`: where the author's state() gives nothing (None, an error,
     # too much), the pause for it is not ended. Scenario: a tuner whose state() returns None until
@@ -326,7 +326,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "dispatcher/tuner_host/snapshots.py",
         "        if message is None:\n            self.over()\n",
         "",
-        ("tests/unit/tuner_host", "tests/integration/tuner_host"),
+        ("tests/sim/test_tuner_host_schedules.py",),
     ),
     # tuner_host, `Gate._enter`: a request that stood in a wait of the author's and now waits for
     # trials is still marked as standing in the former. Scenario: generate_parameters waits on an
@@ -340,7 +340,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "dispatcher/tuner_host/gate.py",
         "(parent, {})[request.trial] = None\n            request.foreign = False\n",
         "(parent, {})[request.trial] = None\n",
-        ("tests/unit/tuner_host", "tests/integration/tuner_host"),
+        ("tests/sim/test_tuner_host_schedules.py",),
     ),
 )
 
@@ -359,7 +359,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "                if attempt.stop_reason is not None:\n"
         "                    self._door.send(connection, [wire.StopAsked(attempt.stop_reason)])\n",
         "",
-        ("tests/unit/trial_runtime", "tests/integration/agent"),
+        ("tests/unit/trial_runtime/test_processes_of_a_trial.py",),
     ),
     # agent, `Door._pay`: a receipt that was held back once is owed for ever: none is planned again.
     # Scenario: a trial that reports faster than maxMessageRate is slowed down once, as it should
@@ -371,7 +371,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "trial_runtime/agent/door.py",
         "        connection.owed = False\n",
         "",
-        ("tests/unit/trial_runtime", "tests/integration/agent", "tests/fuzz"),
+        ("tests/unit/trial_runtime/test_processes_of_a_trial.py", "tests/fuzz/test_door.py"),
     ),
     # trial runtime, `AgentLink._opened`: after a fork the child counts on from its parent's
     # messages, while its own connection is receipted from 0. Scenario: a script that has reported
@@ -384,7 +384,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "trial_runtime/link.py",
         "        self._sent = self._receipted = 0\n",
         "",
-        ("tests/unit/trial_runtime", "tests/unit/api", "tests/integration/api"),
+        ("tests/unit/trial_runtime/test_processes_of_a_trial.py",),
     ),
     # api, `save_weights`: the weights of a trial that starts from a version of a shared store take
     # that version for their parent. Scenario: restore_path ".stores/omega/3": save_weights is
@@ -441,7 +441,7 @@ _WEIGHTS: tuple[Mutation, ...] = (
         "trial_runtime/weights/loading.py",
         "    wanted = [*report.loaded, *corners]",
         "    wanted = list(report.loaded)",
-        ("tests/unit/weights", "tests/faults/storage/test_weights_flips.py"),
+        ("tests/faults/storage/test_weights_flips.py",),
     ),
     # weights, `_forget_superseded`: a second save removes each file that the first one referred to
     # and the second does not, whoever's it is. Scenario: a child saves after its first epoch (most

@@ -17,6 +17,34 @@ def test_whoever_runs_when(first: int) -> None:
         assert not wrong, f"schedule {seed}: {wrong}"
 
 
+#: What each block of restless seeds meets: what is never drawn is never tested.
+MET = {
+    "stands for long",
+    "waits for long",
+    "stopped",
+    "cancelled",
+    "WaitTimeout",
+    "VersionTimeout",
+    "ParentFailed",
+    "no state",
+    "a state that cannot be kept",
+}
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_whatever_the_author_does(first: int) -> None:
+    """Waits with limits, for versions too; an Event of its own before and after; a state that is
+    not there; a user who stops what is being proposed."""
+    met: set[str] = set()
+    for seed in range(first, first + 20):
+        restarts = seed % 3 // 2
+        scheduled = ScheduledHost(seed, keeps_state=seed % 4 != 0, restarts=restarts, restless=True)
+        wrong = scheduled.run()
+        assert not wrong, f"restless schedule {seed}: {wrong}"
+        met.update(scheduled.met)
+    assert met >= MET, f"not met: {MET - met}"
+
+
 def test_a_schedule_is_repeatable() -> None:
     stories = []
     for _ in range(2):

@@ -2,6 +2,10 @@
 
 What has no part in who wakes whom is replaced: the socket and the process's end. See
 :mod:`tests.support.schedules`.
+
+Whatever the author does, and whoever runs when: what the head has of each request is what that
+request does (:meth:`ScheduledHost._judge_beliefs`), a state is taken only while nobody is in the
+author's code, and in the end nobody is left in a wait.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import json
 import random
 import sys
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -29,6 +33,7 @@ from dispatcher.ports import Entry, Snapshot
 from dispatcher.tuner_host import (
     delivery,
     floor,
+    foreign_waits,
     gate,
     host,
     load,
@@ -45,10 +50,28 @@ from tests.support.memory_journal import MemoryJournal
 from tests.support.schedules import Schedule, Task
 from trial_runtime.endpoint import Endpoint
 from tuners import NoMoreTrialError, ParentFailed, Tuner
-from tuners.errors import CycleRefused, SelfWait, UnknownParent
+from tuners.errors import (
+    CycleRefused,
+    SelfWait,
+    UnknownParent,
+    VersionTimeout,
+    WaitCancelled,
+    WaitTimeout,
+)
 
 #: Between whose lines threads change.
-_PARTS = (delivery, floor, gate, host, request_threads, requests, restore, snapshots, wait)
+_PARTS = (
+    delivery,
+    floor,
+    foreign_waits,
+    gate,
+    host,
+    request_threads,
+    requests,
+    restore,
+    snapshots,
+    wait,
+)
 TRACED = (*(str(module.__file__) for module in _PARTS), __file__)
 
 _HOST = WorkerId("local")
@@ -56,16 +79,30 @@ _HOST = WorkerId("local")
 #: Seconds of the schedule in which something must happen.
 QUIET_S = 2000.0
 
+#: What a request has done for so long, and through so many looks, the head knows.
+KNOWN_S, KNOWN_LOOKS = 6.0, 8
+
+#: A state above this is not kept.
+MAX_STATE_BYTES = 4000
+
+#: A shared store of which trials publish versions.
+STORE = "omega"
+
 
 class Author(Tuner):  # type: ignore[misc]
     """An author's tuner: asks to be asked later, waits, and notes what it was told. Asked again in
     another process it answers otherwise, as one does that draws at random."""
 
-    def __init__(self, seed: int, life: int, ran_with: dict[int, int]) -> None:
+    def __init__(self, seed: int, life: int, ran_with: dict[int, int], schedule: Schedule) -> None:
         self._seed = seed
         self._life = life
         self._ran_with = ran_with
+        self._schedule = schedule
         self._refused: set[int] = set()
+        self.at_work: set[int] = set()  # requests in this code, and in no wait of the gate's
+        #: What a request does that may take its time, and since when.
+        self.doing: dict[int, tuple[str, float]] = {}
+        self.met: Counter[str] = Counter()
         self.generated: list[int] = []
         self.results: list[int] = []
         self.ends: list[int] = []
@@ -108,10 +145,76 @@ class Author(Tuner):  # type: ignore[misc]
         self.ends.append(parameter_id)
 
 
-class KeepingAuthor(Author):
+class RestlessAuthor(Author):
+    """One that does whatever an author may: waits with a limit, for trials and for versions,
+    stands still in something of its own before and after, and goes on once it was cancelled."""
+
+    def generate_parameters(self, parameter_id: int, **_: Any) -> dict[str, Any]:
+        self.at_work.add(parameter_id)
+        try:
+            for step in range(int(self._dice("steps", parameter_id) * 6)):
+                try:
+                    self._step(parameter_id, step)
+                except WaitCancelled:
+                    self.met["cancelled"] += 1
+                    if self._dice(f"stubborn {step}", parameter_id) < 0.5:
+                        raise
+                self.generated.append(-1)  # a change that is half done, for a while
+                self.generated.remove(-1)
+            self.generated.append(parameter_id)
+            return {"n": parameter_id, "life": self._life}
+        finally:
+            self.at_work.discard(parameter_id)
+
+    def _step(self, trial: int, step: int) -> None:
+        what = self._dice(f"what {step}", trial)
+        limits = (None, 0.0, 0.004, 0.3, 1.5)
+        limit = limits[int(self._dice(f"limit {step}", trial) * len(limits))]
+        others = (int(self._dice(f"whom {step}", trial) * (trial + 3)), max(0, trial - 1))
+        if what < 0.4:
+            self._stand(trial, (0.03, 0.4, 20.0)[int(what / 0.4 * 3)])
+        elif what < 0.65:
+            self._blocked(trial, lambda: self.wait_for(others[0], timeout=limit))
+        elif what < 0.8:
+            self._blocked(trial, lambda: self.wait_for(*others, mode="any", timeout=limit))
+        elif what < 0.9:
+            limit = 2.0 if limit is None else limit  # nobody may ever publish so many
+            number = 1 + int(self._dice(f"version {step}", trial) * 4)
+            self._blocked(trial, lambda: self.wait_for_version(STORE, number, timeout=limit))
+        else:
+            self._blocked(trial, lambda: self.wait_for_version(STORE, by=others[0], timeout=limit))
+
+    def _stand(self, trial: int, seconds: float) -> None:
+        """In an Event, a queue, a sleep: something that is not ours."""
+        self.doing[trial] = ("stands", self._schedule.now)
+        self._schedule.sleep(seconds)
+        del self.doing[trial]
+
+    def _blocked(self, trial: int, wait_: Any) -> None:
+        self.doing[trial] = ("waits", self._schedule.now)
+        self.at_work.discard(trial)
+        try:
+            wait_()
+        except (
+            ParentFailed,
+            UnknownParent,
+            CycleRefused,
+            SelfWait,
+            WaitTimeout,
+            VersionTimeout,
+        ) as error:
+            self.met[type(error).__name__] += 1
+        finally:
+            self.at_work.add(trial)
+            del self.doing[trial]
+
+
+class _Keeping(Author):
     """One with a state of its own."""
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Any:
+        if self.at_work:
+            self.wrong.append(f"a state is taken while {self.at_work} are in the author's code")
         return {"generated": self.generated, "results": self.results, "ends": self.ends}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -120,6 +223,28 @@ class KeepingAuthor(Author):
 
     def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
         self.generated.append(parameter_id)
+
+
+class KeepingAuthor(_Keeping): ...
+
+
+class RestlessKeepingAuthor(RestlessAuthor, _Keeping):
+    """One whose state is not always there, and in the end may be none that is kept."""
+
+    def state(self) -> Any:
+        found = super().state()
+        times = len(self.ends)
+        dice = self._dice(f"state {times}", self._life)
+        self.met["state"] += 1
+        if dice < 0.3:
+            self.met["no state"] += 1
+            return None
+        if dice < 0.7:
+            return found
+        self.met["a state that cannot be kept"] += 1
+        if dice < 0.8:
+            raise ValueError("not now")
+        return {**found, "bulk": "x" * MAX_STATE_BYTES if dice < 0.9 else {1}}  # which is no JSON
 
 
 class _Said:
@@ -149,8 +274,11 @@ class _Loop:
 class ScheduledHost:
     """An experiment of a few trials, led by a real core in the calling thread."""
 
-    def __init__(self, seed: int, *, keeps_state: bool, restarts: int = 0) -> None:
+    def __init__(
+        self, seed: int, *, keeps_state: bool, restarts: int = 0, restless: bool = False
+    ) -> None:
         self.seed = seed
+        self._restless = restless
         dice = random.Random(f"schedule {seed}")
         ranked = dice.random() < 0.75
         switches = dice.choice((0.005, 0.02, 0.06) if ranked else (0.05, 0.3))
@@ -168,7 +296,14 @@ class ScheduledHost:
         self.proposed: set[int] = set()  # said, and heard
         self.wrong: list[str] = []
         self.notes: list[str] = []
-        self._kind = KeepingAuthor if keeps_state else Author
+        if restless:
+            self._kind = RestlessKeepingAuthor if keeps_state else RestlessAuthor
+        else:
+            self._kind = KeepingAuthor if keeps_state else Author
+        self._author: Author
+        #: Request, what it does, since when, what the head takes it for → since when, and looks.
+        self._beliefs: dict[tuple[int, str, float, str], tuple[float, int]] = {}
+        self.met: Counter[str] = Counter()
         self._restarts = restarts
         self._lives = 0
         self._due: list[a.Action] = []
@@ -189,6 +324,8 @@ class ScheduledHost:
                     self._turn()
                     if self.schedule.now - self._moved_at > QUIET_S:
                         return [*self.wrong, self._stuck()]
+                if not self.wrong and self.state.phase is Phase.COMPLETED:
+                    self._end_all()
             finally:
                 sys.settrace(before)
                 self.schedule.kill(self.schedule.others())
@@ -208,6 +345,15 @@ class ScheduledHost:
             f"{[task.name for task in self.schedule.others()]}"
         )
 
+    def _end_all(self) -> None:
+        """Nobody is left in the author's code or in a wait once the experiment is over."""
+        over, self._restarts = self.schedule.now, 0
+        while self._host._floor.is_running() or self._host._gate.blocked():
+            self._turn()
+            if self.schedule.now - over > QUIET_S:
+                self.wrong.append(f"it is over, and {self._stuck()}")
+                return
+
     # ---- the head ------------------------------------------------------------------------
 
     def _turn(self) -> None:
@@ -224,12 +370,42 @@ class ScheduledHost:
             while self._host._early:
                 self._host._obey(self._host._early.popleft())
             self._host._threads.overdue()
+            self._host._foreign.look()
+            self._judge_beliefs()
         self._host._floor.overdue()
+        if self._restless and rng.random() < 0.02:
+            self._stop_one()
         if self._restarts and rng.random() < 0.01:
             self._restarts -= 1
             self._die()
         idle = self.schedule.now - self._moved_at
         self.schedule.sleep(max(rng.choice((0.0005, 0.001, 0.004)), idle / 10))
+
+    def _stop_one(self) -> None:
+        """A user does not want a trial that is being proposed."""
+        asked = [*self.state.open, *self.state.blocked]
+        if asked and self.state.phase not in OVER:
+            self._say(e.TrialStopRequested(self.schedule.rng.choice(asked), EndReason.KILLED))
+            self.met["stopped"] += 1
+
+    def _judge_beliefs(self) -> None:
+        """What a request has done for long enough is what the head has of it."""
+        now, state = self.schedule.now, self.state
+        before, self._beliefs = self._beliefs, {}
+        for number, (doing, since) in list(self._author.doing.items()):
+            trial = TrialId(number)
+            if trial not in state.open and trial not in state.blocked:
+                continue  # a user has stopped it
+            mode = state.waits[trial].mode if trial in state.blocked else ""
+            believed = "stands" if mode == "foreign" else "waits" if mode else "computes"
+            key = (number, doing, since, believed)
+            began, looks = before.get(key, (now, 0))
+            self._beliefs[key] = began, looks + 1
+            if now - began < KNOWN_S or looks < KNOWN_LOOKS:
+                continue
+            self.met[f"{doing} for long"] += 1
+            if believed != doing:
+                self.wrong.append(f"request {number} {doing}, and for the head it {believed}")
 
     def _hear(self, word: object) -> None:
         if isinstance(word, Note):
@@ -268,6 +444,9 @@ class ScheduledHost:
 
     def _end(self, start: a.StartAttempt) -> None:
         trial, attempt = TrialId(start.trial), start.attempt
+        if self._restless and self.schedule.rng.random() < 0.4:
+            versions, path = self.state.stores.get(STORE, ()), f"{STORE}/{trial}.{attempt}-0"
+            self._say(e.VersionOffered(trial, attempt, 1, STORE, len(versions), path, "ab", 1))
         self._say(e.AttemptStarted(trial, attempt), e.FinalReported(trial, attempt, 1, "0.5"))
         self._say(e.AttemptEnded(trial, attempt, EndReason.FINISHED))
 
@@ -285,10 +464,11 @@ class ScheduledHost:
             calls = read_past(self.journal, calls_after=after).calls
         past = restore.RestoreFile(snapshot.state if snapshot is not None else None, calls)
         made = self._host = host.Host(config)
-        self._author = self._kind(self.seed, self._lives, self.ran_with)
+        self._author = self._kind(self.seed, self._lives, self.ran_with, self.schedule)
+        self._author.met = self.met
         load.install_gate(self._author, made._gate, None, made._gate.newest)
         made._assemble(TunerCalls(self._author))
-        for part in (made._floor, made._threads, made._snapshots):
+        for part in (made._floor, made._foreign, made._threads, made._snapshots):
             part._clock = self.schedule.clock  # type: ignore[attr-defined]
         made._snapshots._last = self.schedule.now
 
@@ -335,6 +515,8 @@ class ScheduledHost:
             for module in (wait, request_threads):
                 put(module, "allocate_lock", schedule.lock)
             put(delivery, "SimpleQueue", schedule.queue)
+            put(foreign_waits, "_ran_ns", lambda request: schedule.ran_ns(request.thread))
+            put(snapshots, "MAX_STATE_BYTES", MAX_STATE_BYTES)
             put(restore, "time", SimpleNamespace(monotonic=schedule.clock))
             put(request_threads._Worker, "start", expected)
             put(request_threads._Worker, "run", under_it)

@@ -43,6 +43,8 @@ class Task:
         self.overtaken = False  # at its next line it stands still
         self.killed = False
         self.over = False
+        self.ident = 0  # of the thread, once it runs
+        self.lines = 0  # that it has run
 
     def can_run(self, now: float) -> bool:
         """Whether it would do something with the baton."""
@@ -93,6 +95,7 @@ class Schedule:
     def carry_out(self, task: Task, work: Callable[[], None]) -> None:
         """The whole of a thread, in it."""
         self._mine.task = task
+        task.ident = threading.get_ident()
         task.go.acquire()
         sys.settrace(self.trace)
         try:
@@ -121,6 +124,13 @@ class Schedule:
         """All threads but the caller."""
         return [task for task in self._tasks if task is not self._mine.task]
 
+    def ran_ns(self, ident: int) -> int | None:
+        """How long a thread has run; None: it is not there."""
+        for task in self._tasks:
+            if task.ident == ident:
+                return int(task.lines * LINE_S * 1e9)
+        return None
+
     # ---- choices -------------------------------------------------------------------------
 
     def trace(self, frame: FrameType, _event: str, _arg: Any) -> Any:
@@ -136,6 +146,7 @@ class Schedule:
         """Another thread may run now."""
         self.now += LINE_S
         task = self._mine.task
+        task.lines += 1
         self._unless_killed(task)
         if task.overtaken:
             task.overtaken = False

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,6 +79,76 @@ def test_no_flipped_bit_is_loaded(family: tuple[Path, str], tmp_path: Path) -> N
             assert _same(state, good), f"byte {at} of {path.name} was believed"
         path.write_bytes(content)
         assert found > FLIPS // 8, f"{path.name} is not checked"
+
+
+#: How a stored tensor may come to where it is wanted: each of these takes another way through the
+#: code, and what each way copies must have been compared with its digest.
+WAYS: dict[str, Callable[[np.ndarray], Any]] = {
+    "as bytes": np.zeros_like,
+    "converted": lambda x: np.zeros(x.shape, np.int32 if x.dtype.kind == "i" else np.float16),
+    "strided": lambda x: np.zeros((*x.shape, 2), x.dtype)[..., 0],
+    "of a foreign byte order": lambda x: np.zeros(x.shape, x.dtype.newbyteorder(">")),
+    "wider": lambda x: np.zeros([side + 3 for side in x.shape], x.dtype),
+    "narrower": lambda x: np.zeros([side - 3 for side in x.shape], x.dtype),
+    "wider and converted": lambda x: np.zeros(
+        [side + 3 for side in x.shape], "f2" if x.dtype.kind == "f" else "i4"
+    ),
+    "torch, as bytes": lambda x: _torch(x.shape, x),
+    "torch, strided": lambda x: _torch((*x.shape, 2), x)[..., 0],
+    "torch, wider": lambda x: _torch([side + 3 for side in x.shape], x),
+}
+
+TENSORS = ("encoder", "head", "steps")
+
+
+def _torch(shape: Any, like: np.ndarray) -> Any:
+    torch = pytest.importorskip("torch")
+    return torch.zeros(tuple(shape), dtype=getattr(torch, like.dtype.name))
+
+
+def _flip(root: Path, name: str, at: int) -> None:
+    """A bit of a tensor of the child, in whosever file it lies: ``at`` of its bytes."""
+    entry = weights.read_manifest(root / "1", root=str(root)).tensors[name]
+    with open(root / "1" / entry.file, "r+b") as file:
+        file.seek(entry.offset + at % entry.nbytes)
+        byte = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 16]))
+
+
+@pytest.mark.parametrize("name", TENSORS)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_damaged_tensor_comes_in_by_no_way(family: tuple[Path, str], way: str, name: str) -> None:
+    root, digest = family
+    good = {
+        each: np.copy(tensor)
+        for each, tensor in _state(root, digest).items()
+        if isinstance(tensor, np.ndarray)
+    }
+    assert set(good) == set(TENSORS)
+
+    def taken(only: tuple[str, ...]) -> dict[str, Any]:
+        into = {each: WAYS[way](good[each]) for each in only}
+        try:
+            report = weights.load(root / "1", into, digest=digest, root=str(root), resize="overlap")
+        except WeightsError:
+            assert not any(np.asarray(each).any() for each in into.values()), "half of it is there"
+            raise
+        copied = {*report.loaded, *(each.name for each in report.reshaped if each.copied)}
+        assert copied == set(only)
+        assert all(np.asarray(each).any() for each in into.values())
+        return into
+
+    taken(TENSORS)
+    for at in (0, -1):  # of which a corner has one and not the other
+        _flip(root, name, at)
+        with pytest.raises(WeightsError):
+            taken(TENSORS)
+        with pytest.raises(WeightsError):
+            taken((name,))
+        taken(tuple(each for each in TENSORS if each != name))  # the rest is as good as before
+        _flip(root, name, at)
+    taken(TENSORS)
 
 
 def test_verify_finds_each_flip_without_an_announcement_too(family: tuple[Path, str]) -> None:

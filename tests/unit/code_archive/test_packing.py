@@ -8,10 +8,12 @@ import os
 import socket
 import tarfile
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dispatcher.code_archive import CodeChanged, Listing, TooMuchCode, pack_code, scan_code
@@ -141,19 +143,88 @@ def test_what_is_no_file_is_skipped_and_named(tmp_path: Path) -> None:
     assert (listing.files, listing.skipped) == (1, ("pipe", "socket"))
 
 
-def test_a_file_that_changes_meanwhile(tmp_path: Path) -> None:
-    lay(tmp_path, {"a.py": b"12", "b.py": b"12"})
+def gone(file: Path) -> None:
+    file.unlink()
+
+
+def link(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("/etc/passwd")
+
+
+def folder_there(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize("change", [gone, link, folder_there, pipe])
+@pytest.mark.parametrize("size", [0, 12])
+def test_what_takes_a_files_place_before_it_is_packed(
+    tmp_path: Path, change: Callable[[Path], None], size: int
+) -> None:
+    lay(tmp_path, {"a.py": b"12", "b.py": b"x" * size})
     listing = scan_code(tmp_path)
-    (tmp_path / "b.py").write_bytes(b"1")
-    with pytest.raises(CodeChanged) as caught:
+    change(tmp_path / "b.py")
+    with pytest.raises(UserError) as caught:
         pack_code(listing, io.BytesIO())
-    assert caught.value.where.endswith("b.py")
-    (tmp_path / "b.py").unlink()
-    with pytest.raises(CodeChanged, match="went away"):
-        pack_code(listing, io.BytesIO())
-    (tmp_path / "b.py").symlink_to("/etc/passwd")
-    with pytest.raises(UserError):
-        pack_code(listing, io.BytesIO())
+    assert caught.value.where == str(tmp_path / "b.py")
+
+
+SIZES = st.one_of(st.integers(0, 600), st.sampled_from([511, 512, 513, 10_240, 1 << 20]))
+
+
+@given(listed=SIZES, there=SIZES)
+@settings(max_examples=60, deadline=None)
+@example(listed=0, there=1)
+@example(listed=511, there=512)  # what a block of the archive would have had room for
+@example(listed=12, there=11)
+def test_a_file_is_packed_whole_or_its_change_is_named(listed: int, there: int) -> None:
+    """Whether it grows or shrinks between the listing and the packing."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = lay(Path(name), {"a.py": b"1", "b.py": b"x" * listed})
+        listing = scan_code(folder)
+        (folder / "b.py").write_bytes(b"y" * there)
+        into = io.BytesIO()
+        if listed != there:
+            with pytest.raises(CodeChanged, match="changed while") as caught:
+                pack_code(listing, into)
+            assert caught.value.where == str(Path(os.path.realpath(folder)) / "b.py")
+            return
+        pack_code(listing, into)
+        into.seek(0)
+        with tarfile.open(fileobj=into) as tar:
+            found = tar.extractfile("b.py")
+            assert found is not None
+            assert found.read() == b"y" * there
+
+
+class Meddler(io.BytesIO):
+    """An archive whose first bytes make somebody write to a file that is being packed."""
+
+    def __init__(self, meddle: Callable[[], object]) -> None:
+        super().__init__()
+        self._meddle: Callable[[], object] | None = meddle
+
+    def write(self, data: Any) -> int:
+        if self._meddle is not None:
+            self._meddle, meddle = None, self._meddle
+            meddle()
+        return super().write(data)
+
+
+@pytest.mark.parametrize("size", [1 << 19, (1 << 21) + 1, (1 << 21) + 4096])
+def test_a_file_that_is_written_to_while_it_is_packed(tmp_path: Path, size: int) -> None:
+    """What it had when it was listed would arrive without an error: half of what was written."""
+    file = lay(tmp_path, {"a.bin": b"x" * (1 << 21)}) / "a.bin"
+    os.utime(file, (1, 1))  # the clock of the file system may be coarse
+    listing = scan_code(tmp_path)
+    with pytest.raises(CodeChanged, match="changed while"):
+        pack_code(listing, Meddler(lambda: os.truncate(file, size)))
 
 
 def test_no_such_folder(tmp_path: Path) -> None:
