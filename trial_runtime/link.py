@@ -44,12 +44,12 @@ class AgentLink:
     connection of its own: two that write to one socket would garble each other's frames.
     """
 
-    def __init__(self, address: str, routing: str) -> None:
+    def __init__(self, address: str, routing: str, channel: LocalChannel | None = None) -> None:
         self._address = address
         self._routing = routing
         self._lock = threading.Lock()
-        self._channel: LocalChannel | None = None
-        self._pid = 0
+        self._channel = channel  # one that is open already, and whose first words were said
+        self._pid = os.getpid() if channel is not None else 0
         self._sent = 0
         self._receipted = 0
         self.stop_reason: str | None = None

@@ -48,6 +48,14 @@ class LocalChannel:
             self._socket.close()
             raise
 
+    @classmethod
+    def over(cls, connected: socket.socket) -> LocalChannel:
+        """A channel over a socket that is connected already."""
+        channel = cls.__new__(cls)
+        channel._received = bytearray()
+        channel._socket = connected
+        return channel
+
     def send(self, payload: bytes) -> None:
         """Send a frame. Blocks while the agent takes nothing in.
 

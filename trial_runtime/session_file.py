@@ -135,8 +135,7 @@ def decode_session(content: bytes | msgspec.Raw) -> SessionFile:
 def read_session(path: str) -> SessionFile:
     """Read a session file; raises :class:`BrokenSession`."""
     try:
-        with open(path, "rb") as file:
-            content = file.read()
+        content = _content_of(path)
     except OSError as error:
         raise _broken(
             f"cannot read the session file: {error.strerror}",
@@ -144,6 +143,18 @@ def read_session(path: str) -> SessionFile:
             where=path,
         ) from error
     return decode_session(content)
+
+
+def _content_of(path: str) -> bytes:
+    """Without a file object: a forked trial would copy some more pages for it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        content = b""
+        while chunk := os.read(descriptor, 1 << 20):
+            content += chunk
+        return content
+    finally:
+        os.close(descriptor)
 
 
 def _broken(message: str, *, hint: str = "", where: str = "") -> BrokenSession:

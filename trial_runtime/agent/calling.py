@@ -52,8 +52,10 @@ def put_code_first(code_directory: str) -> None:
 def find(call: str) -> Callable[..., Any]:
     """The function that ``module:function`` names. Raises whatever the import raises."""
     module_name, _, path = call.partition(":")
-    with importing(module_name):
-        found: Any = import_module(module_name)
+    found: Any = sys.modules.get(module_name)
+    if found is None:  # it was not preloaded
+        with importing(module_name):
+            found = import_module(module_name)
     for part in path.split("."):
         found = getattr(found, part)
     if not callable(found):

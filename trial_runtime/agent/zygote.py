@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import atexit
 import gc
+import logging
 import os
 import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from typing import Optional, Union
+from weakref import WeakSet
 
 import msgspec
 
@@ -26,6 +29,7 @@ from trial_runtime.agent.calling import (
     preload,
     put_code_first,
 )
+from trial_runtime.agent.rehearsal import rehearse
 from trial_runtime.agent.run_function import run as run_function
 from trial_runtime.agent.scripts import Script, run_script, script_of
 from trial_runtime.agent.settling import settle
@@ -81,6 +85,16 @@ class Broken(msgspec.Struct, frozen=True, array_like=True, tag="b"):
 
 
 FromZygote = Union[Forked, Ended, Broken]
+
+#: Each function of Python that a child calls first costs it copies of five to eight pages, so it
+#: calls what ``signal.signal`` wraps in conversions to enumerations and back.
+_handle_signal = getattr(signal.signal, "__wrapped__", signal.signal)
+_SIGCHLD, _SIG_DFL = int(signal.SIGCHLD), int(signal.SIG_DFL)
+
+#: Where ``logging`` keeps the handlers whose locks a forked child makes anew.
+_HANDLERS = "_at_fork_reinit_lock_weakset"
+_NO_HANDLERS: WeakSet[logging.Handler] = WeakSet()
+_MANY_HANDLERS = 8  # fewer cost less than setting them aside
 _encoder = msgspec.msgpack.Encoder()
 _forks: msgspec.msgpack.Decoder[Fork] = msgspec.msgpack.Decoder(Fork)
 
@@ -99,6 +113,9 @@ def main(descriptor: int) -> None:
     if preloaded.code:
         channel.send(_encoder.encode(Broken(f"preload failed:\n{preloaded.text}"[:60_000])))
         leave(1)
+    _keep_needed_exit_handlers()
+    _spare_handlers_at_exit()
+    rehearse(told.code_directory)
     gc.collect()
     gc.freeze()
     _Zygote(channel, script).serve()
@@ -108,6 +125,7 @@ class _Zygote:
     def __init__(self, channel: socket.socket, script: Script | None) -> None:
         self._channel = channel
         self._script = script
+        self._fork = _way_to_fork()
         self._children: dict[int, tuple[int, int]] = {}
         self._woken, self._wake = os.pipe()
         for end in (self._woken, self._wake):
@@ -139,7 +157,7 @@ class _Zygote:
         request = _forks.decode(content)
         server = os.getpid()
         try:
-            pid = os.fork()
+            pid = self._fork()
         except OSError as error:
             self._send(Broken(f"cannot fork: {error.strerror}", request.key))
         else:
@@ -170,7 +188,7 @@ class _Zygote:
         code = 70
         try:
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _handle_signal(_SIGCHLD, _SIG_DFL)
             os.setsid()
             die_with_parent(server)
             os.dup2(descriptors[0], 1)
@@ -179,7 +197,6 @@ class _Zygote:
                 os.close(each)
             self._channel.close()
             os.environ[SESSION_VARIABLE] = request.session
-            _keep_needed_exit_handlers()
             _draw_new_numbers()
             result = attempt_call(lambda: self._run(request.session))
             if result.text:
@@ -221,6 +238,39 @@ def _keep_needed_exit_handlers() -> None:
         handler = getattr(sys.modules.get(module), name, None)
         if handler is not None:
             atexit.register(handler)
+
+
+def _spare_handlers_at_exit() -> None:
+    """Let ``logging.shutdown`` pass over the handlers of preloaded modules that have nothing to
+    do at a trial's end: they flush each record to a standard stream, which is flushed anyway.
+    Torch alone has 36 of them, each on pages of its own."""
+    kept = getattr(logging, "_handlerList", None)
+    if kept is not None:
+        kept[:] = [each for each in kept if not _is_plain(each())]
+
+
+def _is_plain(handler: logging.Handler | None) -> bool:
+    if type(handler) is logging.NullHandler:
+        return True
+    return type(handler) is logging.StreamHandler and handler.stream in (sys.stdout, sys.stderr)
+
+
+def _way_to_fork() -> Callable[[], int]:
+    """``os.fork``; where many handlers of ``logging`` are there, without making the lock of each
+    anew in each child: no lock is held then, since the one thread of this process forks."""
+    handlers = getattr(logging, _HANDLERS, ())
+    alone = len(sys._current_frames()) == 1  # a module may have started a thread
+    return _fork_past_handlers if alone and len(handlers) >= _MANY_HANDLERS else os.fork
+
+
+def _fork_past_handlers() -> int:
+    """A trial's own forks, and those of its threads, see to all handlers as usual."""
+    handlers = getattr(logging, _HANDLERS)
+    setattr(logging, _HANDLERS, _NO_HANDLERS)
+    try:
+        return os.fork()
+    finally:
+        setattr(logging, _HANDLERS, handlers)
 
 
 def _draw_new_numbers() -> None:
