@@ -483,10 +483,8 @@ _WEIGHTS: tuple[Mutation, ...] = (
         7,
         "of several weights that could go the one that a new child needs goes, too",
         "dispatcher/weight_keeper/keeper.py",
-        '                failpoint("keeper.removal.granted")\n'
-        "            removal = self._removal(granted, trials)\n",
-        '                failpoint("keeper.removal.granted")\n'
-        "            removal = self._removal(decision.dropped, trials)\n",
+        "self._delete(going.removal, ",
+        "self._delete(self._going(decision.dropped, trials).removal, ",
         ("tests/unit/weight_keeper", "tests/unit/upkeep"),
     ),
 )
