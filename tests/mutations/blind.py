@@ -483,8 +483,9 @@ _WEIGHTS: tuple[Mutation, ...] = (
         7,
         "of several weights that could go the one that a new child needs goes, too",
         "dispatcher/weight_keeper/keeper.py",
-        "self._delete(going.removal, ",
-        "self._delete(self._going(decision.dropped, trials).removal, ",
+        "                self._delete(going.removal, [one.path for one in told.doomed])",
+        "                going = self._going(decision.dropped, trials)\n"
+        "                self._delete(going.removal, [one.path for one in told.doomed])",
         ("tests/unit/weight_keeper", "tests/unit/upkeep"),
     ),
 )
