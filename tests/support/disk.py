@@ -92,3 +92,4 @@ class Disk:
         if isinstance(self._journal, MemoryJournal):
             self._journal.restore(self._safe)
             self.last = self.before = self._journal.last
+            self._world.forget_rows(self.last)

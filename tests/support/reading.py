@@ -93,6 +93,7 @@ class Reading:
         self.harms: Sequence[tuple[int, str]] | None = None  # (row, worker), where it is known
         self.holds: dict[int, set[tuple[int, int]]] = {}  # row of a hello → attempts that live on
         self.starts: list[tuple[int, int, int]] = []  # (row, trial, attempt) of AttemptStarted
+        self.stopped: list[int] = []  # rows in which all that runs was told to end
         self.imports_delivered: set[int] = set()
         self.offers: list[tuple[int, e.VersionOffered]] = []  # to shared stores
         self.submitted: list[tuple[int, str | None]] = []  # by hand: (row, save path)
@@ -129,8 +130,18 @@ class Reading:
             if n >= since
             and key not in self.holds.get(n, ())
             and (where is None or worker in where)
-            and self._harmed(worker, n)
+            and (self._harmed(worker, n) or self._ended_unheard(trial, number, since, n))
         ]
+
+    def _ended_unheard(self, trial: int, number: int, since: int, row: int) -> bool:
+        """Whether the attempt was to end before anybody had heard of it. Its start may be lost
+        with a line that broke, and is not given again: a hello without the attempt is its end."""
+        story = self.trials[trial]
+        attempt = story.attempts.get(number)
+        if attempt is not None and attempt.first < row:
+            return False
+        stops = [*self.stopped, *(stop for stop, _ in story.stops)]
+        return any(since <= stop < row for stop in stops)
 
     def silent_since(self, last: Attempt, trial: int) -> bool:
         """Whether a later attempt was ordered than the last one that ever spoke."""
@@ -182,6 +193,8 @@ class Reading:
                 self.imports_delivered.add(number)
             case e.TrialSubmitted(save_path=save):
                 self.submitted.append((row, save))
+            case e.StopRequested(kind=e.StopKind.NOW):
+                self.stopped.append(row)
             case e.TrialStopRequested(trial=t, reason=reason):
                 self.trial(t).stops.append((row, reason))
                 if reason is EndReason.KILLED:

@@ -26,7 +26,7 @@ from dispatcher.core import State, apply, new_state, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER, Phase
-from dispatcher.core.settings import Settings, StallPolicy
+from dispatcher.core.settings import QUARANTINE_MAX_S, Settings, StallPolicy
 from dispatcher.core.why import Cause, why
 from dispatcher.engine import Engine
 from dispatcher.errors import StoreError
@@ -56,8 +56,8 @@ from trial_runtime import wire
 TURNS = 60_000
 
 #: Seconds without a fact after which nothing will ever happen: longer than any back-off, stall
-#: time-out, lease or cut.
-QUIET_S = 600.0
+#: time-out, lease, cut, or time for which a worker is left out.
+QUIET_S = QUARANTINE_MAX_S + 400.0
 
 #: Rows after which the beginning of a journal that is folded at all becomes a state.
 FOLD_ROWS = 40
@@ -184,6 +184,12 @@ class World:
     def harm(self, worker: str) -> None:
         """Something befalls a worker: what it runs may be lost from now on."""
         self.harms.append(Harm(self.disk.last, worker))
+
+    def forget_rows(self, last: int) -> None:
+        """Rows after that one are gone, and their numbers will be given again: what befell a
+        worker then came before all that is written from now on."""
+        self.harms = [Harm(min(row, last), worker) for row, worker in self.harms]
+        self.notes = [(min(row, last), at, text) for row, at, text in self.notes]
 
     def note(self, text: str) -> None:
         """A line of the story."""

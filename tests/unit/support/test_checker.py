@@ -13,7 +13,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, Weights
 from dispatcher.core.settings import Settings
 from dispatcher.ports import JournalRow
-from tests.support.checker import Ordered, Witnesses, check_journal
+from tests.support.checker import Harm, Ordered, Witnesses, check_journal
 from trial_runtime import wire
 
 LOCAL = WorkerId("local")
@@ -251,6 +251,40 @@ def test_what_starts_where_nothing_should_is_seen(told: e.Event, words: str) -> 
 def test_rows_out_of_order_are_seen() -> None:
     rows = [JournalRow(2, 0.0, good()[0]), JournalRow(1, 0.0, good()[1])]
     assert "row 1 comes after row 2" in check_journal(rows)
+
+
+def _unheard(*between: e.Event) -> Events:
+    """An attempt that was ordered, of which no word came; its agent says hello without it, and the
+    next one is killed by a user."""
+    killed: Events = [
+        e.TrialStopRequested(TrialId(0), EndReason.KILLED),
+        e.AttemptEnded(TrialId(0), 2, EndReason.KILLED),
+        e.EndDelivered(TrialId(0)),
+    ]
+    hello = e.WorkerJoined(LOCAL, 1)
+    resumed: Events = [e.HeadStarted(2), hello, e.TunerHostReady()]
+    return [*good()[:5], *between, hello, *resumed, e.AttemptStarted(TrialId(0), 2), *killed]
+
+
+def test_a_start_that_was_lost_ends_unheard_when_all_is_stopped() -> None:
+    """Nobody gives it again, though nothing has befallen its worker but a line that broke, and
+    the next attempt is begun before the worker is harmed."""
+    stop = e.StopRequested(e.StopKind.NOW, "the user")
+    events = [*_unheard(stop), e.WorkerLost(LOCAL, "gone")]
+    seen = Witnesses(orders=[start(0, 5)], harms=[Harm(len(events) - 1, LOCAL)])
+    assert not judged(events, seen, over=False)
+    events = [*_unheard(), e.WorkerLost(LOCAL, "gone")]
+    found = judged(events, seen, over=False)
+    assert any("0.2 is a trial that was killed" in sentence for sentence in found), found
+
+
+def test_an_attempt_that_was_heard_of_does_not_end_by_a_line_that_breaks() -> None:
+    """Whether or not it is to end: its agent has it, or a word of its end."""
+    stop = e.StopRequested(e.StopKind.NOW, "the user")
+    hello = e.WorkerJoined(LOCAL, 1)
+    events = [*good()[:6], stop, hello, *attempt(0, 2), *attempt(0, 1)[2:], *told(0)]
+    found = judged(events, Witnesses(orders=[start(0, 5)], harms=[]), over=False)
+    assert any("0.2 began while the one before ran" in sentence for sentence in found), found
 
 
 def test_what_was_lost_is_forgiven() -> None:
