@@ -44,10 +44,10 @@ UNSEEN: tuple[Mutation, ...] = (
     Mutation(
         "a-stall-is-named-long-after-its-time",
         10,
-        "stallTimeout is three times what the file says",
+        "stallTimeout is half as long again as the file says",
         "dispatcher/core/stalls.py",
         "due = state.now >= state.quiet_since + state.settings.stall_timeout_s",
-        "due = state.now >= state.quiet_since + 3 * state.settings.stall_timeout_s",
+        "due = state.now >= state.quiet_since + 1.5 * state.settings.stall_timeout_s",
         (STANDING,),
     ),
     Mutation(
