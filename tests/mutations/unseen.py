@@ -42,15 +42,6 @@ UNSEEN: tuple[Mutation, ...] = (
         (STANDING,),
     ),
     Mutation(
-        "a-stall-is-named-long-after-its-time",
-        10,
-        "stallTimeout is three times what the file says",
-        "dispatcher/core/stalls.py",
-        "due = state.now >= state.quiet_since + state.settings.stall_timeout_s",
-        "due = state.now >= state.quiet_since + 3 * state.settings.stall_timeout_s",
-        (STANDING,),
-    ),
-    Mutation(
         "a-stall-leaves-out-the-delivery-that-stands-still",
         10,
         "the stacks of a stall lack the one that holds all others up",

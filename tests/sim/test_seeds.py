@@ -22,10 +22,10 @@ from tests.support.world import World
 SEEDS, BLOCK = 400, 20
 
 #: Of these each is lived through with weights that are files.
-FILED = 200
+FILED = 100
 
 #: And of these with threads that stand still.
-STANDING = 200
+STANDING = 100
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
