@@ -261,7 +261,7 @@ _REACHING: tuple[Mutation, ...] = (
         "dispatcher/ssh/connection.py",
         "            except BaseException as error:\n                self._give_back(link)\n",
         "            except BaseException as error:\n",
-        ("tests/unit/ssh", "tests/integration/ssh"),
+        ("tests/unit/ssh/test_sessions.py",),
     ),
     # backends/agents, `SelfReport.offers`: what the core was told last is not kept up to date; what
     # is compared with is the offer of the joining. Scenario: a stranger computes on a GPU (trouble
@@ -397,7 +397,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "trial_runtime/api.py",
         'ours = told.restore_kind == "bequeath" and not told.from_store',
         'ours = told.restore_kind == "bequeath"',
-        ("tests/unit/api", "tests/integration/api", "tests/faults/test_shared_stores.py"),
+        ("tests/unit/trial_runtime/test_whence.py",),
     ),
     # agent on another machine, `attending._ensure`: what an agent that has died left running is not
     # ended before the next one is started. Scenario: the agent there is killed by SIGKILL (memory);

@@ -171,13 +171,14 @@ class RestlessAuthor(Author):
         limits = (None, 0.0, 0.004, 0.3, 1.5)
         limit = limits[int(self._dice(f"limit {step}", trial) * len(limits))]
         others = (int(self._dice(f"whom {step}", trial) * (trial + 3)), max(0, trial - 1))
-        if what < 0.4:
-            self._stand(trial, (0.03, 0.4, 20.0)[int(what / 0.4 * 3)])
-        elif what < 0.65:
+        # Who stands still keeps a state from being taken.
+        if self._dice(f"stands {step}", trial) < (0.4 if self._dice("sleepy", 0) < 0.5 else 0.06):
+            self._stand(trial, (0.03, 0.4, 20.0)[int(what * 3)])
+        elif what < 0.4:
             self._blocked(trial, lambda: self.wait_for(others[0], timeout=limit))
-        elif what < 0.8:
+        elif what < 0.65:
             self._blocked(trial, lambda: self.wait_for(*others, mode="any", timeout=limit))
-        elif what < 0.9:
+        elif what < 0.8:
             limit = 2.0 if limit is None else limit  # nobody may ever publish so many
             number = 1 + int(self._dice(f"version {step}", trial) * 4)
             self._blocked(trial, lambda: self.wait_for_version(STORE, number, timeout=limit))
@@ -279,6 +280,7 @@ class ScheduledHost:
     ) -> None:
         self.seed = seed
         self._restless = restless
+        self._stops = 4 if restless else 0  # more, and a search that stands still is stopped away
         dice = random.Random(f"schedule {seed}")
         ranked = dice.random() < 0.75
         switches = dice.choice((0.005, 0.02, 0.06) if ranked else (0.05, 0.3))
@@ -373,7 +375,7 @@ class ScheduledHost:
             self._host._foreign.look()
             self._judge_beliefs()
         self._host._floor.overdue()
-        if self._restless and rng.random() < 0.02:
+        if self._stops and rng.random() < 0.02:
             self._stop_one()
         if self._restarts and rng.random() < 0.01:
             self._restarts -= 1
@@ -385,6 +387,7 @@ class ScheduledHost:
         """A user does not want a trial that is being proposed."""
         asked = [*self.state.open, *self.state.blocked]
         if asked and self.state.phase not in OVER:
+            self._stops -= 1
             self._say(e.TrialStopRequested(self.schedule.rng.choice(asked), EndReason.KILLED))
             self.met["stopped"] += 1
 
