@@ -150,7 +150,7 @@ def against(what: str, ours: float, peer: PeerResult, times: float) -> Row:
     if peer.per_second is None:
         return row(what, target, f"{ours:.1f} a second", None, f"peer not measured: {peer.reason}")
     ratio = ours / peer.per_second
-    measured = f"{ratio:.1f} × ({ours:.1f} against {peer.per_second:.2f} a second)"
+    measured = f"{ratio:.3g} × ({ours:.1f} against {peer.per_second:.2f} a second)"
     return row(what, target, measured, ratio >= times, str(peer))
 
 

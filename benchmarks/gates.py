@@ -23,8 +23,8 @@ METRICS_EVERY_S = 0.002
 
 #: Times the floor. Chosen as benchmarks/README.md tells.
 PAIR_P50, PAIR_P99 = 2.5, 4.0
-FIRST, LAST = 6.0, 4.0
-ALL_RELEASED, ACKNOWLEDGED = 4.0, 8.0
+FIRST, LAST = 4.0, 2.5
+ALL_RELEASED, ACKNOWLEDGED = 3.5, 4.0
 
 
 def run(*, quick: bool = False) -> list[Row]:

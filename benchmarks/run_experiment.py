@@ -64,7 +64,7 @@ def experiment(options: dict[str, Any], base: str) -> dict[str, Any]:
 class Marks(threading.Thread):
     """Samples CPU time and wall time when a number of trials is over.
 
-    Looks every ``look_s`` seconds, which is in the head's CPU time as well.
+    Looks every ``look_s`` seconds. What this thread takes is not counted as the head's.
     """
 
     def __init__(
@@ -98,10 +98,11 @@ class Marks(threading.Thread):
 def sample(
     over: int, below: list[psutil.Process], counts: Counter[str] | None = None
 ) -> dict[str, Any]:
-    """Wall seconds, and CPU seconds of head, tuner host and agent, after ``over`` trials; of a
-    run that is counted also the counts and each process's waits."""
+    """Wall seconds, and CPU seconds of head, tuner host and agent without the calling thread's,
+    after ``over`` trials; of a run that is counted also the counts and each process's waits."""
     everyone = [psutil.Process(), *below]
     cpu = [sum(p.cpu_times()[:2]) for p in everyone]
+    cpu[0] -= time.thread_time()  # of the thread that looks
     taken: dict[str, Any] = {"over": over, "wall": time.perf_counter(), "cpu": sum(cpu)}
     taken |= dict(zip(PARTS, cpu, strict=True))
     if counts is not None:

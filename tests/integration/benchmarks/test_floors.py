@@ -11,7 +11,7 @@ ROUNDS = [
     pytest.param(floors.IN_PROCESS, id="in-process"),
     pytest.param(floors.FORKED, id="forked"),
     pytest.param(floors.FRESH, id="fresh"),
-    pytest.param(floors.with_metrics(100), id="metrics"),
+    pytest.param(floors.with_metrics(floors.METRICS), id="metrics"),
 ]
 
 
