@@ -84,8 +84,10 @@ def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json 
     from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.leadership import Leadership
 
-    named = experiment is not None
-    path = find_folder(experiment, folder) if named else find_one(None, folder).folder
+    if experiment is None:
+        path = find_one(None, folder).folder
+    else:
+        path = find_folder(experiment, folder)
     store = ExperimentFolder(path).journal
     before = store.stat().st_size
     with Leadership.keep_heads_out(path):
