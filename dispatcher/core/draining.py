@@ -5,6 +5,9 @@ that stands still (at a lock that nobody gives back) ends the drain after ``stal
 that computes, or of which nothing is heard, after :data:`~dispatcher.core.settings.DRAIN_PATIENCE`
 times that. Both are counted from the newest delivery, so that a long line of results that the
 tuner does take is taken to its end. What was not delivered is delivered after a resume.
+
+The clock of a stall goes on in a drain that begins after it: a tuner that had stood still for
+``stallTimeout`` by then has had the time that a drain gives it.
 """
 
 from dispatcher.core.actions import Action, AskStacks, ReportStall

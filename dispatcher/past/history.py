@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from dispatcher.core import State, apply, new_state
 from dispatcher.core import events as e
-from dispatcher.core.actions import Action, OpenGate
+from dispatcher.core.actions import Action, AnswerWait, OpenGate
 from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import Base, Journal, JournalRow
 from dispatcher.state_codec import decode_state
@@ -56,6 +56,7 @@ def read_past(
         number, state = base.number, _state_of(base)
         put_back(journal, state)  # what they have reported since is in no row
     calls: list[list[Any]] = []
+    refusals = _Refusals()
     for row in journal.rows(number):
         if upto is not None and row.number > upto:
             break
@@ -67,7 +68,10 @@ def read_past(
             call = _call_before(state, row.event)
             step = apply(state, row.event, row.at)
             if step.counted and call is not None:
+                if call[0] == "generate":
+                    calls.extend(refusals.of(call[1]))
                 calls.append(call)
+            refusals.take(row.event, step.actions)
             calls.extend(_gates_of(step.actions))
         number = row.number
     if state is None:
@@ -75,6 +79,45 @@ def read_past(
     put_back(journal, state)
     state.dirty.clear()
     return Past(state, number, calls)
+
+
+class _Refusals:
+    """Waits that the head refused, of requests that are open: who repeats one cannot know that
+    from the calls. ``["refused", id, parents, mode, store, version, kind, parent, reason, chain]``,
+    before the request that they belong to."""
+
+    def __init__(self) -> None:
+        self._waits: dict[int, e.WaitStarted] = {}  # the newest of each
+        self._calls: dict[int, list[list[Any]]] = {}
+
+    def take(self, event: e.Event, actions: list[Action]) -> None:
+        """What was applied, and what came of it."""
+        if isinstance(event, e.TunerHostLost | e.TunerHostReady | e.HeadStarted):
+            self._waits.clear()  # of requests that are asked again from their beginning
+            self._calls.clear()
+        elif isinstance(event, e.WaitStarted):
+            self._waits[event.trial] = event
+        for action in actions:
+            if isinstance(action, AnswerWait) and action.kind != "granted":
+                self._refused(action)
+        if isinstance(event, e.RequestFailed):
+            self.of(event.trial)
+
+    def _refused(self, answer: AnswerWait) -> None:
+        wait = self._waits.get(answer.trial)
+        if wait is None or wait.ticket != answer.ticket:
+            return
+        if answer.kind == "failed" and wait.mode != "version":
+            return  # as the gate of a parent says, which is repeated
+        asked = [list(wait.parents), wait.mode, wait.store, wait.version]
+        reason = "" if answer.reason is None else answer.reason.value
+        told = [answer.kind, answer.parent, reason, list(answer.chain)]
+        self._calls.setdefault(answer.trial, []).append(["refused", answer.trial, *asked, *told])
+
+    def of(self, trial: int) -> list[list[Any]]:
+        """Those of a request that is over, which are forgotten."""
+        self._waits.pop(trial, None)
+        return self._calls.pop(trial, [])
 
 
 def _gates_of(actions: list[Action]) -> Iterator[list[Any]]:

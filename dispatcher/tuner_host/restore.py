@@ -12,13 +12,16 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from dispatcher.core.events import Proposed, VersionsHeld
+from dispatcher.core.actions import AnswerWait
+from dispatcher.core.events import Proposed, VersionsHeld, WaitStarted
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Verdict
 from dispatcher.errors import InternalError
@@ -47,8 +50,9 @@ class RestoreFile(msgspec.Struct, frozen=True):
     parameters, value]``, ``["end", id, success, ok]``. Parameters and values are JSON text,
     None for a request that was answered otherwise; ``ok``: its gate let children in. Also
     ``["import", number, data]``, with a number of its own and data as JSON text,
-    ``["version", id, store, number]``: what that trial published to a shared store, and ``["gate",
-    id, reason, chain]``: that request ended without a trial."""
+    ``["version", id, store, number]``: what that trial published to a shared store, ``["gate",
+    id, reason, chain]``: that request ended without a trial, and ``["refused", id, parents, mode,
+    store, version, kind, parent, reason, chain]``: a wait of it that the head refused."""
 
     state: str | None
     calls: list[list[Any]]
@@ -70,19 +74,48 @@ def write(path: Path, state: str | None, calls: list[list[Any]]) -> None:
 class _Repeated:
     """A request under repetition: hears what would have been said to the head."""
 
-    def __init__(self, trial: int, wanted: str | None) -> None:
+    def __init__(self, trial: int, wanted: str | None, refusals: list[_Refusal]) -> None:
         self.wanted = wanted
         self.answer: object = None
+        self._refusals = refusals  # that were not given again yet
+        self.refused: deque[AnswerWait] = deque()  # to be said to the request, which waits
         self.told = threading.Event()  # it blocks, or was answered
         self.over = threading.Event()  # it was answered
         self.request = Request(trial, self._hear)
 
     def _hear(self, event: object) -> None:
+        if isinstance(event, WaitStarted) and not event.answered:
+            asked = (event.parents, event.mode, event.store, event.version)
+            again = next((one for one in self._refusals if one.asked == asked), None)
+            if again is not None:
+                self._refusals.remove(again)
+                self.refused.append(replace(again.answer, ticket=event.ticket))
         if type(event).__name__ in ("Proposed", "RequestFailed"):
             self.answer = event
             self.over.set()
         if not isinstance(event, VersionsHeld) and not getattr(event, "answered", False):
             self.told.set()  # the others are said in passing
+
+
+class _Refusal(NamedTuple):
+    """What the head said to a wait, which nobody else could know."""
+
+    asked: tuple[tuple[int, ...], str, str, int]  # parents, mode, store, version
+    answer: AnswerWait
+
+    @classmethod
+    def of(cls, call: list[Any]) -> _Refusal:
+        """As :class:`RestoreFile` has it."""
+        _, trial, parents, mode, store, version, kind, parent, reason, chain = call
+        answer = AnswerWait(
+            trial,
+            0,
+            kind,
+            parent=parent,
+            reason=FailReason(reason) if reason else None,
+            chain=tuple(chain),
+        )
+        return cls((tuple(parents), mode, store, version), answer)
 
 
 class Onlooker(Protocol):
@@ -154,6 +187,7 @@ class Restore:
         self._note = note
         self._timeout_s = timeout_s
         self._repeated: dict[int, _Repeated] = {}
+        self._refusals: dict[int, list[_Refusal]] = {}  # of requests that are not repeated yet
         self._onlooker = onlooker or _FirstFew(note)
         self._told = told
         self._bystanders = bystanders
@@ -179,6 +213,8 @@ class Restore:
                 self._end(trial, success=bool(call[2]), ok=bool(call[3]))
             elif name == "gate":
                 self._end_without_trial(trial, Verdict(FailReason(call[2]), tuple(call[3])))
+            elif name == "refused":
+                self._refusals.setdefault(trial, []).append(_Refusal.of(call))
             elif name == "version":
                 self._gate.tell_version(call[2], int(call[3]), trial)
             elif name == "import":
@@ -194,15 +230,30 @@ class Restore:
             self._told.until_end_of(trial)
 
     def _generate(self, trial: int, wanted: str | None) -> None:
-        repeated = _Repeated(trial, wanted)
+        repeated = _Repeated(trial, wanted, self._refusals.pop(trial, []))
         self._repeated[trial] = repeated
         self._start(repeated.request)
         deadline = time.monotonic() + self._timeout_s
         place: tuple[int, int] | None = None
-        while not repeated.told.wait(STILL_S) and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            told = repeated.told.wait(STILL_S)
+            if self._refuse_again(self._repeated.values()):
+                continue  # it goes on
+            if told:
+                return
             before, place = place, _place(repeated.request.thread)
             if place is not None and place == before:
                 return  # stands still in an own Event: the result it waits for comes later
+
+    def _refuse_again(self, among: Iterable[_Repeated]) -> bool:
+        """Answer waits that the head refused when they were new; whether there were any."""
+        any_refused = False
+        for repeated in among:
+            while repeated.refused:
+                repeated.told.clear()  # first: it goes on at once, and is heard again
+                self._gate.answer(repeated.refused.popleft())
+                any_refused = True
+        return any_refused
 
     def _result(self, trial: int, parameters: str | None, value: str) -> None:
         self._await(trial)
@@ -259,7 +310,9 @@ class Restore:
         before: list[object] = []
         still = 0
         while not repeated.over.wait(STILL_S):
-            here = [self._stands(one.request) for one in self._asked(repeated)]
+            asked = self._asked(repeated)
+            self._refuse_again(asked)
+            here = [self._stands(one.request) for one in asked]
             at_work = None in here or has_own_threads(self._bystanders)
             still = still + 1 if here == before and not at_work else 0
             before = here
@@ -302,6 +355,7 @@ class Restore:
     def _finish(self) -> None:
         """Requests whose trials still run: their parameters are known, their threads end."""
         for trial in list(self._repeated):
+            self._refuse_again(self._repeated.values())
             repeated = self._repeated.pop(trial)
             if repeated.wanted is not None:
                 repeated.over.wait(STILL_S if repeated.told.is_set() else self._timeout_s)

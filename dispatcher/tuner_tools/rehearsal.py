@@ -28,7 +28,7 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.model import OVER
-from dispatcher.core.settings import Settings, TunerErrorPolicy
+from dispatcher.core.settings import ASK_MORE_S, Settings, TunerErrorPolicy
 from dispatcher.core.stalls import STACKS
 from dispatcher.core.why import why
 from dispatcher.engine import Engine
@@ -210,15 +210,18 @@ class _Stage:
         self._give_up_at = time.monotonic() + plan.deadline_s + _START_S
         self._has_begun = False
         self._kill_tuner_at = plan.kill_tuner_at
+        own_of_nni = tuner.nni and not tuner.builtin
         self._settings = Settings(
             slots=plan.slots,
             lookahead=plan.lookahead,
             max_trials=plan.trials,
             on_tuner_error=TunerErrorPolicy.CONTINUE,
             trial_retries=0,
-            stall_timeout_s=plan.stall_timeout_s,
+            # As NNI asks (decision 0055), and with time to ask for more before it is a stall.
+            asks_at_most=plan.slots if own_of_nni else 0,
+            stall_timeout_s=plan.stall_timeout_s + (ASK_MORE_S if own_of_nni else 0.0),
             end_dropped=True,
-            assess=tuner.assessor is not None or (tuner.nni and not tuner.builtin),
+            assess=tuner.assessor is not None or own_of_nni,
         )
         self.rehearsed: Rehearsed
 

@@ -192,6 +192,15 @@ UNSEEN: tuple[Mutation, ...] = (
         (SCHEDULES,),
     ),
     Mutation(
+        "a-wait-that-the-head-refused-stands-in-a-repetition",
+        2,
+        "a tuner that is rebuilt stands for 30 s in each of them",
+        "dispatcher/tuner_host/restore.py",
+        "                self._refusals.setdefault(trial, []).append(_Refusal.of(call))",
+        "                pass",
+        ("tests/integration/tuner_host/test_restoring.py",),
+    ),
+    Mutation(
         "of-the-last-generations-one-less-stays",
         7,
         "parents that the policy keeps are deleted",

@@ -84,8 +84,8 @@ def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json 
     from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.leadership import Leadership
 
-    named = experiment is not None
-    path = find_folder(experiment, folder) if named else find_one(None, folder).folder
+    named = None if experiment is None else find_folder(experiment, folder)
+    path = named or find_one(None, folder).folder
     store = ExperimentFolder(path).journal
     before = store.stat().st_size
     with Leadership.keep_heads_out(path):

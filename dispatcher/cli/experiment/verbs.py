@@ -280,8 +280,8 @@ def verify(
     from dispatcher.store.verify import verify as verify_store
 
     # A store that is damaged cannot be asked for its experiment's name.
-    named = experiment is not None
-    path = find_folder(experiment, folder) if named else find_one(None, folder).folder
+    named = None if experiment is None else find_folder(experiment, folder)
+    path = named or find_one(None, folder).folder
     store = ExperimentFolder(path).journal
     with Leadership.keep_heads_out(path):
         if rebuild:

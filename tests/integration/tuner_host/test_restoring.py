@@ -256,3 +256,44 @@ def test_waits_for_requests_that_ended_without_a_trial_end_again(
     assert not head.notes
     head.open(4)
     assert json.loads(head.wait_for(e.Proposed, 4).parameters)["done"][:3] == done
+
+
+def test_waits_that_the_head_refused_are_refused_again(make: Make, tmp_path: Path) -> None:
+    """At once, and what follows them in the author's code is done again; also of a request that
+    waits for a parent first. Mutation: they stand until their call is given up, 30 s each."""
+    tuner = source("""
+        from tuners import CycleRefused, UnknownParent
+        class T(Tuner):
+            def __init__(self): self.done = []
+            def generate_parameters(self, parameter_id, **kwargs):
+                try:
+                    if parameter_id == 1: self.wait_for(0)
+                    self.wait_for(99)
+                except UnknownParent as error: self.done.append([parameter_id, error.parent])
+                try: self.wait_for(98, 97, mode="any")
+                except CycleRefused as error: self.done.append(list(error.cycle))
+                return {"done": list(self.done)}
+            def receive_trial_result(self, parameter_id, parameters, value, **kwargs): pass
+        """)
+
+    def refused(number: int) -> list[list[object]]:
+        cycle = [number, 98, number]
+        return [
+            ["refused", number, [99], "all", "", 0, "unknown", 99, "", []],
+            ["refused", number, [98, 97], "any", "", 0, "cycle", None, "", cycle],
+        ]
+
+    first = json.dumps({"done": [[0, 99], [0, 98]]})
+    second = json.dumps({"done": [[0, 99], [0, 98], [1, 99], [1, 98]]})
+    calls: list[list[object]] = [
+        *refused(0),
+        ["generate", 0, first],
+        *refused(1),
+        ["generate", 1, second],
+        ["result", 0, first, "1"],
+        ["end", 0, True, True],
+        ["result", 1, second, "1"],
+        ["end", 1, True, True],
+    ]
+    head = make(tuner, restore=past(tmp_path, None, calls)).start()
+    assert not head.notes

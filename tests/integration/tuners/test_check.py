@@ -197,3 +197,36 @@ def test_arguments_that_do_not_fit_end_it_at_once(tmp_path: Path) -> None:
     assert (code, "has no class T" in said) == (3, True)
     code, said = check(tmp_path, text.replace("strict=False):", "strict=False):\n        1 / 0"))
     assert (code, "ZeroDivisionError" in said) == (1, True)
+
+
+FOLDERS = """
+import threading
+from nni.tuner import Tuner
+
+class T(Tuner):
+    def __init__(self):
+        self.mutex, self.free, self.used = threading.Lock(), list(range(17)), {}
+
+    def update_search_space(self, space): pass
+
+    def generate_parameters(self, parameter_id, **kwargs):
+        with self.mutex:
+            self.used[parameter_id] = self.free.pop()
+        return {"folder": self.used[parameter_id]}
+
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs): pass
+
+    def trial_end(self, parameter_id, success, **kwargs):
+        with self.mutex:
+            self.free.append(self.used.pop(parameter_id))
+"""
+
+
+def test_a_tuner_of_nni_is_asked_as_nni_asks(tmp_path: Path) -> None:
+    """One folder for each trial and one more: enough there, and so in an experiment of ours.
+    Mutation: requests are opened ahead, and the folders run out."""
+    (tmp_path / "folders.py").write_text(FOLDERS)
+    words = ["tuner", "check", f"{tmp_path}/folders.py:T", "--trials", "60", "--json"]
+    result = CliRunner().invoke(app, words, prog_name=PROGRAM)
+    assert json.loads(result.stdout)["faults"] == []
+    assert result.exit_code == 0

@@ -53,3 +53,16 @@ def test_not_now_that_becomes_no_more_ends_them_by_a_joint_rule(life: Life) -> N
     life.say(e.RequestFailed(T(0), e.RequestEnd.NOT_NOW))
     life.say(e.RequestFailed(T(1), e.RequestEnd.NOT_NOW))
     assert [call[1] for call in gates(life)] == [0, 1]
+
+
+def test_waits_that_the_head_refused_come_before_the_request_that_is_repeated(life: Life) -> None:
+    life.say(e.WaitStarted(T(0), 1, (T(99),)), e.WaitStarted(T(1), 1, (T(0),)))
+    life.say(e.WaitStarted(T(0), 2, (T(1),), "any"))
+    life.say(e.WaitStarted(T(2), 1, (T(98),)), e.RequestFailed(T(2), e.RequestEnd.NOT_NOW))
+    life.say(e.Proposed(T(0), "{}", "t/0"))
+    calls = read_past(life.journal, calls_after=0).calls
+    assert calls == [
+        ["refused", 0, [99], "all", "", 0, "unknown", 99, "", []],
+        ["refused", 0, [1], "any", "", 0, "cycle", None, "", [0, 1, 0]],
+        ["generate", 0, "{}"],
+    ]
