@@ -46,7 +46,7 @@ def children_start_after_their_parents(
                 yield f"trial {trial.number} inherits from {trial.restore!r}, nobody's"
             continue
         for attempt in trial.attempts.values():
-            yield from _inherits(trial, attempt, parent)
+            yield from _inherits(reading, trial, attempt, parent)
 
 
 def _names_a_parent(trial: TrialStory) -> bool:
@@ -65,7 +65,9 @@ def _parent_of(reading: Reading, trial: TrialStory) -> TrialStory | None:
     return None
 
 
-def _inherits(trial: TrialStory, attempt: Attempt, parent: TrialStory) -> Iterator[str]:
+def _inherits(
+    reading: Reading, trial: TrialStory, attempt: Attempt, parent: TrialStory
+) -> Iterator[str]:
     row = attempt.first
     about = f"row {row}: {trial.number}.{attempt.number} began before its parent {parent.number}"
     if not any(end < row for end in parent.ends):
@@ -75,7 +77,9 @@ def _inherits(trial: TrialStory, attempt: Attempt, parent: TrialStory) -> Iterat
     if last is None or last.weights is None:
         yield f"{about} had weights (promise 1)"
         return
-    if last.ended is None:
+    delivered = min(parent.ends)
+    late = last.ended is not None and last.ended[0] > delivered
+    if last.ended is None or (late and reading.maybe_lost(parent.number, last, delivered)):
         return  # lost: it bequeaths what it published itself, checked above
     reason = last.ended[1]
     own = bool(last.published)

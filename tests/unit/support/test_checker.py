@@ -287,6 +287,18 @@ def test_an_attempt_that_was_heard_of_does_not_end_by_a_line_that_breaks() -> No
     assert any("0.2 began while the one before ran" in sentence for sentence in found), found
 
 
+def test_what_an_attempt_that_was_given_up_ended_as_is_late() -> None:
+    """Stopped early, and kept, it bequeaths what it had published; how it ended is heard when its
+    children may begin. Without a loss its end comes first."""
+    early = e.TrialStopRequested(TrialId(0), EndReason.STOPPED_EARLY)
+    late = e.AttemptEnded(TrialId(0), 1, EndReason.SIGNALLED)
+    for lost in (True, False):
+        gone: Events = [e.WorkerLost(LOCAL, "gone"), e.WorkerJoined(LOCAL, 1)] if lost else []
+        parent: Events = [*good()[:5], *attempt(0)[:-2], early, *gone, *told(0), late]
+        found = judged([*parent, proposed(1, parent=0), *attempt(1), *told(1)])
+        assert any("could bequeath" in sentence for sentence in found) is not lost, found
+
+
 def test_what_was_lost_is_forgiven() -> None:
     """A second attempt after its worker was lost, and the late words of the first."""
     lost: Events = [e.WorkerLost(LOCAL, "gone"), e.WorkerJoined(LOCAL, 1)]
