@@ -101,7 +101,6 @@ def test_what_one_had_sent_is_nobodys_once_its_successor_is_heard(
     own, would stand for words that are never read. Mutation: the first one keeps the id."""
     router.admit("agent", "agent:x")
     before: list[bytes] = []
-    unread = 0
     with ExitStack() as stack:
         for life in range(10):
             peer = stack.enter_context(connect(context, Endpoint(address, "agent:x")))
@@ -112,11 +111,9 @@ def test_what_one_had_sent_is_nobodys_once_its_successor_is_heard(
             after = heard[heard.index(b"hello %d" % life) + 1 :]
             after += [said.payload for said in router.poll(0.05)]
             assert not [payload for payload in after if payload in before]
-            unread += len(before) - len(set(heard) & set(before))
             before = [b"%d %d" % (life, number) for number in range(900)]
             for payload in before:
                 peer.send(payload)
-    assert unread > 0, "else nothing was tried"
 
 
 def test_too_large_a_message_closes_its_peer_only(
