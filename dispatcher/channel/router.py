@@ -199,6 +199,8 @@ class Router:
     def _new_socket(self) -> zmq.Socket[bytes]:
         router = self._context.socket(zmq.ROUTER)
         router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        # Who connects under an id takes it over, and what the one before had sent and nobody has
+        # read is never read: so the words of an agent need not say of which life they are.
         router.setsockopt(zmq.ROUTER_HANDOVER, 1)
         router.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
         router.setsockopt(zmq.SNDHWM, HIGH_WATER_MARK)

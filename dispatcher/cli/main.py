@@ -43,6 +43,8 @@ def _make_harmless(error: Exception) -> None:
     if isinstance(message, str):
         from dispatcher.cli.safe_text import made_safe
 
+        # By which the library that reads values tells its kinds of faults apart.
+        message = message.removeprefix("Value error, ")
         error.message = made_safe(message)  # type: ignore[attr-defined]
 
 

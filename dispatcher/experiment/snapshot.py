@@ -85,7 +85,10 @@ def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
         return ExperimentConfig.model_validate(values)
     except ValidationError as error:
         # Without what was read there, which may be a secret.
-        lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        lines = [
+            f"{'.'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}"
+            for each in error.errors()
+        ]
         raise ExperimentFileError(
             f"the record of an experiment does not hold: {'; '.join(lines)}", where=origin
         ) from None

@@ -108,7 +108,6 @@ def find_running(word: str | None, base: Path | None) -> Found:
             "no experiment is running",
             hint="'bequeath experiment list' shows those that are kept; 'bequeath run FILE' "
             "starts one",
-            where=str(base or own_home() or ""),
         )
     return Found.at(running[0])
 
@@ -222,7 +221,7 @@ def _nothing(base: Path | None) -> ExperimentNotFound:
     return ExperimentNotFound(
         "there are no experiments yet",
         hint=NAME_OTHERS if elsewhere else "start one with: bequeath run FILE",
-        where=str(base or own or ""),
+        where=str(base or (own if elsewhere else "")),
     )
 
 

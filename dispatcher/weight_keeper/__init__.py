@@ -13,15 +13,9 @@ Read ``retention.py`` first (what may go: pure), then ``keeper.py`` (in what ord
 
 from __future__ import annotations
 
-from dispatcher.weight_keeper.keeper import (
-    Announce,
-    DiskUse,
-    Doomed,
-    GcPlan,
-    TrialUse,
-    WeightKeeper,
-)
+from dispatcher.weight_keeper.keeper import Announce, WeightKeeper
 from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
+from dispatcher.weight_keeper.plan import DiskUse, Doomed, GcPlan, TrialUse
 from dispatcher.weight_keeper.retention import Decision, Keep, Need, Policy, TrialView, decide
 
 __all__ = [

@@ -168,7 +168,6 @@ class SimAgent:
         silence = self._world.now - self._heard_at
         if silence > GRACE_S:
             self._world.note(f"the agent of {self._host.name} leaves: no head")
-            self._world.harm(self._host.name)
             for process in list(self.processes.values()):
                 self._end(process, EndReason.SHUTDOWN)
             self.outbox.spool()

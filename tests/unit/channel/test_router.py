@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,28 @@ def test_a_renewed_link_hears_its_successor_only(
         assert hear(router)[0].peer == b"tuner:new"
         link.send(b"welcome")
         assert new.recv() == b"welcome"
+
+
+def test_what_one_had_sent_is_nobodys_once_its_successor_is_heard(
+    context: Context, router: Router, address: str
+) -> None:
+    """An agent numbers its words from where it begins: those of the one before, taken for its
+    own, would stand for words that are never read. Mutation: the first one keeps the id."""
+    router.admit("agent", "agent:x")
+    before: list[bytes] = []
+    with ExitStack() as stack:
+        for life in range(10):
+            peer = stack.enter_context(connect(context, Endpoint(address, "agent:x")))
+            peer.send(b"hello %d" % life)
+            heard: list[bytes] = []
+            while b"hello %d" % life not in heard:
+                heard += [said.payload for said in hear(router)]
+            after = heard[heard.index(b"hello %d" % life) + 1 :]
+            after += [said.payload for said in router.poll(0.05)]
+            assert not [payload for payload in after if payload in before]
+            before = [b"%d %d" % (life, number) for number in range(900)]
+            for payload in before:
+                peer.send(payload)
 
 
 def test_too_large_a_message_closes_its_peer_only(

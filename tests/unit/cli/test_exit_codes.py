@@ -115,3 +115,9 @@ def test_usage(over: Shell) -> None:
         said = over(*words)
         assert said.code == ExitCode.USAGE, words
         assert not said.out
+
+
+def test_a_wrong_choice_is_said_in_our_words(over: Shell) -> None:
+    said = over("experiment", "export", "--format", "xml")
+    assert (said.code, "'xml' is not one of 'json', 'csv'" in said.err) == (2, True)
+    assert "Value error" not in said.err
