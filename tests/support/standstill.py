@@ -133,15 +133,17 @@ class Standstill:
         still = there.stuck is not None and there.stuck_s > KNOWN_S
         if stall.certain and (foreign or still):
             self._wrong(f"as certain, and {foreign or there.stuck} may go on by itself", stall)
-        if not (stall.certain or there.standing or there.stuck is not None):
+        newest = min(there.newest_s.values(), default=0.0)
+        ours = not there.standing and there.stuck is None and newest > KNOWN_S
+        if ours and not stall.certain:
             self._wrong("as suspected, and each wait is ours", stall)
         if foreign and "no wait_for" not in stall.text and "not wait_for" not in stall.text:
             self._wrong(f"without what {foreign} stand in", stall)
         if still and "the tuner stands still" not in stall.text:
             self._wrong("without the delivery that stands still", stall)
-        ours = _long(there.waiting) if "…" not in stall.text else []  # eight are named at most
-        if ours and "waits for" not in stall.text and "wait for" not in stall.text:
-            self._wrong(f"without what {ours} wait for", stall)
+        waits = _long(there.waiting) if "…" not in stall.text else []  # eight are named at most
+        if waits and "waits for" not in stall.text and "wait for" not in stall.text:
+            self._wrong(f"without what {waits} wait for", stall)
 
     def _has_all(self, there: Whereabouts, stall: a.ReportStall) -> None:
         waits = {*_long(there.waiting), *_long(there.standing)}

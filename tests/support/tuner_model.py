@@ -294,6 +294,7 @@ class TunerModel:
 
         def result() -> None:
             process.stuck, process.busy_since = None, self._world.now
+            process.at[work.trial] = self._world.now
             if work.value is not None and not work.result_delivered:
                 process.calls.append(("result", work.trial, work.value))
                 self._say(process, e.ResultDelivered(work.trial, error()))
