@@ -146,6 +146,8 @@ class World:
         if self.now - self.moved_at > QUIET_S:
             state = self.engine.state
             raise Stuck(f"nothing happens any more: {state.phase}, {why(state, state.now)}")
+        if self._turns % 200 == 0:
+            self._wake_up_call(self.engine.state)
         if self._turns % 500 == 0:
             self._look(self.engine.state)
         self.standstill.look()
@@ -463,12 +465,16 @@ class World:
         replayed = read_whole_past(self.disk, self._compaction).state  # type: ignore[arg-type]
         found = differences(live, replayed)
         assert not found, "a replay differs from life:\n" + "\n".join(found)
-        late = overslept(live)
-        assert not late, f"nobody will wake the core in time: {late}"
+        self._wake_up_call(live)
         answer = why(live, live.now)
         assert answer.text, "no answer to why (promise 10)"
         busy = answer.cause is Cause.ALL_SLOTS_BUSY
         assert live.running or not busy, f"nothing runs, and {answer} (promise 10)"
+
+    def _wake_up_call(self, live: State) -> None:
+        """What time brings about comes when it is due, whatever else happens."""
+        late = overslept(live)
+        assert not late, f"nobody will wake the core in time: {late}"
 
     def _judge_time(self, state: State) -> None:
         """``max_duration_s`` counts the time in which somebody led. What passed between the last

@@ -26,6 +26,12 @@ WORKERS = (WorkerId("local/a"), WorkerId("local/b"))
 REASONS = st.sampled_from([r for r in EndReason if r not in (EndReason.LOST, EndReason.SHUTDOWN)])
 
 
+def goes_on(machine: Core) -> bool:
+    """Whether there is an experiment to do something to. What is over is over until the next head:
+    without this most of a run's steps are spent on it."""
+    return machine.scene.state.phase not in OVER
+
+
 class Core(RuleBasedStateMachine):
     """A tuner that answers, waits and fails; agents that start, report, end and vanish."""
 
@@ -54,7 +60,8 @@ class Core(RuleBasedStateMachine):
         self.finals: dict[tuple[int, int], str] = {}
         self.ready = False
         self.epoch = 0
-        self.new_head()
+        self.led_from = 0
+        self.new_head(settled=True)
 
     # -- what leaves ---------------------------------------------------------------------
 
@@ -112,9 +119,11 @@ class Core(RuleBasedStateMachine):
 
     # -- the head ------------------------------------------------------------------------
 
-    @rule()
-    def new_head(self) -> None:
-        """Replay what was journalled; a new head goes on with that."""
+    @precondition(lambda self: not goes_on(self) or len(self.scene.rows) - self.led_from > 12)
+    @rule(settled=st.booleans())
+    def new_head(self, settled: bool) -> None:
+        """Replay what was journalled; a new head goes on with that. Mostly its peers are there
+        before anything else befalls it."""
         self.scene.assert_replays()
         self.scene.state = self.scene.replayed()
         self.ready = False
@@ -124,6 +133,11 @@ class Core(RuleBasedStateMachine):
         self.say(e.HeadStarted(self.epoch))
         for action in core.outstanding(self.scene.state):
             self.act(action)
+        self.led_from = len(self.scene.rows)
+        if settled:
+            for worker in WORKERS:
+                self.join(worker, keeps=True, slots=2)
+            self.host_ready()
 
     # -- the tuner host --------------------------------------------------------------------
 
@@ -136,6 +150,7 @@ class Core(RuleBasedStateMachine):
             Phase.RUNNING
         )
 
+    @precondition(lambda self: self.ready and goes_on(self))
     @rule()
     def host_lost(self) -> None:
         self.ready = False
@@ -198,6 +213,7 @@ class Core(RuleBasedStateMachine):
 
     # -- agents ------------------------------------------------------------------------------
 
+    @precondition(goes_on)
     @rule(worker=st.sampled_from(WORKERS), keeps=st.booleans(), slots=st.integers(1, 2))
     def join(self, worker: WorkerId, keeps: bool, slots: int) -> None:
         known = self.scene.state.workers.get(worker)
@@ -205,10 +221,12 @@ class Core(RuleBasedStateMachine):
         pairs = tuple((t, self.scene.state.trials[t].attempt) for t in holds)
         self.say(e.WorkerJoined(worker, slots, pairs))
 
+    @precondition(goes_on)
     @rule(worker=st.sampled_from(WORKERS))
     def lose(self, worker: WorkerId) -> None:
         self.say(e.WorkerLost(worker, "gone"))
 
+    @precondition(goes_on)
     @rule(worker=st.sampled_from(WORKERS), heard=st.booleans())
     def fall_silent(self, worker: WorkerId, heard: bool) -> None:
         self.say(e.WorkerHeard(worker) if heard else e.WorkerSuspect(worker, 30.0))
@@ -227,7 +245,6 @@ class Core(RuleBasedStateMachine):
         else:
             self.say(e.WeightsPublished(trial, attempt, seq, weights(trial, attempt)))
 
-    @precondition(lambda self: self.scene.state.running)
     @precondition(lambda self: self.scene.state.running)
     @rule(number=PICK, seq=st.integers(1, 9))
     def stop_early_and_lose_the_worker(self, number: int, seq: int) -> None:
@@ -272,20 +289,23 @@ class Core(RuleBasedStateMachine):
 
     # -- users and time ------------------------------------------------------------------------
 
-    @precondition(lambda self: self.scene.state.trials)
+    @precondition(lambda self: self.scene.state.trials and goes_on(self))
     @rule(number=PICK, reason=st.sampled_from([EndReason.KILLED, EndReason.STOPPED_EARLY]))
     def kill(self, number: int, reason: EndReason) -> None:
         trial = self.pick(self.scene.state.trials, number)
         self.say(e.TrialStopRequested(trial, reason))
 
+    @precondition(goes_on)
     @rule(number=PICK)
     def submit(self, number: int) -> None:
         self.say(e.TrialSubmitted("{}", f"hand/{number}"))
 
+    @precondition(lambda self: goes_on(self) and len(self.scene.rows) % 3 == 0)
     @rule(place=st.sampled_from(["/a", "/b"]), low=st.booleans())
     def disk(self, place: str, low: bool) -> None:
         self.say(e.DiskLow(place, 1, 2) if low else e.DiskRecovered(place, 3))
 
+    @precondition(lambda self: goes_on(self) and (self.scene.state.running or self.epoch % 3 == 0))
     @rule(kind=st.sampled_from(list(e.StopKind)), grace=st.sampled_from([None, 0.0, 60.0]))
     def stop(self, kind: e.StopKind, grace: float | None) -> None:
         """Whoever says how long it may take is obeyed, whatever was said before."""
@@ -302,6 +322,12 @@ class Core(RuleBasedStateMachine):
         if grace is not None:
             wanted = dict.fromkeys(running, grace)
         assert told == wanted
+
+    @precondition(lambda self: self.scene.state.phase is Phase.STOPPING)
+    @rule(grace=st.sampled_from([None, 0.0, 60.0]))
+    def stop_again(self, grace: float | None) -> None:
+        """While all is being stopped: what otherwise hardly ever comes."""
+        self.stop(e.StopKind.NOW, grace)
 
     @rule()
     def tick(self) -> None:
@@ -342,6 +368,6 @@ class Core(RuleBasedStateMachine):
 
 
 Core.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=60, deadline=None, derandomize=True
+    max_examples=150, stateful_step_count=60, deadline=None, derandomize=True
 )
 TestCore = Core.TestCase
