@@ -172,7 +172,10 @@ class RestlessAuthor(Author):
         limit = limits[int(self._dice(f"limit {step}", trial) * len(limits))]
         others = (int(self._dice(f"whom {step}", trial) * (trial + 3)), max(0, trial - 1))
         # Who stands still keeps a state from being taken.
-        if self._dice(f"stands {step}", trial) < (0.4 if self._dice("sleepy", 0) < 0.5 else 0.06):
+        sleepy = self._dice("sleepy", 0) < 0.5
+        if sleepy and self._dice(f"before {step}", trial) < 0.4:
+            self._stand(trial, 20.0)
+        if self._dice(f"stands {step}", trial) < (0.2 if sleepy else 0.06):
             self._stand(trial, (0.03, 0.4, 20.0)[int(what * 3)])
         elif what < 0.4:
             self._blocked(trial, lambda: self.wait_for(others[0], timeout=limit))
