@@ -10,6 +10,7 @@ from __future__ import annotations
 from tests.mutations.advising import ADVISING
 from tests.mutations.agents import AGENTS
 from tests.mutations.blind import BLIND
+from tests.mutations.blind_again import BLIND_AGAIN
 from tests.mutations.deciding import DECIDING
 from tests.mutations.devices import DEVICES
 from tests.mutations.files import FILES
@@ -42,6 +43,7 @@ ALL: tuple[Mutation, ...] = (
     *NNI_WORDS,
     *ADVISING,
     *UNSEEN,
+    *BLIND_AGAIN,  # likewise, after the nets were changed
     *BLIND,  # planted before the nets were changed, by somebody who changed none
     *OWNERS,  # whose an experiment is, and who may look
 )
