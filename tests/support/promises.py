@@ -45,7 +45,7 @@ def children_start_after_their_parents(
                 yield f"trial {trial.number} inherits from {trial.restore!r}, nobody's"
             continue
         for attempt in trial.attempts.values():
-            yield from _inherits(trial, attempt, parent)
+            yield from _inherits(reading, trial, attempt, parent)
 
 
 def _names_a_parent(trial: TrialStory) -> bool:
@@ -64,7 +64,9 @@ def _parent_of(reading: Reading, trial: TrialStory) -> TrialStory | None:
     return None
 
 
-def _inherits(trial: TrialStory, attempt: Attempt, parent: TrialStory) -> Iterator[str]:
+def _inherits(
+    reading: Reading, trial: TrialStory, attempt: Attempt, parent: TrialStory
+) -> Iterator[str]:
     row = attempt.first
     about = f"row {row}: {trial.number}.{attempt.number} began before its parent {parent.number}"
     if not any(end < row for end in parent.ends):
@@ -76,8 +78,11 @@ def _inherits(trial: TrialStory, attempt: Attempt, parent: TrialStory) -> Iterat
         return
     if last.ended is None:
         return  # lost: it bequeaths what it published itself, checked above
-    reason = last.ended[1]
     own = bool(last.published)
+    late = last.ended[0] > parent.ends[0]
+    if late and own and reading.maybe_lost(parent.number, last, parent.ends[0]):
+        return  # lost as well: what its agent said of its end came after that was delivered
+    reason = last.ended[1]
     clean = reason is EndReason.FINISHED
     early = reason is EndReason.STOPPED_EARLY
     if reason is EndReason.SHUTDOWN and parent.stops:  # it was to end, and end it did

@@ -287,6 +287,22 @@ def test_an_attempt_that_was_heard_of_does_not_end_by_a_line_that_breaks() -> No
     assert any("0.2 began while the one before ran" in sentence for sentence in found), found
 
 
+def test_a_late_end_is_not_what_a_lost_parent_is_judged_by() -> None:
+    """It was stopped early and lost with its worker; its agent comes back with a spool, when the
+    end was delivered, and says that the attempt was lost."""
+    stop = e.TrialStopRequested(TrialId(0), EndReason.STOPPED_EARLY)
+    late = e.AttemptEnded(TrialId(0), 1, EndReason.LOST)
+    hello = e.WorkerJoined(LOCAL, 1)
+
+    def events(loss: list[e.Event]) -> Events:
+        return [*good()[:8], stop, *loss, e.EndDelivered(TrialId(0)), late, *good()[12:]]
+
+    lost = e.WorkerLost(LOCAL, "gone")
+    assert not judged(events([lost, hello]), Witnesses(), over=False)
+    found = judged(events([]), Witnesses(harms=[]), over=False)
+    assert any("could bequeath" in sentence for sentence in found), found
+
+
 def test_what_was_lost_is_forgiven() -> None:
     """A second attempt after its worker was lost, and the late words of the first."""
     lost: Events = [e.WorkerLost(LOCAL, "gone"), e.WorkerJoined(LOCAL, 1)]
