@@ -152,8 +152,8 @@ class TunerModel:
                     calls.append(("import", number, data))
                 case ["version", _, store, number]:
                     newest[store] = number
-                case _:  # a request that ended without a trial
-                    assert call[0] == "gate", call
+                case _:  # requests that ended without a trial, and waits that were refused
+                    assert call[0] in ("gate", "refused"), call
         self._lives += 1
         self._lost = False
         process = self._process = _Process(calls, self._lives)
