@@ -107,8 +107,8 @@ class _Refusals:
         wait = self._waits.get(answer.trial)
         if wait is None or wait.ticket != answer.ticket:
             return
-        if answer.kind == "failed" and wait.mode != "version":
-            return  # as the gate of a parent says, which is repeated
+        if answer.kind == "self" or (answer.kind == "failed" and wait.mode != "version"):
+            return  # as the tuner host says by itself: by the gate of a parent, which is repeated
         asked = [list(wait.parents), wait.mode, wait.store, wait.version]
         reason = "" if answer.reason is None else answer.reason.value
         told = [answer.kind, answer.parent, reason, list(answer.chain)]

@@ -230,7 +230,10 @@ def test_our_waits_are_cancelled_before_on_exit(make: Make) -> None:
     for trial in (1, 2, 3):
         head.wait_for(e.WaitStarted, trial)
     head.driver.close(PATIENCE_S)
-    assert head.log().split("\n")[:-1] == ["tidied 1", "tidied 2", "tidied 3", "on exit"]
+    *tidied, last = head.log().split("\n")[:-1]
+    assert last == "on exit"
+    # In any order: three threads end, and who comes first is the machine's business.
+    assert sorted(tidied) == ["tidied 1", "tidied 2", "tidied 3"]
 
 
 def test_on_exit_that_hangs_is_bounded(make: Make) -> None:
