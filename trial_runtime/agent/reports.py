@@ -46,10 +46,8 @@ class Reports:
             attempt.metrics += 1
         attempt.has_final = True
         attempt.seq += 1
-        # Not urgent: most trials end right after it, and what both say is one frame then, and one
-        # commit of the head.
         self._outbox.add(
-            wire.FinalRelayed(attempt.trial, attempt.number, attempt.seq, value), urgent=False
+            wire.FinalRelayed(attempt.trial, attempt.number, attempt.seq, value), urgent=True
         )
         return True
 
