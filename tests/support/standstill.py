@@ -38,10 +38,18 @@ class Standstill:
         self._who: object = None  # stood still at the last look
         self._since = 0.0  # since when they do, or when it was named
         self._late = False  # what is late is a fault once
+        self._under_way: tuple[set[int], set[int]] = (set(), set())  # before this batch, after it
 
     def moved(self) -> None:
         """Something was begun."""
         self._who = None
+
+    def committed(self) -> None:
+        """A batch is on the disk. A stall that is named with it was one before what came later in
+        the same batch: what that began is no fault."""
+        if self._world.engine is not None:
+            state = self._world.engine.state
+            self._under_way = (self._under_way[1], {*state.queued, *state.running, *state.backoff})
 
     # -- in time ---------------------------------------------------------------------------
 
@@ -125,7 +133,7 @@ class Standstill:
         if there.delivers_s is not None and there.delivers_s > KNOWN_S:
             self._wrong("while a result is being taken", stall)
         for each in trials:
-            if each.state in _UNDER_WAY:
+            if each.state in _UNDER_WAY and each.id in self._under_way[0]:
                 self._wrong(f"while {each.id} is {each.state.value}", stall)
 
     def _is_of_that_kind(self, there: Whereabouts, stall: a.ReportStall) -> None:

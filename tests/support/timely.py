@@ -39,7 +39,8 @@ def overslept(state: State) -> list[str]:
     for name in _NOTES:
         setattr(after, name, getattr(state, name))
     if after.quiet_since is None:
-        after.quiet_since = state.quiet_since  # no stall any more: as good as the next event
+        # No stall any more (more may be asked for since): as good as the next event.
+        after.quiet_since, after.deadlock_named = state.quiet_since, state.deadlock_named
     when = "nothing is due" if due is None else f"due in {due - state.now:.0f} s"
     found = [f"{when}, and by then: {change}" for change in differences(state, after)]
     return [*found, *(f"{when}, and by then: {action}" for action in actions)]

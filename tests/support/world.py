@@ -268,6 +268,7 @@ class World:
 
     def committed(self, entries: Sequence[Entry]) -> None:
         """A batch is on the disk."""
+        self.standstill.committed()
         if self.engine is not None:
             state = self.engine.state
             self._phases = (self._phases[1], state.phase)
