@@ -482,7 +482,8 @@ class World:
         word of a head that was killed and its end, only we know."""
         self._led_s += self.now - self._leads_since
         limit = min(self._limits, default=None)
-        if limit is not None and state.phase_reason == OUT_OF_TIME:
+        on_disk = state.phase is self._phases[1]  # and not applied in a batch that was refused
+        if limit is not None and on_disk and state.phase_reason == OUT_OF_TIME:
             assert self._led_s > limit - 0.1, (
                 f"the experiment is over after {limit} s, and was led for {self._led_s:.1f} s"
             )
