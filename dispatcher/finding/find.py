@@ -76,14 +76,15 @@ def find_one(
     return Found.at(Path(kept[0].folder))
 
 
-def find_folder(word: str, base: Path | None) -> Path:
-    """The folder of a named experiment, even if its store cannot be read.
+def find_folder(word: str | None, base: Path | None) -> Path:
+    """The folder of a named experiment, even if its store cannot be read; without a name that of
+    the one that :func:`find_one` finds.
 
     Raises:
         NotOurs: it is somebody else's.
         UserError: none, or several, go by that name.
     """
-    return _named(word, base)
+    return find_one(None, base).folder if word is None else _named(word, base)
 
 
 def find_running(word: str | None, base: Path | None) -> Found:

@@ -78,14 +78,13 @@ def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json 
     is lost that a resume needs; what `verify` can still say of the trials that were folded is
     that they have not changed since.
     """
-    from dispatcher.finding.find import find_folder, find_one
+    from dispatcher.finding.find import find_folder
     from dispatcher.folders import ExperimentFolder
     from dispatcher.past.compacted import compact as compact_store
     from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.leadership import Leadership
 
-    named = None if experiment is None else find_folder(experiment, folder)
-    path = named or find_one(None, folder).folder
+    path = find_folder(experiment, folder)
     store = ExperimentFolder(path).journal
     before = store.stat().st_size
     with Leadership.keep_heads_out(path):

@@ -273,15 +273,14 @@ def verify(
     The journal is the truth; the tables can be made again from it. Exit code 1 if they
     differ.
     """
-    from dispatcher.finding.find import find_folder, find_one
+    from dispatcher.finding.find import find_folder
     from dispatcher.folders import ExperimentFolder
     from dispatcher.store.leadership import Leadership
     from dispatcher.store.verify import rebuild as rebuild_tables
     from dispatcher.store.verify import verify as verify_store
 
     # A store that is damaged cannot be asked for its experiment's name.
-    named = None if experiment is None else find_folder(experiment, folder)
-    path = named or find_one(None, folder).folder
+    path = find_folder(experiment, folder)
     store = ExperimentFolder(path).journal
     with Leadership.keep_heads_out(path):
         if rebuild:
