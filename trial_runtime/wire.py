@@ -171,6 +171,8 @@ class AgentHello(Message, frozen=True, tag="H"):
     ``holds`` are the attempts it runs or has words of, ``first`` its oldest kept word,
     ``orders`` the number of the newest order it heard from this head. With ``trouble`` it does
     not join: what has to be mended on its host first; it goes on looking whether it was.
+    ``hands_in``: it has words for all that, of what an agent before it ran, and joins to say
+    them; it takes nothing new, and leaves again when they are on disk.
     ``hopeless``: nobody mends that without changing the experiment or the host. ``offer``: what
     it has beside slots; None from an agent that does not count. ``share``: the token below its
     weights root, from one that was not told which it must find."""
@@ -186,6 +188,7 @@ class AgentHello(Message, frozen=True, tag="H"):
     offer: Optional[OfferTold] = None
     hopeless: bool = False
     share: Text = ""
+    hands_in: bool = False
 
 
 class Offers(Message, frozen=True, tag="O"):

@@ -23,6 +23,15 @@ AGENTS: tuple[Mutation, ...] = (
         ("tests/integration/agent/test_endings.py",),
     ),
     Mutation(
+        "what-an-agent-had-finished-is-lost-if-its-successor-may-not-join",
+        3,
+        "trials whose results lie in its spool run again, since a mount is missing for a moment",
+        "trial_runtime/agent/head_link.py",
+        "        hands_in = bool(trouble and holds)",
+        "        hands_in = False",
+        ("tests/unit/backends/test_kept_out.py",),
+    ),
+    Mutation(
         "what-an-agent-had-finished-is-lost-if-it-leaves-as-a-head-comes",
         3,
         "trials whose results lie in its spool run again",

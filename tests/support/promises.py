@@ -81,12 +81,10 @@ def _inherits(
     late = last.ended is not None and last.ended[0] > delivered
     if last.ended is None or (late and reading.maybe_lost(parent.number, last, delivered)):
         return  # lost: it bequeaths what it published itself, checked above
-    reason = last.ended[1]
+    reason = parent.reason_of(last) or last.ended[1]
     own = bool(last.published)
     clean = reason is EndReason.FINISHED
     early = reason is EndReason.STOPPED_EARLY
-    if reason is EndReason.SHUTDOWN and parent.stops:  # it was to end, and end it did
-        early = parent.stops[0][1] is EndReason.STOPPED_EARLY
     if not (clean or (own and (early or last.final is not None))):
         yield f"{about}, which ended as {reason.value!r}, could bequeath (promise 1)"
 
@@ -326,7 +324,7 @@ def good_trials_are_told_as_good(reading: Reading, seen: Witnesses, *, over: boo
         last = trial.last if trial is not None else None
         if what != "end" or trial is None or last is None or last.ended is None:
             continue
-        row, reason = last.ended
+        row, reason = last.ended[0], trial.reason_of(last) or last.ended[1]
         if reading.maybe_lost(number, last, row) or reading.silent_since(last, number):
             continue
         if reason is EndReason.FINISHED and last.final is not None and not success:

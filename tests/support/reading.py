@@ -79,6 +79,18 @@ class TrialStory:
         """The newest attempt that ever spoke."""
         return self.attempts[max(self.attempts)] if self.attempts else None
 
+    def reason_of(self, attempt: Attempt) -> EndReason | None:
+        """Why an attempt ended, as it counts. One that was to end, and of whose end nobody knows
+        more than that it came (the experiment ended, or its agent did), ended as it was to: the
+        first order counts, and only if it was given before the end was told."""
+        if attempt.ended is None:
+            return None
+        row, reason = attempt.ended
+        orders = [why for at, why in self.stops if at < row]
+        if orders and reason in (EndReason.SHUTDOWN, EndReason.LOST):
+            return orders[0]
+        return reason
+
 
 class Reading:
     """One pass over the journal."""

@@ -80,6 +80,7 @@ class HeadLink:
         if config.resources.count_gpus:
             self._troubles["devices"] = None
         self._hopeless: set[str] = set()
+        self._hands_in = False  # may not join, and says nevertheless what it has to say
         self._offer = offer
         self._offered: wire.OfferTold | None = None  # what this head was told
         self._offered_at = 0.0
@@ -136,6 +137,8 @@ class HeadLink:
             try:
                 payload = self.socket.recv(_NOBLOCK)
             except zmq.Again:
+                if self._hands_in:  # what we do not start is given again when we have joined anew
+                    orders = [each for each in orders if not isinstance(each, wire.Start)]
                 if missed:
                     # What is heard behind a gap counts as lost, too: the hello says what we
                     # hold now, and the head gives its orders by that. All but the last one.
@@ -187,12 +190,17 @@ class HeadLink:
 
     def greet(self) -> None:
         """Introduce ourselves; then all words are sent (again). With trouble on this host we
-        say so instead, at each heartbeat, and are not greeted back."""
+        say so instead, at each heartbeat, and are not greeted back; unless an agent before us
+        left words: what its trials have done does not wait for this host to be mended."""
         if None in self._troubles.values():
             return
         trouble = "; ".join(text for text in self._troubles.values() if text)
         config, outbox = self._config, self._outbox
         holds = sorted(set(self._holds()) | outbox.attempts())
+        hands_in = bool(trouble and holds)
+        if self._hands_in and not hands_in:
+            self.life = secrets.token_hex(8)  # else it would be the hello that the head knows
+        self._hands_in = hands_in
         hello = wire.AgentHello(
             self.life,
             config.worker,
@@ -202,11 +210,12 @@ class HeadLink:
             outbox.first,
             self._orders,
             trouble,
-            self._offer(True),
+            None if hands_in else self._offer(True),  # not what is to be mended first
             bool(self._hopeless),
             self._share,
+            hands_in,
         )
-        self._greeted = self._send([hello]) and not trouble
+        self._greeted = self._send([hello]) and (hands_in or not trouble)
         if self._greeted:
             self._offered, self._offered_at = hello.offer, self._clock()
             outbox.rewind()
@@ -226,14 +235,15 @@ class HeadLink:
         """
         self._troubles[place] = trouble
         (self._hopeless.add if trouble and hopeless else self._hopeless.discard)(place)
-        if not self._greeted:
+        mended = self._hands_in and not any(self._troubles.values())
+        if mended or not self._greeted:
             self.greet()
 
     def tell_offer(self) -> None:
         """What we have for trials may be another than this head knows of."""
         now = self._clock()
         again = now - self._offered_at >= OFFER_AGAIN_S
-        offer = self._offer(again) if self._greeted else None
+        offer = self._offer(again) if self._greeted and not self._hands_in else None
         if offer is None or (offer == self._offered and not again):
             return
         if self._send([wire.Offers(self.life, offer)]):
@@ -245,7 +255,9 @@ class HeadLink:
         """Say that we live, what was not taken from trials and older heads, and what trials
         take."""
         self.tell_offer()  # where one could not be sent before
-        if self._greeted:
+        if self._hands_in and self._outbox.first > self._outbox.newest and not self._holds():
+            self.greet()  # all that was to be said is on disk
+        elif self._greeted:
             refused = refused | self.refused.counts
             newest, sent = self._outbox.newest, self._outbox.sent
             self._send([wire.Heartbeat(self.life, running, newest, refused, sent, samples)])

@@ -120,6 +120,12 @@ class _Described(msgspec.Struct, frozen=True):
     data_offsets: tuple[int, int]
 
 
+class _Told(msgspec.Struct, frozen=True):
+    """What a header says of the file itself."""
+
+    metadata: dict[str, str] = msgspec.field(name="__metadata__", default_factory=dict)
+
+
 def read_entries(path: str) -> tuple[dict[str, TensorEntry], int, int]:
     """The tensors of any safetensors file, its size in bytes and where its tensors begin.
 
@@ -136,6 +142,24 @@ def read_entries(path: str) -> tuple[dict[str, TensorEntry], int, int]:
     finally:
         os.close(fd)
     return _described(raw, path, size, start), size, start
+
+
+def writer_of(path: str) -> str:
+    """Who wrote a data file, by its own account; empty where it does not say.
+
+    Raises:
+        CorruptWeights: it is no safetensors file, cut short, or claims more than it holds.
+    """
+    fd, size = open_regular(path)
+    try:
+        start = _readable(header_length(fd, size, path), path)
+        raw = os.pread(fd, start - _LENGTH.size, _LENGTH.size)
+    finally:
+        os.close(fd)
+    try:
+        return msgspec.json.decode(raw, type=_Told).metadata.get("writer", "")
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as fault:
+        raise CorruptWeights(f"its header cannot be read: {fault}", where=path) from None
 
 
 def entries_of(data: Any, path: str) -> tuple[dict[str, TensorEntry], int, int]:

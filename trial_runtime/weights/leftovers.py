@@ -36,6 +36,11 @@ _UNNAMED: Final = re.compile(
 _SILLY: Final = re.compile(r"\.nfs[0-9a-f]{16,24}")
 
 
+def is_unnamed(name: str) -> bool:
+    """Whether a save has made this file, and not yet given it its name."""
+    return _UNNAMED.fullmatch(name) is not None
+
+
 def is_silly(name: str) -> bool:
     """Whether a client of NFS gave a file this name, since it was removed while it was open."""
     return _SILLY.fullmatch(name) is not None
@@ -93,7 +98,7 @@ def _sweep_files(folder: str, now: float) -> tuple[int, bool]:
     try:
         with confined.folder(folder) as at:
             for name in _names(folder):
-                if not (_UNNAMED.fullmatch(name) or is_silly(name)):
+                if not (is_unnamed(name) or is_silly(name)):
                     continue
                 try:
                     age_s = now - os.stat(name, dir_fd=at, follow_symlinks=False).st_mtime

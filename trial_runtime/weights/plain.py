@@ -23,7 +23,9 @@ from trial_runtime.errors import (
     WeightsTaken,
 )
 from trial_runtime.weights import faults, hashing
+from trial_runtime.weights.datafile import OWN_NAME, writer_of
 from trial_runtime.weights.held import Held, hold
+from trial_runtime.weights.leftovers import is_unnamed
 from trial_runtime.weights.manifest import MANIFEST_NAME
 from trial_runtime.weights.paths import open_regular, relative_to
 from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
@@ -76,7 +78,7 @@ def published_digest(
         writer: the trial and attempt whose weights they are to be, such as ``17.2``.
 
     Raises:
-        WeightsNotFound: there is nothing.
+        WeightsNotFound: there is nothing, or only what a save has not finished.
         WeightsTaken: another attempt of that trial has saved here.
         CorruptWeights: a manifest that cannot be read, or whose files are missing or short.
         PathThroughLink, WeightsError, StorageError: see :func:`digest_tree`.
@@ -84,6 +86,12 @@ def published_digest(
     raw = manifest_bytes(path)
     if raw is None:
         tree = digest_tree(path, max_files=max_files)
+        if all(_is_piece(path, file.path, writer) for file in tree.files):
+            raise WeightsNotFound(
+                "holds nothing but what a save has left unfinished",
+                hint="the trial has to write its weights to its save_path before it ends",
+                where=path,
+            )
         return PublishedDigest("files", tree.digest, tree.nbytes)
     return _digest_of_save(path, root, writer)
 
@@ -117,8 +125,8 @@ def _digest_of_save(path: str, root: str | None, writer: str) -> PublishedDigest
     opened = open_manifest(locate_to_read(path, root), None, Patience(0.0))
     found = opened.manifest.writer
     # One that was given up and lives on may have published in the very moment in which its
-    # successor did. Another trial's name is a copy that this one made.
-    if found != writer and found.rpartition(".")[0] == writer.rpartition(".")[0] != "":
+    # successor did.
+    if _is_another_attempt(found, writer):
         raise WeightsTaken(
             f"holds what attempt {found} has saved; this is {writer}",
             hint="it was given up and went on; nobody inherits these weights",
@@ -126,6 +134,24 @@ def _digest_of_save(path: str, root: str | None, writer: str) -> PublishedDigest
         )
     faults.persist(lambda: _sync_published(opened), path)
     return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
+
+
+def _is_another_attempt(found: str, writer: str) -> bool:
+    """Whether it is one of the same trial. Another trial's name is a copy that this one made."""
+    return found != writer and found.rpartition(".")[0] == writer.rpartition(".")[0] != ""
+
+
+def _is_piece(folder: str, name: str, writer: str) -> bool:
+    """Whether a file belongs to a save that is not finished. An attempt that was given up and
+    lives on may save where its successor has saved nothing, and that is nobody's weights."""
+    if is_unnamed(name):
+        return True
+    if not OWN_NAME.fullmatch(name):
+        return False
+    try:
+        return _is_another_attempt(writer_of(os.path.join(folder, name)), writer)
+    except CorruptWeights:
+        return False
 
 
 def await_published(

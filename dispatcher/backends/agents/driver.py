@@ -339,7 +339,7 @@ class AgentDriver:
         news = not hello.trouble or hello.trouble != self._trouble
         if news and not self._check.introduces_itself(len(hello.holds)):
             return
-        if hello.trouble:
+        if hello.trouble and not hello.hands_in:
             self._keep_out(hello, events)
             return
         wrong = self._trouble_with_share(hello.share)
@@ -358,12 +358,15 @@ class AgentDriver:
         if self._process.outdated:
             _log.info("agent %s is of another version: it gets nothing new", self._worker)
             slots = 0
+        elif hello.trouble:
+            _log.info("agent %s hands in what it has: %s", self._worker, hello.trouble)
+            slots = 0
         events.append(
             WorkerJoined(
                 self._worker,
                 slots,
                 tuple((TrialId(trial), attempt) for trial, attempt in sorted(held)),
-                offer_of(hello.offer),
+                offer_of(None if hello.trouble else hello.offer),
             )
         )
         self._report.joined(hello)

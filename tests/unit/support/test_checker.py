@@ -231,6 +231,18 @@ def test_a_trial_that_failed_is_no_success() -> None:
     assert any("was told that 1 succeeded; it failed" in sentence for sentence in found), found
 
 
+@pytest.mark.parametrize("reason", [EndReason.STOPPED_EARLY, EndReason.KILLED])
+@pytest.mark.parametrize("late", [False, True])
+def test_what_ended_unheard_ended_as_it_was_to(reason: EndReason, late: bool) -> None:
+    """Its agent ended while no head was there, after the order to stop, or before it."""
+    order: Events = [e.TrialStopRequested(TrialId(1), reason)]
+    end: Events = [e.AttemptEnded(TrialId(1), 1, EndReason.LOST)]
+    events = replaced(e.AttemptEnded, [*end, *order] if late else [*order, *end], 1)
+    found = judged(events, Witnesses(calls=[("end", 1, True)]))
+    faulty = any("was told that 1 succeeded; it" in sentence for sentence in found)
+    assert faulty is (late or reason is EndReason.KILLED), found
+
+
 @pytest.mark.parametrize(
     "told, words",
     [

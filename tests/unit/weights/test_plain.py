@@ -127,6 +127,27 @@ def test_what_another_attempt_has_saved_is_not_taken_for_ones_own(root: Path) ->
         assert published_digest(str(root / "3"), writer=writer).digest == published.digest
 
 
+def test_what_another_attempt_is_about_to_save_is_nobodys_weights(root: Path) -> None:
+    """It was given up and lives on, and its successor has saved nothing at the same path."""
+    save({"w": np.ones(2)}, root / "3", writer="3.1")
+    os.unlink(root / "3" / "manifest.json")  # the last thing that a save does
+    (data,) = os.listdir(root / "3")
+    unnamed = root / "3" / f".tmp-{'0' * 16}-{data}"
+    unnamed.write_bytes(b"half")
+    with pytest.raises(WeightsNotFound, match="what a save has left unfinished"):
+        published_digest(str(root / "3"), writer="3.2")
+    assert published_digest(str(root / "3"), writer="4.1").kind == "files", "a copy of its own"
+    os.unlink(root / "3" / data)
+    for writer in ("3.1", "3.2", "4.1", ""):
+        with pytest.raises(WeightsNotFound):
+            published_digest(str(root / "3"), writer=writer)
+    (root / "3" / "model.pt").write_bytes(b"mine")
+    assert published_digest(str(root / "3"), writer="3.2").kind == "files"
+    (root / "3" / "model.pt").unlink()
+    unnamed.rename(root / "3" / data)  # no file of ours, though it is called so
+    assert published_digest(str(root / "3"), writer="3.2").kind == "files"
+
+
 def test_both_kinds_can_be_awaited(tree: Path, root: Path) -> None:
     save({"w": np.ones(2)}, root / "2")
     for path in (tree, root / "2"):
