@@ -144,6 +144,12 @@ def _free(offer: Offer) -> list[Device]:
     return [device for device in _whole(offer) if not device.trouble]
 
 
+def may_begin(trial: Trial, worker: Worker) -> bool:
+    """Whether something may still run on each of the devices that the trial was given there. What
+    is counted is not looked at: a worker that offers less of it goes on with what it has."""
+    return {device.id for device in _free(worker.offer or _NOTHING)}.issuperset(trial.devices)
+
+
 def _whole(offer: Offer) -> list[Device]:
     """MIG devices, and the GPUs that are not cut into them."""
     cut = {device.parent for device in offer.devices if device.parent}

@@ -70,6 +70,7 @@ class Settings:
     through_when_stopped: bool = False  # exit 0 with a result while all is stopped is success
     bounded_drain: bool = False  # a drain waits for the tuner, and not for ever
     end_dropped: bool = False  # the tuner hears the end of parameters that nobody will run
+    placed_anew: bool = False  # what never began, where the GPUs it was given are not offered now
     asks_at_most: int = 0  # requests between asked and delivered, as NNI; 0: no such bound
 
 

@@ -32,6 +32,7 @@ def settings_of(config: ExperimentConfig) -> Settings:
         through_when_stopped=True,
         bounded_drain=True,
         end_dropped=True,
+        placed_anew=True,
         asks_at_most=config.asks_at_most,
         max_failed_in_a_row=config.effective_max_failed_in_a_row,
         quarantine_after=config.quarantine_after,

@@ -232,6 +232,15 @@ DECIDING: tuple[Mutation, ...] = (
         ("tests/unit/core/test_kept_out.py",),
     ),
     Mutation(
+        "a-start-is-sent-again-whatever-ails-there",
+        5,
+        "an attempt begins on a GPU that somebody else uses since its first order was lost",
+        "dispatcher/core/transitions/worker.py",
+        "        elif may_begin(trial, worker) or not state.settings.placed_anew:",
+        "        elif True:",
+        ("tests/unit/core/test_placement.py",),
+    ),
+    Mutation(
         "a-child-is-not-told-which-weights",
         7,
         "a stale view of a network file system is taken for the parent's weights",

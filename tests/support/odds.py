@@ -155,6 +155,7 @@ def _plain_case(seed: int) -> Case:
         on_stall=dice.choice(list(StallPolicy)),
         stall_timeout_s=30.0,
         bounded_drain=True,
+        placed_anew=True,
         trial_retries=dice.choice((0, 1, 2)),
         retry_backoff_max_s=20.0,
         substitute_result=dice.choice((None, None, "0")),

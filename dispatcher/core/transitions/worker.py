@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, LaunchWorker, ReportWorker, StopAttempt
-from dispatcher.core.fitting import most, recount
+from dispatcher.core.fitting import may_begin, most, recount
 from dispatcher.core.model import AttemptState, EndReason, Phase, State, TrialState, Worker
 from dispatcher.core.resources import Offer
 from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
@@ -14,7 +14,8 @@ from dispatcher.core.trouble import is_given_up
 
 def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> None:
     """An agent said what it holds: what else we believed to be there is lost, what we no
-    longer want is stopped, what we asked for and it never got is asked for again."""
+    longer want is stopped, what we asked for and it never got is asked for again, or placed anew
+    if nothing may run any more on the devices that it was given."""
     worker = state.workers.get(event.worker)
     if worker is None:
         worker = state.workers[event.worker] = Worker(event.worker, event.slots)
@@ -33,10 +34,12 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
         if (trial_id, trial.attempt) in held:
             if trial.attempt_state is AttemptState.STOPPING:
                 out.append(stop_of(state, trial))  # it may never have heard of it
-        elif trial.attempt_state is AttemptState.STARTING:
-            out.append(start_of(state, trial))
-        else:
+        elif trial.attempt_state is not AttemptState.STARTING:
             attempt_over(state, trial, EndReason.LOST, out)
+        elif may_begin(trial, worker) or not state.settings.placed_anew:
+            out.append(start_of(state, trial))
+        else:  # it never began: nothing is lost, and nothing counts against it
+            attempt_over(state, trial, EndReason.SHUTDOWN, out)
     for trial_id, number in event.holds:
         held_trial = state.trials.get(trial_id)
         if (

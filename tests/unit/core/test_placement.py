@@ -9,7 +9,7 @@ import pytest
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import EndReason, TrialState
+from dispatcher.core.model import AttemptState, EndReason, TrialState
 from dispatcher.core.resources import Device, Needs, Offer, WorkerRules
 from tests.support.cluster import GB, Cluster, gpus, mig
 from tests.support.scene import of_kind
@@ -259,6 +259,58 @@ def test_what_a_running_attempt_holds_comes_from_the_journal() -> None:
     assert (again.trial, again.devices) == (second, ("GPU-a-1",)), "it had not heard of it"
     assert lab.where(lab.submit(gpus=1)) is None
     lab.assert_replays()
+
+
+def _rejoined(trial: int, lab: Cluster, *devices: Device) -> list[a.StartAttempt]:
+    """The starts that a new head sends to an agent that has not heard of the trial."""
+    lab.say(e.HeadStarted(2), e.TunerHostReady())
+    assert lab.trial(trial).attempt_state is AttemptState.STARTING
+    return of_kind(lab.join("a", Offer(devices)), a.StartAttempt)
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_what_nobody_has_heard_of_does_not_begin_on_a_gpu_in_trouble(gone: bool) -> None:
+    """It is placed anew, and no retry is spent. Mutation: its start is sent again."""
+    one, two = gpus("a", 2)
+    lab = Cluster({"a": 2}, placed_anew=True)
+    trial = lab.submit(gpus=1)
+    assert lab.held(trial) == ("a-0",)
+    ails = () if gone else (_with_trouble(one, "used by others"),)
+    (start,) = _rejoined(trial, lab, *ails, two)
+    assert (start.trial, start.attempt, start.devices) == (trial, 2, ("GPU-a-1",))
+    assert lab.state.workers[WorkerId("a")].used.shares == {"GPU-a-1": 1.0}
+    record = lab.trial(trial)
+    assert (record.failures, record.losses, record.retried) == (0, 0, None)
+    lab.assert_replays()
+
+
+def test_where_no_other_gpu_is_free_it_waits_for_its_own() -> None:
+    (one,) = gpus("a", 1)
+    lab = Cluster({"a": 1}, placed_anew=True)
+    trial = lab.submit(gpus=1)
+    assert _rejoined(trial, lab, _with_trouble(one, "used by others")) == []
+    record = lab.trial(trial)
+    assert (record.state, record.devices) == (TrialState.QUEUED, ())
+    (start,) = of_kind(lab.offers("a", Offer((one,))), a.StartAttempt)
+    assert (start.trial, start.attempt) == (trial, 2)
+    lab.assert_replays()
+
+
+def test_an_older_journal_sends_such_a_start_again() -> None:
+    lab = Cluster({"a": 2})
+    trial = lab.submit(gpus=1)
+    (start,) = _rejoined(trial, lab, gpus("a", 2)[1])
+    assert (start.trial, start.attempt, start.devices) == (trial, 1, ("GPU-a-0",))
+
+
+def test_what_runs_on_a_gpu_in_trouble_is_not_placed_anew() -> None:
+    one, two = gpus("a", 2)
+    lab = Cluster({"a": Offer((one, two))}, placed_anew=True)
+    runs = lab.submit(gpus=1)
+    lab.say(e.HeadStarted(2), e.TunerHostReady())
+    ailing = Offer((_with_trouble(one, "lost"), two))
+    assert lab.join("a", ailing, holds=((TrialId(runs), 1),)) == []
+    assert lab.held(runs) == ("a-0",)
 
 
 def test_what_is_lost_with_its_host_holds_nothing() -> None:

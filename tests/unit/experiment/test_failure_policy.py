@@ -36,6 +36,7 @@ def test_what_a_file_that_says_nothing_gets() -> None:
     assert settings.losses_at_once
     assert settings.through_when_stopped
     assert settings.end_dropped
+    assert settings.placed_anew
     assert config().disk_reserve == 500 << 20
 
 
@@ -45,6 +46,7 @@ def test_the_rules_that_came_later_are_off_for_a_journal_that_does_not_name_them
     assert not older.losses_at_once
     assert not older.through_when_stopped
     assert not older.end_dropped
+    assert not older.placed_anew
     assert (older.retries, older.max_failed_in_a_row, older.quarantine_after) == ({}, 0, 0)
 
 
