@@ -133,10 +133,6 @@ class SimAgent:
         self._in_trouble = bool(host.trouble)  # looked for once, and until it is mended
         if self._in_trouble:
             self.link._troubles["root"] = host.trouble
-            # What ran here ended with the agent before, perhaps because no head was there, and how
-            # it ended lies in a spool that nobody reads before the host is mended. A head does not
-            # wait for that: it gives all of it up, which the journal tells as a loss.
-            self._world.harm(host.name)
         self._soon(0.2, self._tick)
 
     def _told(self, _newest: bool) -> wire.OfferTold | None:

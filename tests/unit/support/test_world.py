@@ -9,7 +9,6 @@ from dispatcher.core.settings import QUARANTINE_MAX_S
 from dispatcher.ports import Entry
 from tests.support.memory_journal import MemoryJournal
 from tests.support.odds import case_of
-from tests.support.sim_agent import SimAgent
 from tests.support.world import QUIET_S, World
 
 
@@ -34,17 +33,3 @@ def test_harm_before_a_power_cut_comes_before_the_rows_written_after_it() -> Non
 
 def test_a_worker_that_is_left_out_for_as_long_as_may_be_is_no_stuck_world() -> None:
     assert QUIET_S > QUARANTINE_MAX_S
-
-
-def test_an_agent_that_begins_on_a_host_in_trouble_harms_what_ran_there_before() -> None:
-    """Also if the agent before it had left by itself, since no head was there: how its attempts
-    ended lies in its spool, and the head gives them up before anybody reads that."""
-    case = case_of(0)
-    world = World(case, MemoryJournal())
-    with world._folder:
-        host = world.hosts["local"]
-        SimAgent(host, host.config)
-        assert world.harms == []
-        host.trouble = "its weights root is not there"
-        SimAgent(host, host.config)
-    assert world.harms == [(0, "local")]
