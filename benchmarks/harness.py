@@ -17,7 +17,7 @@ import zmq
 
 from benchmarks.run_experiment import TRIALS
 from dispatcher.channel import Router
-from dispatcher.control.desk import Desk
+from dispatcher.control.server import ControlServer
 from dispatcher.core import actions as a
 from dispatcher.core import apply, new_state, outstanding
 from dispatcher.core import events as e
@@ -26,7 +26,7 @@ from dispatcher.core.model import EndReason
 from dispatcher.core.settings import Settings
 from dispatcher.engine import Engine
 from dispatcher.leading.collector import walk_less
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.driver import TunerHostDriver
@@ -125,8 +125,8 @@ class Bench:
             e.WorkerJoined(WorkerId("local"), settings.slots),
         ):
             apply(state, event, time.time())
-            self.journal.append([Entry(time.time(), event)], (), durable=True)
-        desk = Desk(lambda p: e.TrialSubmitted("{}"), lambda k, v: [])
+            self.journal.append([JournalEntry(time.time(), event)], (), durable=True)
+        desk = ControlServer(lambda p: e.TrialSubmitted("{}"), lambda k, v: [])
         self.engine = Engine(
             state,
             self.journal,

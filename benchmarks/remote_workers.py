@@ -24,14 +24,14 @@ from benchmarks.rows import Row, row
 from benchmarks.run_experiment import TRIALS
 from dispatcher.backends.agents import AgentDriver, Loss
 from dispatcher.channel import CurveKeys, Router
-from dispatcher.control.desk import Desk
+from dispatcher.control.server import ControlServer
 from dispatcher.core import actions as a
 from dispatcher.core import apply, new_state, outstanding
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.settings import Settings
 from dispatcher.engine import Engine
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.driver import TunerHostDriver
@@ -149,7 +149,7 @@ def _experiment(workers: int, trials: int) -> Iterator[tuple[Engine, _Quiet]]:
         state = new_state(settings)
         for event in (e.ExperimentCreated(settings), e.HeadStarted(1)):
             apply(state, event, time.time())
-            journal.append([Entry(time.time(), event)], (), durable=True)
+            journal.append([JournalEntry(time.time(), event)], (), durable=True)
         processes = {name: _Process() for name in names}
         drivers = {
             name: AgentDriver(
@@ -163,7 +163,7 @@ def _experiment(workers: int, trials: int) -> Iterator[tuple[Engine, _Quiet]]:
         for name, driver in drivers.items():
             driver.perform(a.LaunchWorker(name))
         watcher = _Quiet()
-        desk = Desk(lambda p: e.TrialSubmitted("{}"), lambda k, v: [])
+        desk = ControlServer(lambda p: e.TrialSubmitted("{}"), lambda k, v: [])
         engine = Engine(state, journal, router, tuner, dict(drivers), desk, watcher)
         engine.begin(outstanding(state))
         told = {

@@ -24,7 +24,7 @@ from dispatcher.core.model import EndReason, State
 from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.head import Head
-from dispatcher.ports import Entry, Snapshot
+from dispatcher.ports import JournalEntry, Snapshot
 from dispatcher.store import SqliteJournal
 from dispatcher.wiring.settings import settings_of
 
@@ -62,7 +62,7 @@ class _Past:
     def say(self, *events: e.Event) -> None:
         """One batch."""
         self._now += 0.01
-        entries = [Entry(self._now, event) for event in events]
+        entries = [JournalEntry(self._now, event) for event in events]
         for event in events:
             apply(self.state, event, self._now)
         records = [self.state.trials[trial] for trial in self.state.dirty]

@@ -16,7 +16,7 @@ from dispatcher.experiment.snapshot import to_json, to_shared
 from dispatcher.finding.known_folders import housed
 from dispatcher.folders import ExperimentFolder, new_id
 from dispatcher.leading.nested import refuse_nested
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.wiring.remote_roots import try_root
 from dispatcher.wiring.settings import settings_of
@@ -55,7 +55,7 @@ def create(config: ExperimentConfig, ident: str | None = None) -> Path:
         journal.set_meta("experiment", folder.id)
         failpoint("create.journal.made")
         journal.append(
-            [Entry(time.time(), e.ExperimentCreated(settings_of(config)))], (), durable=True
+            [JournalEntry(time.time(), e.ExperimentCreated(settings_of(config)))], (), durable=True
         )
         folder.share(config.share_with)
     finally:

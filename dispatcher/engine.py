@@ -16,13 +16,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from dispatcher.channel import Router, Said
-from dispatcher.control.desk import Desk, Handled
+from dispatcher.control.server import ControlServer, Handled
 from dispatcher.core import State, apply, check, judged_by, next_deadline
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER
 from dispatcher.errors import InvalidTransition, PassingBackendError, ProtocolError
-from dispatcher.ports import Backend, Compactor, Entry, Journal, Snapshot, TunerPort
+from dispatcher.ports import Backend, Compactor, Journal, JournalEntry, Snapshot, TunerPort
 from trial_runtime.failpoints import failpoint
 
 #: Facts applied in one transaction: larger batches would delay the acknowledgement of their
@@ -118,7 +118,7 @@ class Engine(threading.Thread):
         router: Router,
         tuner: TunerPort,
         backends: dict[str, Backend],
-        desk: Desk,
+        desk: ControlServer,
         watcher: Watcher,
         *,
         row: int = 0,
@@ -253,7 +253,7 @@ class Engine(threading.Thread):
         """Apply a batch, commit it, then act. With the ``last`` one all that was heard is on
         disk: acknowledgements travel with the actions."""
         state = self.state
-        entries: list[Entry] = []
+        entries: list[JournalEntry] = []
         actions: list[a.Action] = []
         snapshots: list[tuple[int, str]] = []  # (entries before it, state)
         durable = False
@@ -278,7 +278,7 @@ class Engine(threading.Thread):
             if isinstance(event, e.TunerStateTaken):
                 snapshots.append((len(entries), event.state))
                 continue
-            entries.append(Entry(at, event, step.counted, worker))
+            entries.append(JournalEntry(at, event, step.counted, worker))
             actions.extend(step.actions)
             durable = durable or not isinstance(event, _TRANSIENT) or _binds(step.actions)
             if self._debug:
@@ -311,7 +311,7 @@ class Engine(threading.Thread):
         if late:
             self._journal.append([], [state.trials[trial] for trial in late], durable=False)
 
-    def _commit(self, entries: list[Entry], *, durable: bool) -> None:
+    def _commit(self, entries: list[JournalEntry], *, durable: bool) -> None:
         """The journal has the whole batch; of the read model at most ``ROWS_BESIDE`` more rows
         than the batch names, the rest with the next ones or at rest: an end that lets a thousand
         requests go must not keep the first of them waiting for a thousand rows."""

@@ -19,7 +19,7 @@ import zmq
 from dispatcher.attempt_files.gathering import Gathering
 from dispatcher.channel import Router
 from dispatcher.control.client import RunFile
-from dispatcher.control.desk import Desk
+from dispatcher.control.server import ControlServer
 from dispatcher.core import State, apply, check, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
@@ -37,19 +37,19 @@ from dispatcher.experiment.shown import written_out
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
 from dispatcher.leading.clock import SteadyClock
-from dispatcher.leading.crew import Crew, open_doors
 from dispatcher.leading.lead import open_journal, take_the_lead
 from dispatcher.leading.logs import head_log
 from dispatcher.leading.nested import refuse_nested
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.leading.user_requests import UserRequests
+from dispatcher.leading.workers import Workers, open_doors
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.ownership import demand_ours
 from dispatcher.past.compacted import fold_at_start, read_whole_past
 from dispatcher.past.history import Past
 from dispatcher.past.restoring import RestoringTuner
 from dispatcher.past.showing import ShownFile
-from dispatcher.ports import Entry, TunerPort
+from dispatcher.ports import JournalEntry, TunerPort
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.early_stops import mended
 from dispatcher.store.journal import SqliteJournal
@@ -188,7 +188,7 @@ class Head:
             news.append(e.RemovalAnnounced(tuple(sorted(gone))))
         for event in news:
             apply(state, event, now)
-            entries.append(Entry(now, event))
+            entries.append(JournalEntry(now, event))
         row = journal.append(entries, [state.trials[t] for t in state.dirty], durable=True)
         state.dirty.clear()
         return row
@@ -242,7 +242,7 @@ class Head:
         tuner = RestoringTuner(
             driver, journal, compaction, self._folder.restore, past, store=self._folder.journal
         )
-        crew = Crew(
+        crew = Workers(
             self._config,
             self._folder,
             router,
@@ -264,7 +264,7 @@ class Head:
             router,
             tuner,
             dict(crew.drivers),
-            Desk(users.admit, users.update, clock, refused, self._step_down, crew.samples),
+            ControlServer(users.admit, users.update, clock, refused, self._step_down, crew.samples),
             watcher,
             row=row,
             compactor=compaction,
@@ -314,7 +314,9 @@ class Head:
         assert self._engine is not None
         self._engine.abandon()
 
-    def _wind_up(self, engine: Engine, tuner: TunerPort, crew: Crew, gathering: Gathering) -> None:
+    def _wind_up(
+        self, engine: Engine, tuner: TunerPort, crew: Workers, gathering: Gathering
+    ) -> None:
         """In this order, and why: the engine first, so that nothing new is asked for; the
         tuner next, since nothing will be delivered; then the agents, which end what runs (or,
         after an error of ours, go on for their grace: the next head will find them); then what

@@ -13,7 +13,7 @@ from dispatcher.core.events import Event
 from dispatcher.core.model import State, Trial
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """One event with its time (seconds since the epoch, UTC); ``counted`` is false for words
     of a superseded attempt, which are kept and not counted. ``worker`` is where an attempt ran
     when its event came, which later events of the same batch may have changed."""
@@ -39,7 +39,7 @@ class Snapshot(NamedTuple):
     state: str
 
 
-class Shown(NamedTuple):
+class AssessorInput(NamedTuple):
     """Something that an assessor is shown: an intermediate metric (``value``: JSON text) of an
     attempt, or with ``value`` None the end of a trial. ``answered``: an assessor before this one
     could say then whether the trial is to go on."""
@@ -63,7 +63,9 @@ class Base(NamedTuple):
 class Journal(Protocol):
     """The write side of the store. Thread: the engine's. Raises ``StoreError``."""
 
-    def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
+    def append(
+        self, entries: Sequence[JournalEntry], touched: Iterable[Trial], *, durable: bool
+    ) -> int:
         """Write a batch in one transaction, metrics to their table, events to the journal, the
         touched trials to the read model; return the number of the last journal row.
 
@@ -105,7 +107,7 @@ class Compactor(Protocol):
         ...
 
 
-class Link(Protocol):
+class PeerLink(Protocol):
     """One peer's place on the head's ROUTER."""
 
     def send(self, payload: bytes) -> bool:
@@ -123,7 +125,7 @@ class ShownPast(Protocol):
     """Lays what trials have reported so far down in a file, for the tuner host that asks for it.
     Thread: the engine's; it waits for nothing."""
 
-    path: Path  # of :class:`Shown` as JSON, a line each; it appears whole or not at all
+    path: Path  # of :class:`AssessorInput` as JSON, a line each; it appears whole or not at all
 
     def forget(self) -> None:
         """A process is gone, or begins: no file is there from now on, and nobody answers to what

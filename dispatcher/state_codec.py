@@ -18,8 +18,8 @@ import msgspec
 from dispatcher.codec import UNREADABLE
 from dispatcher.core import State
 from dispatcher.core.ids import TrialId
-from dispatcher.core.lines import told_apart
 from dispatcher.core.model import Trial, TrialState
+from dispatcher.core.queue_classes import told_apart
 from dispatcher.errors import ProtocolError
 
 #: Trials in each part but the first: some tens of kilobytes.

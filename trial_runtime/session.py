@@ -47,7 +47,7 @@ class AgentSession:
 
     def published(self, digest: str, kind: wire.WeightsKind, nbytes: int) -> None:
         """Tell that complete weights are at the save path."""
-        self.link.post([wire.Published(digest, kind, nbytes)], wait=True)
+        self.link.post([wire.PublishedMessage(digest, kind, nbytes)], wait=True)
 
     def offer(self, offer: wire.Offered) -> wire.OfferAnswered:
         """Offer a version to a shared store; blocks until the head has answered."""

@@ -76,7 +76,7 @@ class Final(Message, frozen=True, tag="f"):
     value: str
 
 
-class Published(Message, frozen=True, tag="w"):
+class PublishedMessage(Message, frozen=True, tag="w"):
     """Complete weights are at the save path."""
 
     digest: Name
@@ -107,7 +107,7 @@ class Done(Message, frozen=True, tag="d"):
     spent: bool = False
 
 
-FromTrial = Union[Attach, Heeding, Metric, Final, Published, Done, Offered]
+FromTrial = Union[Attach, Heeding, Metric, Final, PublishedMessage, Done, Offered]
 
 
 # -- agent → trial -------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """All messages: those of :mod:`trial_runtime.trial_wire`, and those of agent and head.
 
-Words of the agent (:mod:`trial_runtime.agent_words`) are numbered and kept until the head has
+Words of the agent (:mod:`trial_runtime.agent_messages`) are numbered and kept until the head has
 them on disk; everything the head says carries its epoch, which is what fences an older head.
 """
 
@@ -11,7 +11,7 @@ from typing import Annotated, Optional, Union
 import msgspec
 from msgspec import Meta
 
-from trial_runtime.agent_words import (
+from trial_runtime.agent_messages import (
     END_REASONS,
     FAILED,
     FINISHED,
@@ -57,7 +57,7 @@ from trial_runtime.trial_wire import (
     Name,
     OfferAnswered,
     Offered,
-    Published,
+    PublishedMessage,
     Receipt,
     Refused,
     Run,
@@ -111,7 +111,7 @@ __all__ = [
     "Offers",
     "Ping",
     "PinnedVersion",
-    "Published",
+    "PublishedMessage",
     "PublishedRelayed",
     "Receipt",
     "Refused",

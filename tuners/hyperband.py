@@ -20,7 +20,7 @@ PATIENCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class HyperbandRung:
     """So many configurations, each trained up to a budget. ``first``: number of its first trial."""
 
     first: int
@@ -28,7 +28,9 @@ class Rung:
     budget: int
 
 
-def bracket(max_budget: int, eta: int, s: int, first: int = 0, least: int = 1) -> list[Rung]:
+def bracket(
+    max_budget: int, eta: int, s: int, first: int = 0, least: int = 1
+) -> list[HyperbandRung]:
     """The rungs of bracket ``s``, Li et al. (2018), Algorithm 1, lines 3 to 9.
 
     Budgets are rounded to whole numbers. ``least``: the smallest budget there is; 1 in the paper.
@@ -40,7 +42,7 @@ def bracket(max_budget: int, eta: int, s: int, first: int = 0, least: int = 1) -
     count = -(-(most + 1) * eta**s // (s + 1))  # rounded up; (most + 1) is B / R
     rungs = []
     for i in range(s + 1):
-        rungs.append(Rung(first, count // eta**i, round(max_budget / eta ** (s - i))))
+        rungs.append(HyperbandRung(first, count // eta**i, round(max_budget / eta ** (s - i))))
         first += rungs[-1].count
     return rungs
 
@@ -235,13 +237,13 @@ class HyperbandTuner(InheritingTuner):
         with self.lock:
             self._open.discard(parameter_id)
 
-    def _place(self, parameter_id: int) -> tuple[Rung, Rung | None]:
+    def _place(self, parameter_id: int) -> tuple[HyperbandRung, HyperbandRung | None]:
         """The rung of a trial, and the one before it, with first numbers as they are in fact."""
         start = parameter_id - parameter_id % self._trials
         for rungs in self._rungs:
             before = None
             for rung in rungs:
-                here = Rung(rung.first + start, rung.count, rung.budget)
+                here = HyperbandRung(rung.first + start, rung.count, rung.budget)
                 if parameter_id < here.first + here.count:
                     return here, before
                 before = here
@@ -251,14 +253,14 @@ class HyperbandTuner(InheritingTuner):
         return self._ended.get(parameter_id)
 
 
-def _table(max_budget: int, eta: int, only: int | None, least: int) -> list[list[Rung]]:
+def _table(max_budget: int, eta: int, only: int | None, least: int) -> list[list[HyperbandRung]]:
     most = halvings(max_budget, eta, least)
     if only is not None and (values.whole("bracket", only, 0) > most):
         raise TunerArgumentError(
             f"bracket is from 0 to {most} for a max_budget of {max_budget} and an eta of {eta}, "
             f"not {only}."
         )
-    found: list[list[Rung]] = []
+    found: list[list[HyperbandRung]] = []
     first = 0
     for s in [only] if only is not None else range(most, -1, -1):
         found.append(bracket(max_budget, eta, s, first, least))

@@ -45,7 +45,7 @@ class ChangesMeanwhile(Exception):
 
 
 @dataclass
-class Outcome:
+class FetchResult:
     """What came of it: names that were fetched, how many bytes that took, how many files were
     here already, and why others were left."""
 
@@ -94,7 +94,7 @@ def fetch(
     most_bytes: int | None = None,
     over: Collection[str] = (),
     told: Callable[[str, int, int], None] = lambda path, have, size: None,
-) -> Outcome:
+) -> FetchResult:
     """Bring files here. Blocks.
 
     Args:
@@ -113,7 +113,7 @@ def fetch(
     """
     found = files.list(most=MOST_FILES)
     entries = [each for each in found.entries if wanted(each) and not each.link]
-    outcome = Outcome(cut=found.cut)
+    outcome = FetchResult(cut=found.cut)
     if not entries and not into.exists():
         return outcome
     try:

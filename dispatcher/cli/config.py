@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dispatcher.cli.console import print_json, say
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 
 CONFIG: Table = {
-    "schema": Entry("config:schema", "Print the JSON Schema of experiment files, for editors."),
-    "reference": Entry("config:reference", "Print every key with its type, default and meaning."),
+    "schema": CommandEntry(
+        "config:schema", "Print the JSON Schema of experiment files, for editors."
+    ),
+    "reference": CommandEntry(
+        "config:reference", "Print every key with its type, default and meaning."
+    ),
 }
 
 

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 HELP_WIDTH = 100
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command in its table. ``home`` is ``module:function`` within this room, or
     ``module:TABLE`` for a group of commands."""
 
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
     panel: str = "Commands"
 
 
-Table = Mapping[str, Entry]
+Table = Mapping[str, CommandEntry]
 
 
 def group_of(name: str, help_text: str, table: Table) -> TyperGroup:
@@ -38,7 +38,7 @@ def group_of(name: str, help_text: str, table: Table) -> TyperGroup:
     )
 
 
-def load(name: str, entry: Entry) -> TyperCommand | TyperGroup:
+def load(name: str, entry: CommandEntry) -> TyperCommand | TyperGroup:
     """Import what an entry names and make a command of it."""
     module, _, attribute = entry.home.partition(":")
     target = getattr(importlib.import_module(f"dispatcher.cli.{module}"), attribute)

@@ -9,12 +9,12 @@ import typer
 
 from dispatcher.cli.arguments import Experiment, Folder
 from dispatcher.cli.console import note
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 
 PLOT: Table = {
-    "progress": Entry("plot:progress", "Every result, and the best so far, over time."),
-    "parallel": Entry("plot:parallel", "Parameters against results, one line a trial."),
-    "lineage": Entry("plot:lineage", "The inheritance tree."),
+    "progress": CommandEntry("plot:progress", "Every result, and the best so far, over time."),
+    "parallel": CommandEntry("plot:parallel", "Parameters against results, one line a trial."),
+    "lineage": CommandEntry("plot:lineage", "The inheritance tree."),
 }
 
 Out = Annotated[

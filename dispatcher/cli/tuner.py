@@ -10,17 +10,17 @@ import typer
 from dispatcher.cli.arguments import Json
 from dispatcher.cli.console import Column, heading, note, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 
 if TYPE_CHECKING:
-    from dispatcher.tuner_tools.check import Verdict
+    from dispatcher.tuner_tools.check import CheckReport
 
 TUNER: Table = {
-    "list": Entry("tuner:list_tuners", "Tuners and assessors that files may name."),
-    "show": Entry("tuner:show", "One of them: arguments, search spaces, paper."),
-    "new": Entry("tuner:new", "Write a tuner of your own to begin with, and its test."),
-    "check": Entry("tuner:check", "Find out whether a tuner keeps the threading contract."),
-    "replay": Entry("tuner_replay:replay", "Run a tuner against an experiment's journal."),
+    "list": CommandEntry("tuner:list_tuners", "Tuners and assessors that files may name."),
+    "show": CommandEntry("tuner:show", "One of them: arguments, search spaces, paper."),
+    "new": CommandEntry("tuner:new", "Write a tuner of your own to begin with, and its test."),
+    "check": CommandEntry("tuner:check", "Find out whether a tuner keeps the threading contract."),
+    "replay": CommandEntry("tuner_replay:replay", "Run a tuner against an experiment's journal."),
 }
 
 Name = Annotated[
@@ -136,10 +136,12 @@ def check(
     """
     from dispatcher.tuner_tools.check import check_tuner
     from dispatcher.tuner_tools.named import named_tuner
-    from dispatcher.tuner_tools.rehearsal import Plan
+    from dispatcher.tuner_tools.rehearsal import RehearsalPlan
 
     config = named_tuner(tuner, class_args, search_space)
-    plan = Plan(trials=trials, slots=16, lookahead=64, seed=seed, deadline_s=deadline, provoke=True)
+    plan = RehearsalPlan(
+        trials=trials, slots=16, lookahead=64, seed=seed, deadline_s=deadline, provoke=True
+    )
     verdict = check_tuner(config, plan)
     if as_json:
         print_json(_as_json(verdict))
@@ -149,7 +151,7 @@ def check(
         raise typer.Exit(ExitCode.GENERAL)
 
 
-def _tell(tuner: str, verdict: Verdict) -> None:
+def _tell(tuner: str, verdict: CheckReport) -> None:
     for fault in verdict.faults:
         say(heading(fault.text))
         _show(fault.details if fault.details != fault.text else "")
@@ -175,7 +177,7 @@ def _show(details: str) -> None:
         say()
 
 
-def _as_json(verdict: Verdict) -> dict[str, Any]:
+def _as_json(verdict: CheckReport) -> dict[str, Any]:
     return {
         "keeps_contract": not verdict.faults,
         "faults": [

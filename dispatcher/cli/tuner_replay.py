@@ -11,7 +11,7 @@ from dispatcher.cli.console import Column, note, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from dispatcher.tuner_tools.replay import Replayed
+    from dispatcher.tuner_tools.replay import ReplayReport
 
 
 def replay(
@@ -72,7 +72,7 @@ def replay(
         raise typer.Exit(ExitCode.GENERAL)
 
 
-def _tell(seen: Replayed) -> None:
+def _tell(seen: ReplayReport) -> None:
     for text in seen.notes:
         note(text)
     if seen.from_state:

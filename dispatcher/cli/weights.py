@@ -20,21 +20,25 @@ from dispatcher.cli.arguments import (
     confirmed,
 )
 from dispatcher.cli.console import Column, note, print_json, print_table, say
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.errors import BackendError, UserError
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
-    from dispatcher.finding.find import Found
+    from dispatcher.finding.find import LocatedExperiment
     from dispatcher.weight_keeper import GcPlan, Policy, WeightKeeper
 
 WEIGHTS: Table = {
-    "export": Entry("weights:export", "One self-contained .safetensors file of a trial's weights."),
-    "du": Entry("weights:du", "What the weights take on disk, trial by trial."),
-    "gc": Entry("weights:gc", "Remove weights that nothing needs."),
-    "versions": Entry("weights_stores:versions", "The versions of shared stores that are there."),
-    "pin": Entry("weights:pin", "Keep a trial's weights whatever retention says."),
-    "unpin": Entry("weights:unpin", "Let retention decide again."),
+    "export": CommandEntry(
+        "weights:export", "One self-contained .safetensors file of a trial's weights."
+    ),
+    "du": CommandEntry("weights:du", "What the weights take on disk, trial by trial."),
+    "gc": CommandEntry("weights:gc", "Remove weights that nothing needs."),
+    "versions": CommandEntry(
+        "weights_stores:versions", "The versions of shared stores that are there."
+    ),
+    "pin": CommandEntry("weights:pin", "Keep a trial's weights whatever retention says."),
+    "unpin": CommandEntry("weights:unpin", "Let retention decide again."),
 }
 
 
@@ -268,7 +272,7 @@ def _policy(text: str) -> Policy:
 
 
 @contextmanager
-def _keeper(found: Found, policy: Policy | None = None) -> Iterator[WeightKeeper]:
+def _keeper(found: LocatedExperiment, policy: Policy | None = None) -> Iterator[WeightKeeper]:
     from dispatcher.folders import ExperimentFolder
     from dispatcher.store import SqliteWeightsLedger
     from dispatcher.weight_keeper import Policy, WeightKeeper
@@ -288,7 +292,7 @@ def _keeper(found: Found, policy: Policy | None = None) -> Iterator[WeightKeeper
         ledger.close()
 
 
-def _unseen(found: Found, trial: int | None = None) -> str:
+def _unseen(found: LocatedExperiment, trial: int | None = None) -> str:
     """Whose weights, or whether this trial's, lie where this machine does not see them."""
     from dispatcher.folders import ExperimentFolder
     from dispatcher.store import SqliteWeightsLedger
@@ -306,7 +310,7 @@ def _unseen(found: Found, trial: int | None = None) -> str:
     return unseen_weights(config, {t: w for t, w in workers.items() if trial in (None, t)})
 
 
-def _config(found: Found) -> ExperimentConfig:
+def _config(found: LocatedExperiment) -> ExperimentConfig:
     from dispatcher.experiment.snapshot import from_json
     from dispatcher.folders import ExperimentFolder
 
@@ -314,13 +318,13 @@ def _config(found: Found) -> ExperimentConfig:
     return from_json(path.read_text(encoding="utf-8"), str(path))
 
 
-def _root(found: Found) -> Path | str:
+def _root(found: LocatedExperiment) -> Path | str:
     """For people: a folder, or a URL."""
     return _config(found).weights_root or found.folder / "weights"
 
 
 @contextmanager
-def _readable_root(found: Found, save_path: str, digest: str) -> Iterator[str]:
+def _readable_root(found: LocatedExperiment, save_path: str, digest: str) -> Iterator[str]:
     """A folder with these weights in it; a temporary one if the root is no folder."""
     from dispatcher.folders import ExperimentFolder
     from dispatcher.wiring.remote_roots import brought_here, remote_root

@@ -12,8 +12,8 @@ from dispatcher.cli.console import Column, note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
-    from dispatcher.finding.find import Found
-    from dispatcher.weight_keeper.shelf import StoreShelf
+    from dispatcher.finding.find import LocatedExperiment
+    from dispatcher.weight_keeper.storage import VersionStorage
     from dispatcher.weight_keeper.store_sweep import Swept
 
 
@@ -73,7 +73,7 @@ def versions(
         note("nothing was published to a shared store")
 
 
-def stores_use(found: Found, config: ExperimentConfig) -> dict[str, dict[str, Any]]:
+def stores_use(found: LocatedExperiment, config: ExperimentConfig) -> dict[str, dict[str, Any]]:
     """Store → what its versions take: ``published`` and ``versions`` as counts, ``bytes`` of files
     on disk, each counted once, and ``leftovers``: folders that are no version."""
     from dispatcher.queries.versions import stores_of
@@ -100,7 +100,7 @@ def stores_use(found: Found, config: ExperimentConfig) -> dict[str, dict[str, An
     return told
 
 
-def _own_bytes(shelf: StoreShelf | None, path: str) -> int:
+def _own_bytes(shelf: VersionStorage | None, path: str) -> int:
     from trial_runtime.errors import WeightsError
 
     assert shelf is not None
@@ -121,7 +121,7 @@ def show_stores_use(told: dict[str, dict[str, Any]]) -> None:
         )
 
 
-def sweep_stores(found: Found, config: ExperimentConfig, keep: int) -> Swept | None:
+def sweep_stores(found: LocatedExperiment, config: ExperimentConfig, keep: int) -> Swept | None:
     """Remove versions that nobody needs, by whoever holds the lead; None if there are none, or none
     that can be reached from here."""
     from dispatcher.past.compacted import read_whole_past
@@ -145,7 +145,9 @@ def sweep_stores(found: Found, config: ExperimentConfig, keep: int) -> Swept | N
         journal.close()
 
 
-def would_go(found: Found, config: ExperimentConfig, keep: int) -> list[tuple[str, int]]:
+def would_go(
+    found: LocatedExperiment, config: ExperimentConfig, keep: int
+) -> list[tuple[str, int]]:
     """Versions that a sweep would take off the books now, by store and number."""
     from dispatcher.core.stores import let_go_of_old
     from dispatcher.upkeep.stores import state_with_stores
@@ -167,13 +169,13 @@ def show_swept(told: dict[str, Any], *, done: bool) -> None:
     say(text)
 
 
-def _journal(found: Found) -> Any:
+def _journal(found: LocatedExperiment) -> Any:
     from dispatcher.folders import ExperimentFolder
 
     return ExperimentFolder(found.folder).journal
 
 
-def _shelf(found: Found, config: ExperimentConfig) -> StoreShelf:
+def _shelf(found: LocatedExperiment, config: ExperimentConfig) -> VersionStorage:
     from dispatcher.folders import ExperimentFolder
     from dispatcher.wiring.remote_roots import stores_of
 

@@ -33,7 +33,7 @@ class TooMuchCode(UserError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class CodeEntry:
     """One file, folder or link: its ``name`` below the code folder, with slashes."""
 
     name: str
@@ -53,7 +53,7 @@ class Listing:
     """
 
     folder: Path
-    entries: tuple[Entry, ...]
+    entries: tuple[CodeEntry, ...]
     skipped: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
 
@@ -93,8 +93,8 @@ def scan_code(
     """
     root = Path(os.path.realpath(folder))
     left_out = {os.path.realpath(path) for path in excluded}
-    entries: list[Entry] = []
-    skipped: list[Entry] = []
+    entries: list[CodeEntry] = []
+    skipped: list[CodeEntry] = []
     hidden = secret_rules(_names_below(root, folder, secrets))
     found_secrets: list[str] = []
     rules = rules_in(root, "", below(built_in_rules(), hidden))
@@ -130,7 +130,7 @@ def _names_below(root: Path, folder: Path, paths: Iterable[Path]) -> Iterator[st
 
 def _walk(
     root: Path, rules: Rules, left_out: set[str], hidden: Rules, found_secrets: list[str]
-) -> Iterator[Entry]:
+) -> Iterator[CodeEntry]:
     waiting = [(root, "", rules)]
     while waiting:
         folder, base, rules = waiting.pop()
@@ -153,17 +153,17 @@ def _walk(
                 waiting.append((path, name, rules_in(path, name, rules)))
 
 
-def _entry(root: Path, item: os.DirEntry[str], name: str) -> Entry:
+def _entry(root: Path, item: os.DirEntry[str], name: str) -> CodeEntry:
     found = item.stat(follow_symlinks=False)
     kind = stat.S_IFMT(found.st_mode)
     path = Path(item.path)
     if kind == stat.S_IFLNK:
-        return Entry(name, path, kind, link=_within(root, path, name))
+        return CodeEntry(name, path, kind, link=_within(root, path, name))
     if kind == stat.S_IFDIR:
-        return Entry(name, path, kind)
+        return CodeEntry(name, path, kind)
     if kind == stat.S_IFREG:
-        return Entry(name, path, kind, found.st_size, bool(found.st_mode & stat.S_IXUSR))
-    return Entry(name, path, 0)
+        return CodeEntry(name, path, kind, found.st_size, bool(found.st_mode & stat.S_IXUSR))
+    return CodeEntry(name, path, 0)
 
 
 def _within(root: Path, path: Path, name: str) -> str:
@@ -184,7 +184,7 @@ def _within(root: Path, path: Path, name: str) -> str:
 
 
 def _too_much(
-    entries: list[Entry], text: str, folder: Path, *, by_files: bool = False
+    entries: list[CodeEntry], text: str, folder: Path, *, by_files: bool = False
 ) -> TooMuchCode:
     """The error, with the folders and files directly below that weigh most."""
     weights: Counter[str] = Counter()

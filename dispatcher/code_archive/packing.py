@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from dispatcher.code_archive.listing import Entry, Listing
+from dispatcher.code_archive.listing import CodeEntry, Listing
 from dispatcher.errors import UserError
 
 _READ_BYTES = 1 << 20
@@ -90,7 +90,7 @@ def _write(listing: Listing, file: IO[bytes]) -> Packed:
     return Packed(through.digest.hexdigest(), listing.files, listing.nbytes, through.size)
 
 
-def _add(tar: tarfile.TarFile, entry: Entry) -> None:
+def _add(tar: tarfile.TarFile, entry: CodeEntry) -> None:
     member = tarfile.TarInfo(entry.name)
     if entry.kind == stat.S_IFDIR:
         member.type, member.mode = tarfile.DIRTYPE, 0o700
@@ -115,7 +115,7 @@ def _add(tar: tarfile.TarFile, entry: Entry) -> None:
             raise _changed(entry)
 
 
-def _opened(entry: Entry) -> int:
+def _opened(entry: CodeEntry) -> int:
     """A descriptor of the file that was listed; something else may stand there by now."""
     try:
         # No link is followed, and nobody is waited for at a pipe.
@@ -137,7 +137,7 @@ def _written(file: BinaryIO) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _changed(entry: Entry) -> CodeChanged:
+def _changed(entry: CodeEntry) -> CodeChanged:
     return CodeChanged(
         "changed while the code was packed",
         hint="does something write there? name it in .bequeathignore",

@@ -19,7 +19,7 @@ from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
-from dispatcher.leading.crew import Crew, open_doors
+from dispatcher.leading.workers import Workers, open_doors
 from dispatcher.wiring.weights import weights_root
 
 CODE = Path(__file__).parent / "code"
@@ -73,7 +73,7 @@ class Rig:
         sockets = run_folder(folder.path)
         address = self._router.bind_ipc(sockets / "head")
         names = [worker.name for _, worker in self.config.workers]
-        self.crew = Crew(
+        self.crew = Workers(
             self.config,
             folder,
             self._router,

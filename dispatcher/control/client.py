@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import zmq
 
-from dispatcher.control.messages import Request, encoder, reply_decoder
+from dispatcher.control.messages import ControlRequest, encoder, reply_decoder
 from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.ownership import demand_ours
 from trial_runtime.endpoint import Endpoint, connect
@@ -82,7 +82,7 @@ class HeadClient:
     def ask(self, verb: str, **arguments: Any) -> Any:
         """Send a request and wait for its reply."""
         self._number += 1
-        self._socket.send(encoder.encode(Request(self._number, verb, arguments)))
+        self._socket.send(encoder.encode(ControlRequest(self._number, verb, arguments)))
         deadline = time.monotonic() + self._timeout_s
         while (left := deadline - time.monotonic()) > 0:
             if not self._socket.poll(int(left * 1000) + 1):

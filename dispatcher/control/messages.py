@@ -16,7 +16,7 @@ MAX_GRACE_S = 86_400.0
 MAX_REQUEST_BYTES = 2 << 20
 
 
-class Request(msgspec.Struct, array_like=True):
+class ControlRequest(msgspec.Struct, array_like=True):
     """``verb`` names what the desk does; ``number`` pairs the reply with it."""
 
     number: int
@@ -71,5 +71,5 @@ class ImportArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 encoder = msgspec.msgpack.Encoder()
-request_decoder = msgspec.msgpack.Decoder(Request)
+request_decoder = msgspec.msgpack.Decoder(ControlRequest)
 reply_decoder = msgspec.msgpack.Decoder(Reply)

@@ -9,14 +9,14 @@ from dispatcher.core.actions import Action, Finish, OpenRequest
 from dispatcher.core.asking import may_open_another
 from dispatcher.core.draining import waits_for_tuner
 from dispatcher.core.failures import all_failed
-from dispatcher.core.fitting import never_fits
 from dispatcher.core.gates import end_without_trial
 from dispatcher.core.ids import TrialId
-from dispatcher.core.lines import needs_of
 from dispatcher.core.model import OVER, Phase, State, TrialState
 from dispatcher.core.moves import asks, move, new_trial
 from dispatcher.core.placement import may_go, next_placement
 from dispatcher.core.quarantine import end_quarantines
+from dispatcher.core.queue_classes import needs_of
+from dispatcher.core.resource_match import never_fits
 from dispatcher.core.settings import ABANDONED_IN_A_ROW, DELIVERY_BACKLOG
 from dispatcher.core.transitions.attempt import start_attempt
 

@@ -9,10 +9,10 @@ from dispatcher.core.actions import Action, ReportTrial
 from dispatcher.core.endings import conclude
 from dispatcher.core.events import AttemptEnded
 from dispatcher.core.failures import take_note
-from dispatcher.core.fitting import domain_of, never_fits
 from dispatcher.core.gates import deliver
 from dispatcher.core.model import EndReason, Phase, State, Trial, Worker
 from dispatcher.core.needs_words import best_of, needs_text
+from dispatcher.core.resource_match import domain_of, never_fits
 from dispatcher.core.resources import Needs
 from dispatcher.core.trouble import is_given_up
 

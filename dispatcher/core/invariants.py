@@ -5,9 +5,9 @@ On after each event in tests and simulation, and under ``debug``; costs a walk o
 
 from dataclasses import replace
 
-from dispatcher.core.fitting import recount
-from dispatcher.core.lines import needs_of, told_apart
 from dispatcher.core.model import Outcome, State, Trial, TrialState, Worker
+from dispatcher.core.queue_classes import needs_of, told_apart
+from dispatcher.core.resource_match import recount
 from dispatcher.core.stores import there
 from dispatcher.errors import BrokenInvariant
 

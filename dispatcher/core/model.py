@@ -265,7 +265,7 @@ class Worker:
         return self.alive and self.suspect_since is None
 
 
-class Line(NamedTuple):
+class QueueClass(NamedTuple):
     """Queued trials that can stand in for one another: if there is no place for the first of
     them, there is none for the others. ``home`` is the storage domain that holds the parent's
     weights; None for a trial that may run anywhere."""
@@ -347,7 +347,7 @@ class State:
     parked: dict[TrialId, int] = field(default_factory=dict)  # → results it was answered with
     held: dict[TrialId, None] = field(default_factory=dict)
     queued: dict[TrialId, None] = field(default_factory=dict)
-    lines: dict[Line, deque[TrialId]] = field(default_factory=dict)  # the queue, told apart
+    lines: dict[QueueClass, deque[TrialId]] = field(default_factory=dict)  # the queue, told apart
     came: int = 0  # trials that have come into the queue
     unjudged: bool = False  # something new may show that a need can never be met
     all_wait: bool = False  # there was no place for any line, and nothing has come free since

@@ -1,6 +1,6 @@
 """Moving a trial from one state to another: the only code that touches the collections."""
 
-from dispatcher.core import lines
+from dispatcher.core import queue_classes
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import State, Trial, TrialState
 
@@ -25,7 +25,7 @@ def move(state: State, trial: Trial, to: TrialState, *, due: float = 0.0) -> Non
         case TrialState.HELD:
             state.held[trial.id] = None
         case TrialState.QUEUED:
-            lines.enter(state, trial)
+            queue_classes.enter(state, trial)
         case TrialState.RUNNING:
             state.running[trial.id] = None
         case TrialState.BACKOFF:
@@ -56,7 +56,7 @@ def _leave(state: State, trial: Trial) -> None:
         case TrialState.HELD:
             state.held.pop(trial.id, None)
         case TrialState.QUEUED:
-            lines.leave(state, trial)
+            queue_classes.leave(state, trial)
         case TrialState.RUNNING:
             state.running.pop(trial.id, None)
         case TrialState.BACKOFF:

@@ -1,7 +1,7 @@
 """Needs and offers in words: for ``why``, and for what can never run."""
 
-from dispatcher.core.fitting import suited
 from dispatcher.core.model import Worker
+from dispatcher.core.resource_match import suited
 from dispatcher.core.resources import Needs, Offer
 
 

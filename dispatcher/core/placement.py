@@ -10,10 +10,10 @@ emptiest worker instead. What nothing may take from a trial that waits too long 
 
 from typing import NamedTuple
 
-from dispatcher.core.fitting import domain_of, fit, fits_alone, rules_of, untouched
-from dispatcher.core.lines import heads, home_of, needs_of
 from dispatcher.core.model import State, Trial, Worker
+from dispatcher.core.queue_classes import heads, home_of, needs_of
 from dispatcher.core.reservations import Reservations
+from dispatcher.core.resource_match import domain_of, fit, fits_alone, rules_of, untouched
 from dispatcher.core.resources import Needs
 
 #: Different trials that have failed in a row on a worker, from which on a trial that failed

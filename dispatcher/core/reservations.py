@@ -13,10 +13,10 @@ that is waited for never grows while the hosts stay as they are.
 from collections.abc import Callable
 from dataclasses import replace
 
-from dispatcher.core.fitting import Kept, fit, has_room, recount, rules_of, suited
 from dispatcher.core.ids import WorkerId
-from dispatcher.core.lines import needs_of
 from dispatcher.core.model import State, Trial, Worker
+from dispatcher.core.queue_classes import needs_of
+from dispatcher.core.resource_match import Kept, fit, has_room, recount, rules_of, suited
 from dispatcher.core.resources import Needs
 
 #: Later trials that may begin before a waiting one: as many as a large host has GPUs, so that

@@ -3,12 +3,12 @@
 from enum import Enum, auto
 from typing import NamedTuple
 
-from dispatcher.core.fitting import Kept, domain_of, fit, has_room, rules_of, suited
-from dispatcher.core.lines import heads, home_of, needs_of
 from dispatcher.core.model import State, Trial, Worker
 from dispatcher.core.needs_words import joined, needs_text
 from dispatcher.core.placement import avoids, may_go
+from dispatcher.core.queue_classes import heads, home_of, needs_of
 from dispatcher.core.reservations import Reservations
+from dispatcher.core.resource_match import Kept, domain_of, fit, has_room, rules_of, suited
 from dispatcher.core.resources import Needs, Offer
 
 #: Workers that a sentence names.

@@ -33,7 +33,7 @@ from dispatcher.experiment.trial_command import cannot_start
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class KeyProblem:
     """A key, what is wrong with what it names (without the key), and what would mend it."""
 
     path: JsonPath
@@ -41,14 +41,14 @@ class Finding:
     hint: str = ""
 
 
-def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
+def check_on_disk(config: ExperimentConfig) -> Iterator[KeyProblem]:
     """Yield what is missing, unreadable or too large on this machine."""
     yield from _check_algorithm("tuner", config.tuner, config.search_space)
     if config.assessor is not None:
         yield from _check_algorithm("assessor", config.assessor, {})
     folder_problem = _check_folder(config.trial_code_directory)
     if folder_problem is not None:
-        yield Finding(("trialCodeDirectory",), *folder_problem)
+        yield KeyProblem(("trialCodeDirectory",), *folder_problem)
     else:
         yield from _check_code(config)
     for name, text in config.trial_environment.items():
@@ -56,7 +56,7 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
             resolve_reference(text)
         except ValueError as error:
             hint = f"write '{LITERAL}{text}' if the text itself is meant"
-            yield Finding(("trialEnvironment", name), str(error), hint)
+            yield KeyProblem(("trialEnvironment", name), str(error), hint)
     for at, service in _services(config):
         if isinstance(service, SshServiceConfig):
             for index, machine in enumerate(service.machine_list):
@@ -67,16 +67,16 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[Finding]:
     for index, root in enumerate(config.weights_read_roots):
         problem = _check_folder(root)
         if problem is not None:
-            yield Finding(("weightsReadRoots", index), *problem)
+            yield KeyProblem(("weightsReadRoots", index), *problem)
     for key, path in (
         ("experimentWorkingDirectory", config.experiment_working_directory),
         ("weightsRoot", config.weights_folder),
     ):
         if path is not None and os.path.exists(path) and not os.path.isdir(path):
-            yield Finding((key,), f"is not a folder: {path}")
+            yield KeyProblem((key,), f"is not a folder: {path}")
 
 
-def _check_resources(config: ExperimentConfig) -> Iterator[Finding]:
+def _check_resources(config: ExperimentConfig) -> Iterator[KeyProblem]:
     """Things by names of one's own are in the file or nowhere; what else trials need, machines
     say themselves. Of services of other packages nothing is known here."""
     needed = config.trial_needs.trial_resources
@@ -100,7 +100,7 @@ def _check_resources(config: ExperimentConfig) -> Iterator[Finding]:
     else:
         text = f"asks for {', '.join(map(repr, needed))} together, and no one machine has them all"
     hint = "what a machine has stands in its 'resources', or in its service's"
-    yield Finding((*at, "trialResources"), text, hint)
+    yield KeyProblem((*at, "trialResources"), text, hint)
 
 
 def _services(config: ExperimentConfig) -> Iterator[tuple[JsonPath, Service]]:
@@ -109,7 +109,7 @@ def _services(config: ExperimentConfig) -> Iterator[tuple[JsonPath, Service]]:
         yield (("trainingService", index) if several else ("trainingService",)), service
 
 
-def _check_machine(at: JsonPath, machine: MachineConfig) -> Iterator[Finding]:
+def _check_machine(at: JsonPath, machine: MachineConfig) -> Iterator[KeyProblem]:
     for name, value in machine.environment.items():
         yield from _check_reference((*at, "environment", name), value)
     logins: list[tuple[JsonPath, LoginConfig]] = [(at, machine)]
@@ -118,27 +118,27 @@ def _check_machine(at: JsonPath, machine: MachineConfig) -> Iterator[Finding]:
     for place, login in logins:
         for key, path in (("keyFile", login.key_file), ("knownHosts", login.known_hosts)):
             if path is not None and not os.path.isfile(path):
-                yield Finding((*place, key), f"does not exist: {path}")
+                yield KeyProblem((*place, key), f"does not exist: {path}")
         for key, secret in (("password", login.password), ("passphrase", login.passphrase)):
             if secret is not None:
                 yield from _check_reference((*place, key), secret)
 
 
-def _check_read_roots(at: JsonPath, machine: MachineConfig, wanted: int) -> Iterator[Finding]:
+def _check_read_roots(at: JsonPath, machine: MachineConfig, wanted: int) -> Iterator[KeyProblem]:
     named = len(machine.weights_read_roots)
     if named and named != wanted:
-        yield Finding(
+        yield KeyProblem(
             (*at, "weightsReadRoots"),
             f"names {named} folders, and 'weightsReadRoots' of the experiment has {wanted}",
             "name the place of each of them on this machine, in the same order",
         )
 
 
-def _check_reference(at: JsonPath, text: str) -> Iterator[Finding]:
+def _check_reference(at: JsonPath, text: str) -> Iterator[KeyProblem]:
     try:
         resolve_reference(text)
     except ValueError as error:
-        yield Finding(at, str(error))
+        yield KeyProblem(at, str(error))
 
 
 def _check_folder(path: Path) -> tuple[str, str] | None:
@@ -149,31 +149,31 @@ def _check_folder(path: Path) -> tuple[str, str] | None:
     return None
 
 
-def _check_code(config: ExperimentConfig) -> Iterator[Finding]:
+def _check_code(config: ExperimentConfig) -> Iterator[KeyProblem]:
     folder = config.trial_code_directory
     ours = [config.experiment_working_directory, config.weights_folder]
     try:
         measured = measure(folder, [path for path in ours if path is not None])
     except OSError as error:
-        yield Finding(
+        yield KeyProblem(
             ("trialCodeDirectory",), f"cannot be read: {error.filename}: {error.strerror}"
         )
         return
     except UserError as error:  # a file of rules
-        yield Finding(("trialCodeDirectory",), f"holds {error.where}, which {error.message}")
+        yield KeyProblem(("trialCodeDirectory",), f"holds {error.where}, which {error.message}")
         return
     limits = config.limits
     text = too_large(folder, measured, limits.max_code_files, limits.max_code_size)
     if text:
         hint = "name in .bequeathignore what is no code, keep data elsewhere, or raise 'limits'"
-        yield Finding(("trialCodeDirectory",), text, hint)
+        yield KeyProblem(("trialCodeDirectory",), text, hint)
     elif any(isinstance(each, SshServiceConfig) for each in config.services):
         yield from _check_sending(config, [path for path in ours if path is not None])
     here = any(isinstance(each, LocalServiceConfig) for each in config.services)
     if config.trial_command is not None and here:
         problem = cannot_start(config.trial_command, folder, config.trial_environment.get("PATH"))
         if problem is not None:
-            yield Finding(("trialCommand",), *problem)
+            yield KeyProblem(("trialCommand",), *problem)
     if config.trial_function is not None:
         module, _, name = config.trial_function.partition(":")
         yield from _check_name(("trialFunction",), module, name.partition(".")[0], folder)
@@ -183,7 +183,7 @@ def _check_code(config: ExperimentConfig) -> Iterator[Finding]:
         for index, module in enumerate(service.preload):
             if find_module(module, folder) is None:
                 text = f"names a module that is not installed: {module!r}"
-                yield Finding((*at, "preload", index), text)
+                yield KeyProblem((*at, "preload", index), text)
 
 
 def secrets_not_sent(config: ExperimentConfig) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ def _sent(config: ExperimentConfig, excluded: Sequence[Path]) -> Listing:
     )
 
 
-def _check_sending(config: ExperimentConfig, excluded: Sequence[Path]) -> Iterator[Finding]:
+def _check_sending(config: ExperimentConfig, excluded: Sequence[Path]) -> Iterator[KeyProblem]:
     """What no machine could be given, such as a link to data that lies here."""
     folder = config.trial_code_directory
     try:
@@ -212,37 +212,37 @@ def _check_sending(config: ExperimentConfig, excluded: Sequence[Path]) -> Iterat
     except UserError as error:
         name = os.path.relpath(error.where or folder, os.path.realpath(folder))
         text = f"cannot be sent to machines: {name} {error.message}"
-        yield Finding(("trialCodeDirectory",), text, error.hint)
+        yield KeyProblem(("trialCodeDirectory",), text, error.hint)
 
 
 def _check_algorithm(
     key: str, algorithm: AlgorithmConfig, space: Mapping[str, Any]
-) -> Iterator[Finding]:
+) -> Iterator[KeyProblem]:
     if algorithm.name is not None:
         plugins = {plugin.name for plugin in entry_points(group=f"bequeath.{key}s")}
         problem = builtin_problem(key, algorithm.name, plugins)
         if problem is not None:
-            yield Finding((key, "name"), *problem)
+            yield KeyProblem((key, "name"), *problem)
         elif algorithm.name not in plugins:
             for at, text, hint in misfits(key, algorithm, space):
-                yield Finding(at, text, hint)
+                yield KeyProblem(at, text, hint)
         return
     name = (algorithm.bare_class_name or "").partition(".")[0]
     if algorithm.file is not None:
         if not os.path.isfile(algorithm.file):
             hint = "relative paths count from the experiment file's folder"
-            yield Finding((key, "file"), f"does not exist: {algorithm.file}", hint)
+            yield KeyProblem((key, "file"), f"does not exist: {algorithm.file}", hint)
             return
         missing = missing_name(algorithm.file, name)
         if missing is not None:
-            yield Finding((key, "className"), *missing)
+            yield KeyProblem((key, "className"), *missing)
         else:
             yield from _check_class(key, algorithm, algorithm.file)
         return
     if algorithm.code_directory is not None:
         folder_problem = _check_folder(algorithm.code_directory)
         if folder_problem is not None:
-            yield Finding((key, "codeDirectory"), *folder_problem)
+            yield KeyProblem((key, "codeDirectory"), *folder_problem)
             return
     module, folder = algorithm.module or "", algorithm.code_directory
     problems = list(_check_name((key, "className"), module, name, folder))
@@ -252,27 +252,29 @@ def _check_algorithm(
         yield from _check_class(key, algorithm, found.source)
 
 
-def _check_class(key: str, algorithm: AlgorithmConfig, source: Path) -> Iterator[Finding]:
+def _check_class(key: str, algorithm: AlgorithmConfig, source: Path) -> Iterator[KeyProblem]:
     name = algorithm.bare_class_name or ""
     if "." in name:
         return
     for at, text, hint in class_misfits(source, name, algorithm.class_args):
         if at is None:
-            yield Finding((key, "className"), text, hint)
+            yield KeyProblem((key, "className"), text, hint)
         else:
             given = (key, "classArgs") if algorithm.class_args else (key,)
-            yield Finding((*given, at) if at else given, text, hint)
+            yield KeyProblem((*given, at) if at else given, text, hint)
 
 
-def _check_name(path: JsonPath, module: str, name: str, folder: Path | None) -> Iterator[Finding]:
+def _check_name(
+    path: JsonPath, module: str, name: str, folder: Path | None
+) -> Iterator[KeyProblem]:
     found = find_module(module, folder)
     if found is None:
         place = f"neither in {folder} nor installed" if folder else "not installed"
         here = [file.stem for file in folder.glob("*.py")] if folder else []
         near = difflib.get_close_matches(module, here, 1)
         guess = f"; did you mean {near[0]!r}?" if near else ""
-        yield Finding(path, f"names the module {module!r}, which is {place}{guess}")
+        yield KeyProblem(path, f"names the module {module!r}, which is {place}{guess}")
     elif found.source is not None:
         missing = missing_name(found.source, name)
         if missing is not None:
-            yield Finding(path, *missing)
+            yield KeyProblem(path, *missing)

@@ -13,13 +13,13 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ModuleSource:
     """Where a module is; ``source`` is None for one that has no Python text to read."""
 
     source: Path | None
 
 
-def find_module(module: str, folder: Path | None) -> Found | None:
+def find_module(module: str, folder: Path | None) -> ModuleSource | None:
     """Find a dotted module below ``folder``, else in this environment; import nothing.
 
     Returns None if there is no such module.
@@ -38,20 +38,20 @@ def find_module(module: str, folder: Path | None) -> Found | None:
         return None
     if len(parts) == 1:
         text = spec.origin is not None and spec.origin.endswith(".py")
-        return Found(Path(spec.origin) if text and spec.origin else None)
+        return ModuleSource(Path(spec.origin) if text and spec.origin else None)
     places = [Path(place) for place in spec.submodule_search_locations or ()]
     return _module_below(places, parts[1:])
 
 
-def _module_below(folders: list[Path], parts: list[str]) -> Found | None:
+def _module_below(folders: list[Path], parts: list[str]) -> ModuleSource | None:
     for folder in folders:
         base = folder.joinpath(*parts)
         for candidate in (base / "__init__.py", base.with_name(base.name + ".py")):
             if os.path.isfile(candidate):
-                return Found(candidate)
+                return ModuleSource(candidate)
         for ending in importlib.machinery.EXTENSION_SUFFIXES:
             if os.path.isfile(base.with_name(base.name + ending)):
-                return Found(None)
+                return ModuleSource(None)
     return None
 
 

@@ -25,7 +25,7 @@ NAME_OTHERS = f"name one that lies elsewhere than below {HOME_VARIABLE}: `experi
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedExperiment:
     """An experiment to look at, or to change."""
 
     folder: Path
@@ -38,7 +38,7 @@ class Found:
         return self.folder.name
 
     @classmethod
-    def at(cls, folder: Path) -> Found:
+    def at(cls, folder: Path) -> LocatedExperiment:
         """Read its name. Raises ``BequeathError`` if there is no experiment."""
         with queries.ExperimentReader.open(folder) as reader:
             return cls(folder, reader.name, reader.mode.value)
@@ -46,7 +46,7 @@ class Found:
 
 def find_one(
     word: str | None, base: Path | None, *, change: bool = False, others: bool = False
-) -> Found:
+) -> LocatedExperiment:
     """The experiment that ``word`` means; without one the only one that runs, else the newest.
     What nobody has named is looked for in one's own home only, if there is one.
 
@@ -62,10 +62,10 @@ def find_one(
         UserError: there are several.
     """
     if word is not None:
-        return Found.at(_named(word, base, others=others))
+        return LocatedExperiment.at(_named(word, base, others=others))
     running = running_folders(base)
     if len(running) == 1:
-        return Found.at(running[0])
+        return LocatedExperiment.at(running[0])
     if running:
         raise _say_which([folder.name for folder in running], "experiments run")
     kept = all_experiments(base)
@@ -73,7 +73,7 @@ def find_one(
         raise _nothing(base)
     if change and len(kept) > 1:
         raise _say_which([one.id for one in kept], "experiments are kept and none runs")
-    return Found.at(Path(kept[0].folder))
+    return LocatedExperiment.at(Path(kept[0].folder))
 
 
 def find_folder(word: str | None, base: Path | None) -> Path:
@@ -87,7 +87,7 @@ def find_folder(word: str | None, base: Path | None) -> Path:
     return find_one(None, base).folder if word is None else _named(word, base)
 
 
-def find_running(word: str | None, base: Path | None) -> Found:
+def find_running(word: str | None, base: Path | None) -> LocatedExperiment:
     """The same for a command that needs a head to talk to.
 
     Raises:
@@ -95,7 +95,7 @@ def find_running(word: str | None, base: Path | None) -> Found:
         UserError: there are several, or none goes by that name.
     """
     if word is not None:
-        found = Found.at(_named(word, base))
+        found = LocatedExperiment.at(_named(word, base))
         if not is_led(found.folder):
             raise PassingBackendError(
                 f"experiment {found.id} is not running", hint=_instead(found.folder)
@@ -110,7 +110,7 @@ def find_running(word: str | None, base: Path | None) -> Found:
             hint="'bequeath experiment list' shows those that are kept; 'bequeath run FILE' "
             "starts one",
         )
-    return Found.at(running[0])
+    return LocatedExperiment.at(running[0])
 
 
 def _instead(folder: Path) -> str:
@@ -122,7 +122,7 @@ def _instead(folder: Path) -> str:
     return f"take it up again with: bequeath resume {folder.name}"
 
 
-def find_resumable(word: str | None, base: Path | None) -> Found:
+def find_resumable(word: str | None, base: Path | None) -> LocatedExperiment:
     """The experiment to take up again: the one that is named, else the newest.
 
     Raises:
@@ -130,7 +130,7 @@ def find_resumable(word: str | None, base: Path | None) -> Found:
         ExperimentNotFound: there is none.
     """
     if word is not None:
-        return Found.at(_named(word, base))
+        return LocatedExperiment.at(_named(word, base))
     kept = all_experiments(base)
     over = queries.ExperimentStatus.COMPLETED
     ready = [one for one in kept if one.status is not over and not is_led(Path(one.folder))]
@@ -139,7 +139,7 @@ def find_resumable(word: str | None, base: Path | None) -> Found:
             "there is no experiment to resume" if kept else "there are no experiments yet",
             hint="name a completed one to see that it is over" if kept else "bequeath run FILE",
         )
-    return Found.at(Path(ready[0].folder))
+    return LocatedExperiment.at(Path(ready[0].folder))
 
 
 def all_experiments(

@@ -13,7 +13,7 @@ from dispatcher.errors import BequeathError, StoreError
 END_S = 5.0
 
 
-class Source(Protocol):
+class JournalSource(Protocol):
     """What is read: one moment of a store, through a connection of its own."""
 
     def interrupt(self) -> None:
@@ -38,7 +38,7 @@ class Beside:
     def __init__(
         self,
         name: str,
-        source: Source,
+        source: JournalSource,
         draft: Path,
         path: Path,
         work: Callable[[Beside], None],

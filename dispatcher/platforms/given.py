@@ -31,7 +31,7 @@ class Given(Generic[S]):
         archives: packs the code and our runtime when somebody asks first. Raises
             ``BackendError``.
         token: of the share below the weights root, for
-            :func:`trial_runtime.agent.elsewhere.on_another_host`. Raises ``BackendError``.
+            :func:`trial_runtime.agent.path_mapping.on_another_host`. Raises ``BackendError``.
         known: whether a head before this one may have left an agent, or attempts, there.
         leads: whether this head still leads: one that does not changes nothing anywhere.
         tunnel: the socket file that a tunnel is to lead to; None but for ``reach = "tunnel"``.

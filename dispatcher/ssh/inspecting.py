@@ -31,7 +31,7 @@ _NO_DISK = 4 << 20
 _LIMIT_S = 120.0
 
 
-class Verdict(StrEnum):
+class Severity(StrEnum):
     """How bad it is. ``PROBLEM``: trials cannot run there."""
 
     OK = "ok"
@@ -44,7 +44,7 @@ class HostFinding:
     """One thing that was looked at."""
 
     topic: str
-    verdict: Verdict
+    verdict: Severity
     text: str
     hint: str = ""
 
@@ -59,7 +59,7 @@ class Supplied:
 
 
 @dataclass(frozen=True)
-class Needs:
+class HostNeeds:
     """What is asked of a machine.
 
     ``folders`` maps a folder there to a file that must be in it already (it shows that both
@@ -87,7 +87,7 @@ class Needs:
     supply: Callable[[Mapping[str, Any]], Supplied] = lambda told: Supplied()
 
 
-def inspect(target: SshTarget, needs: Needs, *, dial: Dial | None = None) -> list[HostFinding]:
+def inspect(target: SshTarget, needs: HostNeeds, *, dial: Dial | None = None) -> list[HostFinding]:
     """Log in and look. Blocks for minutes at most; what cannot be looked at is a finding, too.
 
     Makes a temporary file in each folder, and removes it.
@@ -97,7 +97,7 @@ def inspect(target: SshTarget, needs: Needs, *, dial: Dial | None = None) -> lis
         with connect(target, dial=dial) as connection:
             took = time.monotonic() - started
             text = f"as {connection.user} in {took:.1f} s"
-            found = [HostFinding("login", Verdict.OK, text)]
+            found = [HostFinding("login", Severity.OK, text)]
             try:
                 found += _look(connection, needs)
             except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -105,13 +105,13 @@ def inspect(target: SshTarget, needs: Needs, *, dial: Dial | None = None) -> lis
                 hint = (
                     "what runs there is not the Python that is named; can that machine be trusted?"
                 )
-                found.append(HostFinding("python", Verdict.PROBLEM, text[:300], hint))
+                found.append(HostFinding("python", Severity.PROBLEM, text[:300], hint))
             return found
     except (BackendError, UserError) as error:
-        return [HostFinding("login", Verdict.PROBLEM, str(error.message), error.hint)]
+        return [HostFinding("login", Severity.PROBLEM, str(error.message), error.hint)]
 
 
-def _look(connection: SshConnection, needs: Needs) -> Iterator[HostFinding]:
+def _look(connection: SshConnection, needs: HostNeeds) -> Iterator[HostFinding]:
     folders = {**dict.fromkeys(needs.read_folders), needs.work_folder: "", **needs.folders}
     modules = [*needs.modules, *needs.useful]
     asked = json.dumps({"modules": modules, "packages": [*needs.unsafe], "folders": folders})
@@ -121,16 +121,16 @@ def _look(connection: SshConnection, needs: Needs) -> Iterator[HostFinding]:
             connection, "probe", [asked], python=needs.python, alone=False, limit_s=_LIMIT_S
         )
     except NoPython as error:
-        yield HostFinding("python", Verdict.PROBLEM, error.message, error.hint)
+        yield HostFinding("python", Severity.PROBLEM, error.message, error.hint)
         return
     except (BackendError, UserError) as error:
-        yield HostFinding("commands", Verdict.PROBLEM, error.message, error.hint)
+        yield HostFinding("commands", Severity.PROBLEM, error.message, error.hint)
         return
     after = time.time()
     if ended := told["python"].get("prolog"):
         text = f"its last command ended with exit code {ended}; trials begin all the same"
         hint = "run it there by hand; where that is meant, end it with '; :'"
-        yield HostFinding("prolog", Verdict.NOTE, text, hint)
+        yield HostFinding("prolog", Severity.NOTE, text, hint)
     yield from _python(told, needs)
     yield from _modules(told, needs)
     yield from _packages(told, needs)
@@ -144,31 +144,31 @@ def _look(connection: SshConnection, needs: Needs) -> Iterator[HostFinding]:
     yield _sftp(connection)
 
 
-def _gpus(connection: SshConnection, needs: Needs) -> HostFinding:
+def _gpus(connection: SshConnection, needs: HostNeeds) -> HostFinding:
     try:
         told = run_program(connection, "gpus", [], python=needs.python, alone=False, limit_s=60.0)
     except BackendError as error:
-        return HostFinding("gpus", Verdict.NOTE, f"cannot be looked at: {error.message}")
+        return HostFinding("gpus", Severity.NOTE, f"cannot be looked at: {error.message}")
     found = judge_gpus(told, wanted=needs.gpus, indices=needs.gpu_indices, memory=needs.gpu_memory)
-    verdict = Verdict.PROBLEM if found.bad else Verdict.OK
+    verdict = Severity.PROBLEM if found.bad else Severity.OK
     return HostFinding("gpus", verdict, found.text, found.hint)
 
 
-def _python(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
+def _python(told: Mapping[str, Any], needs: HostNeeds) -> Iterator[HostFinding]:
     version = ".".join(str(x) for x in told["version"])
     text = f"{version} at {told['executable']}, {told['cores']} cores"
     if tuple(told["version"][:2]) >= needs.oldest:
-        yield HostFinding("python", Verdict.OK, text)
+        yield HostFinding("python", Severity.OK, text)
         if needs.cpus > (told["cores"] or needs.cpus):
             text = f"{told['cores']} cores, and each trial needs {needs.cpus:g} (trialCpuNumber)"
-            yield HostFinding("cores", Verdict.PROBLEM, text)
+            yield HostFinding("cores", Severity.PROBLEM, text)
         return
     oldest = ".".join(str(x) for x in needs.oldest)
     hint = f"name one of {oldest} or later (python: /opt/…/bin/python3)"
-    yield HostFinding("python", Verdict.PROBLEM, f"too old: {text}", hint)
+    yield HostFinding("python", Severity.PROBLEM, f"too old: {text}", hint)
 
 
-def _modules(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
+def _modules(told: Mapping[str, Any], needs: HostNeeds) -> Iterator[HostFinding]:
     found = told["modules"]
     supplied = needs.supply(told)
     brought = supplied.modules
@@ -184,25 +184,25 @@ def _modules(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
         hint = f"{told['executable']} -m pip install {names}"
         if supplied.trouble:
             why, hint = f"{why}; {supplied.trouble}", f"{supplied.hint}; or {hint}"
-        yield HostFinding("modules", Verdict.PROBLEM, f"missing: {why}", hint)
+        yield HostFinding("modules", Severity.PROBLEM, f"missing: {why}", hint)
     else:
         texts = [", ".join(there)] if there else []
         if brought:
             along = ", ".join(f"{name} {version}" for name, version in brought.items())
             texts.append(f"brought there: {along}")
-        yield HostFinding("modules", Verdict.OK, "; ".join(texts))
+        yield HostFinding("modules", Severity.OK, "; ".join(texts))
     for name, missed in needs.useful.items():
         if _lacks(found[name]) and name not in brought:
             hint = f"{told['executable']} -m pip install {name}"
-            yield HostFinding("modules", Verdict.NOTE, f"no {name}: {missed}", hint)
+            yield HostFinding("modules", Severity.NOTE, f"no {name}: {missed}", hint)
 
 
-def _packages(told: Mapping[str, Any], needs: Needs) -> Iterator[HostFinding]:
+def _packages(told: Mapping[str, Any], needs: HostNeeds) -> Iterator[HostFinding]:
     for name, why_unsafe in needs.unsafe.items():
         version = str(told["packages"].get(name, ""))
         if version and (why := why_unsafe(version)):
             hint = f"{told['executable']} -m pip install --upgrade {name}"
-            yield HostFinding(name, Verdict.NOTE, why, hint)
+            yield HostFinding(name, Severity.NOTE, why, hint)
 
 
 def _lacks(module: Mapping[str, Any]) -> bool:
@@ -214,13 +214,13 @@ def _clock(there: float, before: float, after: float) -> HostFinding:
     ahead = there - (before + after) / 2
     unsure = (after - before) / 2
     if abs(ahead) <= unsure:
-        return HostFinding("clock", Verdict.OK, f"as ours, within {max(unsure, 0.1):.1f} s")
+        return HostFinding("clock", Severity.OK, f"as ours, within {max(unsure, 0.1):.1f} s")
     way = "ahead" if ahead > 0 else "behind"
     text = f"{abs(ahead):.1f} s {way} of ours (± {unsure:.1f} s)"
     if abs(ahead) - unsure <= _CLOCK_S:
-        return HostFinding("clock", Verdict.OK, text)
+        return HostFinding("clock", Severity.OK, text)
     hint = "nothing here relies on it but times in logs; does NTP run there?"
-    return HostFinding("clock", Verdict.NOTE, text, hint)
+    return HostFinding("clock", Severity.NOTE, text, hint)
 
 
 def _work_folder(found: Mapping[str, Any]) -> Iterator[HostFinding]:
@@ -228,51 +228,51 @@ def _work_folder(found: Mapping[str, Any]) -> Iterator[HostFinding]:
     text = f"{found['path']}, {free / 1e9:.1f} GB free"
     if found["trouble"] or not (found["writable"] or found.get("makeable")):
         why = found["trouble"] or "cannot be made"
-        yield HostFinding("disk", Verdict.PROBLEM, f"{found['path']}: {why}")
+        yield HostFinding("disk", Severity.PROBLEM, f"{found['path']}: {why}")
     elif found.get("unsafe"):
         hint = "name one (workFolder) that only its user can change, below that user's or root's"
         yield HostFinding(
-            "disk", Verdict.PROBLEM, f"no work folder for us: {found['unsafe']}", hint
+            "disk", Severity.PROBLEM, f"no work folder for us: {found['unsafe']}", hint
         )
     elif free < _NO_DISK:
         hint = "free some, or name a folder that has room (workFolder)"
-        yield HostFinding("disk", Verdict.PROBLEM, f"no room: {text}", hint)
+        yield HostFinding("disk", Severity.PROBLEM, f"no room: {text}", hint)
     elif free < _LITTLE_DISK:
-        yield HostFinding("disk", Verdict.NOTE, f"little room: {text}")
+        yield HostFinding("disk", Severity.NOTE, f"little room: {text}")
     else:
-        yield HostFinding("disk", Verdict.OK, text)
+        yield HostFinding("disk", Severity.OK, text)
 
 
 def _weights(found: Mapping[str, Any], *, wanted: bool) -> HostFinding:
     path = found["path"]
     if not found["there"]:
         hint = "mount the share there (bequeath nfs client), or say where it is (weightsRoot)"
-        return HostFinding("weights", Verdict.PROBLEM, f"{path} is not there", hint)
+        return HostFinding("weights", Severity.PROBLEM, f"{path} is not there", hint)
     if not found["writable"]:
         text = f"{path} cannot be written: {found['trouble']}"
-        return HostFinding("weights", Verdict.PROBLEM, text)
+        return HostFinding("weights", Severity.PROBLEM, text)
     if wanted and not found["same"]:
         hint = "is the share mounted there? a file that we made in our weights root is not in it"
-        return HostFinding("weights", Verdict.PROBLEM, f"{path} is another folder", hint)
+        return HostFinding("weights", Severity.PROBLEM, f"{path} is another folder", hint)
     same = ", the same folder as here" if wanted else ""
-    return HostFinding("weights", Verdict.OK, f"{path} can be written{same}")
+    return HostFinding("weights", Severity.OK, f"{path} can be written{same}")
 
 
 def _to_read(found: Mapping[str, Any]) -> HostFinding:
     path = found["path"]
     if not found["there"]:
         hint = "mount it there, or say where it is (weightsReadRoots of the machine)"
-        return HostFinding("weights", Verdict.PROBLEM, f"{path}, to read from, is not there", hint)
+        return HostFinding("weights", Severity.PROBLEM, f"{path}, to read from, is not there", hint)
     if not found.get("readable", True):
-        return HostFinding("weights", Verdict.PROBLEM, f"{path} cannot be read")
-    return HostFinding("weights", Verdict.OK, f"{path} can be read")
+        return HostFinding("weights", Severity.PROBLEM, f"{path} cannot be read")
+    return HostFinding("weights", Severity.OK, f"{path} can be read")
 
 
 def _sftp(connection: SshConnection) -> HostFinding:
     try:
         connection.exists(".")
     except SessionRefused as error:
-        return HostFinding("sftp", Verdict.NOTE, error.message, error.hint)
+        return HostFinding("sftp", Severity.NOTE, error.message, error.hint)
     except BackendError as error:
-        return HostFinding("sftp", Verdict.NOTE, error.message)
-    return HostFinding("sftp", Verdict.OK, "files can be sent and fetched")
+        return HostFinding("sftp", Severity.NOTE, error.message)
+    return HostFinding("sftp", Severity.OK, "files can be sent and fetched")

@@ -38,7 +38,7 @@ def name_of(host: str, port: int) -> str:
 
 
 @dataclass(frozen=True)
-class Line:
+class KnownHostsLine:
     """One entry, and where it stands."""
 
     marker: str
@@ -73,7 +73,7 @@ def _hash_fits(hashed: str, name: str) -> bool:
     return hmac.compare_digest(found.digest(), wanted)
 
 
-def parse(text: str, path: Path) -> Iterator[Line]:
+def parse(text: str, path: Path) -> Iterator[KnownHostsLine]:
     """The entries of a file. Lines that are none are passed over, as OpenSSH does."""
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
@@ -86,16 +86,16 @@ def parse(text: str, path: Path) -> Iterator[Line]:
             blob = base64.b64decode(words[2], validate=True)
         except (ValueError, binascii.Error):
             continue
-        yield Line(marker, words[0], HostKey(words[1], blob), path, number)
+        yield KnownHostsLine(marker, words[0], HostKey(words[1], blob), path, number)
 
 
-def read(files: Iterable[Path]) -> list[Line]:
+def read(files: Iterable[Path]) -> list[KnownHostsLine]:
     """All entries of those files that exist.
 
     Raises:
         PermanentBackendError: a file is there and cannot be read.
     """
-    found: list[Line] = []
+    found: list[KnownHostsLine] = []
     for path in dict.fromkeys(files):
         try:
             with path.open("rb") as file:
@@ -114,18 +114,18 @@ class KnownKeys:
     """What is known of one host."""
 
     name: str
-    lines: Sequence[Line]
+    lines: Sequence[KnownHostsLine]
 
     @classmethod
-    def of(cls, name: str, lines: Iterable[Line]) -> KnownKeys:
+    def of(cls, name: str, lines: Iterable[KnownHostsLine]) -> KnownKeys:
         """Those of ``lines`` that speak of ``name``."""
         return cls(name, [line for line in lines if line.covers(name)])
 
-    def trusted(self) -> list[Line]:
+    def trusted(self) -> list[KnownHostsLine]:
         """Keys that the host may show. Authorities of certificates are not followed."""
         return [line for line in self.lines if not line.marker]
 
-    def revoked(self, key: HostKey) -> Line | None:
+    def revoked(self, key: HostKey) -> KnownHostsLine | None:
         """The line that forbids this key."""
         fits = (x for x in self.lines if x.marker == _REVOKED and x.key.blob == key.blob)
         return next(fits, None)

@@ -177,7 +177,7 @@ def check_key(hop: Hop, key: HostKey) -> None:
     raise unknown
 
 
-def _forget(hop: Hop, lines: list[known_hosts.Line]) -> str:
+def _forget(hop: Hop, lines: list[known_hosts.KnownHostsLine]) -> str:
     """The command by which these lines go away."""
     if all(line.path == known_hosts.our_file() for line in lines):
         return f"bequeath hosts remove {hop.target.label}"

@@ -22,7 +22,7 @@ _KINDS = (
 
 
 @dataclass(frozen=True)
-class Shown:
+class OfferedKeys:
     """What a machine shows; ``name`` is how files of known hosts call it."""
 
     name: str
@@ -31,7 +31,7 @@ class Shown:
     known_keys: tuple[HostKey, ...] = ()  # those of them that are known
 
 
-def look_at_keys(target: SshTarget, *, dial: Dial | None = None) -> Shown:
+def look_at_keys(target: SshTarget, *, dial: Dial | None = None) -> OfferedKeys:
     """Ask a machine for its keys. Logs in to jump hosts only, which must be known.
 
     Raises:
@@ -57,7 +57,7 @@ def look_at_keys(target: SshTarget, *, dial: Dial | None = None) -> Shown:
     is_known = bool(known_keys)
     if known.trusted() and not is_known:
         check_key(hop, next(iter(keys.values())))
-    return Shown(hop.known_as, tuple(keys.values()), is_known, known_keys)
+    return OfferedKeys(hop.known_as, tuple(keys.values()), is_known, known_keys)
 
 
 def names_of(target: SshTarget) -> str:
@@ -65,12 +65,12 @@ def names_of(target: SshTarget) -> str:
     return way_to(target)[-1].known_as
 
 
-def our_hosts() -> list[known_hosts.Line]:
+def our_hosts() -> list[known_hosts.KnownHostsLine]:
     """The entries of our own file."""
     return known_hosts.read([known_hosts.our_file()])
 
 
-def learn(shown: Shown, fingerprint: str = "") -> Path:
+def learn(shown: OfferedKeys, fingerprint: str = "") -> Path:
     """Record a machine in our own file; returns which that is.
 
     Each key was shown in a connection of its own, so one that is vouched for says nothing of

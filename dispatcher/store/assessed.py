@@ -9,7 +9,7 @@ from typing import Final, Self
 from sqlalchemy import Connection
 
 from dispatcher.core.model import TrialState
-from dispatcher.ports import Shown
+from dispatcher.ports import AssessorInput
 from dispatcher.store.connection import connect_reader, raw_of
 from dispatcher.store.faults import UNREADABLE, store_error
 
@@ -41,7 +41,7 @@ class Assessed:
         """
         return cls(store, connect_reader(store))
 
-    def rows(self, unanswered_since: float) -> Iterator[Shown]:
+    def rows(self, unanswered_since: float) -> Iterator[AssessorInput]:
         """All that there is, in its order. Reads as it goes; the first one takes about as long as
         all others.
 
@@ -55,7 +55,7 @@ class Assessed:
             found = self._raw.execute(_IN_ORDER, (TrialState.ENDED,))
             for at, _, trial, attempt, seq, value, success in found:
                 answered = at <= unanswered_since
-                yield Shown(trial, value, attempt, seq, bool(success), answered)
+                yield AssessorInput(trial, value, attempt, seq, bool(success), answered)
         except UNREADABLE as error:
             raise store_error(error, str(self._store)) from error
 

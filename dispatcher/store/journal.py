@@ -19,7 +19,7 @@ from dispatcher import codec
 from dispatcher.core.events import NOT_JOURNALLED, FinalReported, MetricReported
 from dispatcher.core.model import Trial
 from dispatcher.errors import ProtocolError, StoreError
-from dispatcher.ports import Entry, JournalRow, Snapshot
+from dispatcher.ports import JournalEntry, JournalRow, Snapshot
 from dispatcher.store import statements
 from dispatcher.store.checksums import crc_of, fits
 from dispatcher.store.connection import connect_reader, connect_writer, raw_of
@@ -127,7 +127,9 @@ class SqliteJournal:
         """SQLite's own connection, for the other modules of this room."""
         return self._raw
 
-    def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
+    def append(
+        self, entries: Sequence[JournalEntry], touched: Iterable[Trial], *, durable: bool
+    ) -> int:
         """See :meth:`dispatcher.ports.Journal.append`. Blocks for the disk if ``durable``."""
         number: int = self._last
         journal_rows: list[Row] = []

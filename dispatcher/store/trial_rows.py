@@ -23,7 +23,7 @@ from dispatcher.core.events import (
 )
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, Trial, TrialState
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from dispatcher.store import statements
 from dispatcher.store.values import number_of
 
@@ -142,7 +142,7 @@ def lagging(rows: Iterable[Row], trials: Mapping[TrialId, Trial]) -> Iterator[Tr
 
 
 def write_rows(
-    raw: sqlite3.Connection, entries: Iterable[Entry], touched: Mapping[TrialId, Trial]
+    raw: sqlite3.Connection, entries: Iterable[JournalEntry], touched: Mapping[TrialId, Trial]
 ) -> None:
     """Bring both read models to what a batch made true, inside the caller's transaction."""
     raw.executemany(statements.UPSERT_TRIAL, [trial_row(trial) for trial in touched.values()])

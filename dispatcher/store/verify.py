@@ -23,7 +23,7 @@ from dispatcher import core
 from dispatcher.core.events import ExperimentCreated, MetricReported
 from dispatcher.core.model import State, TrialState
 from dispatcher.errors import BequeathError, StoreError
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from dispatcher.state_codec import decode_state
 from dispatcher.store.checksums import fits
 from dispatcher.store.compaction import Compaction, Seeds, digest_of, seeds_of
@@ -179,7 +179,7 @@ def _is_worth(value: object, number: object) -> bool:
         return False
 
 
-class Replayed(NamedTuple):
+class ReplayedStore(NamedTuple):
     """The read models as the journal makes them, in memory, with the state beside them."""
 
     model: sqlite3.Connection
@@ -189,7 +189,7 @@ class Replayed(NamedTuple):
     changed: list[Difference]  # trials whose events are gone, and whose rows are others now
 
 
-def replay_rows(journal: SqliteJournal, upto: int | None = None) -> Replayed:
+def replay_rows(journal: SqliteJournal, upto: int | None = None) -> ReplayedStore:
     """Make the read models from the base and the rows after it, up to row ``upto``.
 
     The store itself is completed where a compaction was interrupted, and otherwise left alone.
@@ -218,7 +218,7 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> Replayed:
             if isinstance(event, ExperimentCreated):
                 state = core.new_state(event.settings)
             if state is None:
-                return Replayed(
+                return ReplayedStore(
                     model, None, number, f"row {number}: no ExperimentCreated before it", []
                 )
             worker = worker_of(state.trials, event)
@@ -229,10 +229,10 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> Replayed:
             state.dirty.clear()
             mentioned.update(touched)
             mentioned.add(getattr(event, "trial", -1))
-            write_rows(model, (Entry(at, event, counted, worker),), touched)
+            write_rows(model, (JournalEntry(at, event, counted, worker),), touched)
     except BequeathError as error:
-        return Replayed(model, state, number, f"row {number}: {error.message}", [])
-    return Replayed(model, state, number, "", _changed(journal.raw, folded - mentioned))
+        return ReplayedStore(model, state, number, f"row {number}: {error.message}", [])
+    return ReplayedStore(model, state, number, "", _changed(journal.raw, folded - mentioned))
 
 
 def _begin_with_base(

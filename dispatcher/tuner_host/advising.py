@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dispatcher.errors import TunerCodeError
-from dispatcher.ports import Shown
+from dispatcher.ports import AssessorInput
 from dispatcher.tuner_host.advisor_metrics import decodes_values
 from dispatcher.tuner_host.shown import BEFORE_ALL
 from trial_runtime import nni_shim
@@ -117,7 +117,7 @@ class AdvisorTuner:
             if sent is not None:
                 self._ahead.appendleft(sent)
 
-    def recall(self, one: Shown) -> None:
+    def recall(self, one: AssessorInput) -> None:
         """A trial had reported something, before this process was there."""
         sent = self._running.get(one.trial)
         if sent is None or one.value is None:

@@ -16,7 +16,7 @@ from dispatcher.core.actions import Assess, Deliver
 from dispatcher.core.events import TrialStopRequested
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
-from dispatcher.ports import Shown
+from dispatcher.ports import AssessorInput
 from dispatcher.tuner_host.shown import BEFORE_ALL
 from dispatcher.tuner_host.tracebacks import describe
 from trial_runtime.trial_wire import brief
@@ -41,7 +41,7 @@ class Assessing:
         assessor: Any,
         say: Callable[[object], None],
         note: Callable[[str], None],
-        past: Iterable[Shown] = (),
+        past: Iterable[AssessorInput] = (),
     ) -> None:
         self._assessor = assessor
         self._say = say

@@ -15,7 +15,7 @@ import msgspec
 
 from dispatcher.core.actions import Assess, LaunchTuner, TunerAction
 from dispatcher.core.events import Event, TunerHostLost
-from dispatcher.ports import Link, ShownPast
+from dispatcher.ports import PeerLink, ShownPast
 from dispatcher.tuner_host import config as config_file
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.messages import (
@@ -60,7 +60,7 @@ class TunerHostDriver:
 
     def __init__(
         self,
-        link: Link,
+        link: PeerLink,
         config: TunerHostConfig,
         folder: Path,
         *,

@@ -15,8 +15,8 @@ from typing import Protocol
 from dispatcher.core.events import DeliveryStandsStill, ForeignWaitOver, ForeignWaitSeen
 from dispatcher.core.ids import TrialId
 from dispatcher.tuner_host.delivery import Delivery
-from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.request import Request, Say
+from dispatcher.tuner_host.run_token import RunToken
 from dispatcher.tuner_host.stacks import where
 
 #: Between two looks at the same thread. A request that answers sooner is never looked at.
@@ -41,7 +41,7 @@ AT_ONCE = 128
 class ForeignWaits:
     """Called by the I/O thread now and then while requests are in author's code."""
 
-    def __init__(self, floor: Floor, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, floor: RunToken, clock: Callable[[], float] = time.monotonic) -> None:
         self._floor = floor
         self._clock = clock
         self._next_look = 0.0

@@ -19,9 +19,9 @@ from dispatcher.core.events import VersionsHeld, WaitGivenUp, WaitStarted
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Verdict
 from dispatcher.core.waits import resolve
-from dispatcher.tuner_host.floor import Floor, Waking
 from dispatcher.tuner_host.request import Request, Say
-from dispatcher.tuner_host.wait import Wait, is_trial, parent_failed, told
+from dispatcher.tuner_host.run_token import RunToken, Waking
+from dispatcher.tuner_host.wait import PendingWait, is_trial, parent_failed, told
 from tuners.errors import (
     SelfWait,
     UnknownParent,
@@ -52,7 +52,7 @@ class Gate:
     """
 
     def __init__(
-        self, floor: Floor, *, refusal: str = "", make_way: Callable[[], None] = lambda: None
+        self, floor: RunToken, *, refusal: str = "", make_way: Callable[[], None] = lambda: None
     ) -> None:
         self._floor = floor
         self._make_way = make_way
@@ -61,7 +61,7 @@ class Gate:
         self._lock = threading.Lock()
         self._verdicts: dict[int, Verdict] = {}
         self._requested: set[int] = set()  # asked of this process, not ended yet
-        self._waits: dict[int, Wait] = {}  # by the waiting request
+        self._waits: dict[int, PendingWait] = {}  # by the waiting request
         self._waiters: dict[int, dict[int, None]] = {}  # parent → waiting requests
         self.newest: dict[str, int] = {}  # versions of shared stores, as far as was told
         self._of_store: dict[str, dict[int, None]] = {}  # store → requests that wait for a version
@@ -122,7 +122,7 @@ class Gate:
             )
         return request
 
-    def _stand(self, wait: Wait, timeout: float | None) -> list[int] | None:
+    def _stand(self, wait: PendingWait, timeout: float | None) -> list[int] | None:
         """Block; None if the timeout passed."""
         self._floor.block(wait.request)
         if not wait.ticket.acquire(timeout=self._patience(wait, timeout)):
@@ -173,7 +173,7 @@ class Gate:
             self._let_go(waits[done : done + share])
             done, share = done + share, 2 * share
 
-    def _let_go(self, waits: Iterable[Wait]) -> None:
+    def _let_go(self, waits: Iterable[PendingWait]) -> None:
         """Answer those of the waits that are not over, as far as the verdicts decide them."""
         ready: list[Waking] = []
         with self._lock:
@@ -251,7 +251,7 @@ class Gate:
 
     def _enter(
         self, request: Request, parents: tuple[int, ...], mode: str, timeout: float | None
-    ) -> list[int] | Wait:
+    ) -> list[int] | PendingWait:
         with self._lock:
             if request.cancelled or self._closing:
                 raise WaitCancelled(self._closing or "this request was cancelled")
@@ -264,7 +264,7 @@ class Gate:
             if timeout == 0 and self._all_pending(parents):
                 raise WaitTimeout(parents, 0.0)
             request.tickets += 1
-            wait = Wait(request, request.tickets, parents, mode)
+            wait = PendingWait(request, request.tickets, parents, mode)
             self._waits[request.trial] = wait
             for parent in parents:
                 if parent not in self._verdicts:
@@ -275,14 +275,14 @@ class Gate:
 
     def _enter_version(
         self, request: Request, store: str, number: int, parents: tuple[int, ...]
-    ) -> int | Wait:
+    ) -> int | PendingWait:
         with self._lock:
             if request.cancelled or self._closing:
                 raise WaitCancelled(self._closing or "this request was cancelled")
             if number and self.newest.get(store, 0) >= number:
                 return self.newest[store]
             request.tickets += 1
-            wait = Wait(request, request.tickets, parents, "version", store, number)
+            wait = PendingWait(request, request.tickets, parents, "version", store, number)
             self._waits[request.trial] = wait
             self._of_store.setdefault(store, {})[request.trial] = None
             request.foreign = False
@@ -300,7 +300,7 @@ class Gate:
         of = tuple(TrialId(parent) for parent in parents)
         request.say(WaitStarted(TrialId(request.trial), request.tickets, of, mode, answered=True))
 
-    def _say_started(self, wait: Wait) -> None:
+    def _say_started(self, wait: PendingWait) -> None:
         wait.request.awaited.update(wait.parents)
         parents = tuple(TrialId(parent) for parent in wait.parents)
         trial = TrialId(wait.request.trial)
@@ -308,7 +308,7 @@ class Gate:
             WaitStarted(trial, wait.number, parents, wait.mode, wait.store, wait.version)
         )
 
-    def _ask_again(self, wait: Wait) -> None:
+    def _ask_again(self, wait: PendingWait) -> None:
         """A parent that ended under the process before this one is known to the head only."""
         missing = [parent for parent in wait.parents if parent not in self._verdicts]
         if all(parent in self._requested for parent in missing):
@@ -328,12 +328,14 @@ class Gate:
         assert result.verdict is not None
         return parent_failed(result.parent, result.verdict.reason, result.verdict.chain)
 
-    def _finish(self, wait: Wait, answer: list[int] | BaseException, ready: list[Waking]) -> None:
+    def _finish(
+        self, wait: PendingWait, answer: list[int] | BaseException, ready: list[Waking]
+    ) -> None:
         wait.answer = answer
         self._forget(wait)
         ready.append(wait)
 
-    def _forget(self, wait: Wait) -> None:
+    def _forget(self, wait: PendingWait) -> None:
         trial = wait.request.trial
         if self._waits.get(trial) is not wait:
             return
@@ -348,7 +350,7 @@ class Gate:
 
     # ---- waits that end by themselves ----------------------------------------------------
 
-    def _patience(self, wait: Wait, timeout: float | None) -> float:
+    def _patience(self, wait: PendingWait, timeout: float | None) -> float:
         if timeout is None:
             return -1.0
         wait.timed = True
@@ -356,7 +358,7 @@ class Gate:
         known = self._all_pending(wait.parents) and not (wait.store and wait.parents)
         return min(timeout if known else max(timeout, ANSWER_S), threading.TIMEOUT_MAX)
 
-    def _give_up(self, wait: Wait) -> None:
+    def _give_up(self, wait: PendingWait) -> None:
         if not wait.gone.acquire(blocking=False):
             wait.ticket.acquire()  # woken in this very moment
             return

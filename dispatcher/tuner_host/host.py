@@ -42,14 +42,12 @@ from dispatcher.core.events import (
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import BequeathError, InternalError, TunerCodeError
-from dispatcher.ports import Shown
-from dispatcher.tuner_host import leash, load, restore
+from dispatcher.ports import AssessorInput
+from dispatcher.tuner_host import load, parent_pipe, restore
 from dispatcher.tuner_host.assessing import Assessing
 from dispatcher.tuner_host.callbacks import Callbacks
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.delivery import Delivery
-from dispatcher.tuner_host.ending import EXIT_BROKEN, EXIT_INTERNAL, Ending, log
-from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.foreign_waits import ForeignWaits, StillDelivery
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.io_loop import GATHER_S, SECOND_HALF_S, IoLoop
@@ -60,11 +58,13 @@ from dispatcher.tuner_host.proposals import ProposalRules
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.request_threads import RequestThreads
 from dispatcher.tuner_host.requests import Requests
+from dispatcher.tuner_host.run_token import RunToken
 from dispatcher.tuner_host.shown import ToldAgain, shown_in
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.snapshots import Snapshots
 from dispatcher.tuner_host.stacks import place_of, stacks
 from dispatcher.tuner_host.tracebacks import describe
+from dispatcher.tuner_host.wind_down import EXIT_BROKEN, EXIT_INTERNAL, WindDown, log
 from trial_runtime.endpoint import connect
 from trial_runtime.failpoints import failpoint
 
@@ -80,7 +80,7 @@ class Host:
     def __init__(self, config: TunerHostConfig) -> None:
         self._config = config
         self._outbox = Outbox()
-        self._floor = Floor()
+        self._floor = RunToken()
         self._gate = Gate(
             self._floor,
             refusal="" if config.multi_thread else SERIAL,
@@ -89,7 +89,7 @@ class Host:
         self._foreign = ForeignWaits(self._floor)
         self._live: dict[int, Request] = {}  # from OpenRequest to just before its answer
         self._early: deque[Any] = deque()  # what the head said before the tuner was built
-        self._ending = Ending(self._gate)
+        self._ending = WindDown(self._gate)
         self._ready = False
         self._serial = not config.multi_thread
         self._look_at = 0.0
@@ -204,7 +204,7 @@ class Host:
             raise TunerCodeError(f"the tuner cannot be restored\n{describe(error)}") from None
         failpoint("host.restored")
 
-    def _tell_again(self, one: Shown) -> None:
+    def _tell_again(self, one: AssessorInput) -> None:
         assert self._calls.advisor is not None
         try:
             self._calls.advisor.recall(one)
@@ -255,11 +255,11 @@ class Host:
             os._exit(EXIT_INTERNAL)
 
     def _due(self) -> float | None:
-        if leash.is_orphan():
+        if parent_pipe.is_orphan():
             os._exit(0)
         if self._is_superseded():
-            leash.end_group()
-        due = [leash.LOOK_S, self._ending.due()]
+            parent_pipe.end_group()
+        due = [parent_pipe.LOOK_S, self._ending.due()]
         if self._ready:
             while self._early:
                 self._obey(self._early.popleft())
@@ -286,7 +286,7 @@ class Host:
         return CALLBACK_LOOK_S
 
     def _on_exit(self) -> None:
-        """Runs in a thread of its own, see :class:`Ending`."""
+        """Runs in a thread of its own, see :class:`WindDown`."""
         try:
             self._calls.on_exit()
         finally:
@@ -299,8 +299,8 @@ class Host:
         now = time.monotonic()
         if now < self._look_at:
             return False
-        self._look_at = now + leash.LOOK_S
-        return leash.is_superseded(self._config.leader_file, self._config.epoch)
+        self._look_at = now + parent_pipe.LOOK_S
+        return parent_pipe.is_superseded(self._config.leader_file, self._config.epoch)
 
     def _take(self, message: Any) -> None:
         if isinstance(message, Shutdown):

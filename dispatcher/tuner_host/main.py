@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from dispatcher.tuner_host import config as config_file
-from dispatcher.tuner_host import leash, nni_surroundings
+from dispatcher.tuner_host import nni_surroundings, parent_pipe
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.host import Host
 from trial_runtime.nesting import mark_inside
@@ -43,6 +43,6 @@ def main(argv: list[str]) -> None:
     """Run the tuner host described by the file ``argv[1]``; never returns."""
     config = config_file.read(Path(argv[1]))
     if config.head_pipe >= 0:
-        leash.tie(config.head_pipe)
+        parent_pipe.tie(config.head_pipe)
     settle(config)
     Host(config).run()

@@ -14,8 +14,8 @@ from _thread import allocate_lock
 from collections import deque
 from collections.abc import Callable
 
-from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.run_token import RunToken
 
 #: Idle threads kept for later requests; more than that end when a wave has passed.
 KEPT_IDLE = 64
@@ -65,7 +65,7 @@ class RequestThreads:
     def __init__(
         self,
         run: Callable[[Request], None],
-        floor: Floor,
+        floor: RunToken,
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

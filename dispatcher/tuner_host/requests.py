@@ -10,10 +10,10 @@ from typing import Any
 from dispatcher.core.events import ForeignWaitSeen, Proposed, RequestEnd, RequestFailed
 from dispatcher.core.ids import TrialId
 from dispatcher.tuner_host.callbacks import Callbacks
-from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose, seen_by_trial
 from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.run_token import RunToken
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe, shorten
 from dispatcher.tuner_host.wait import is_trial
@@ -33,7 +33,7 @@ class Requests:
         self,
         calls: TunerCalls,
         gate: Gate,
-        floor: Floor,
+        floor: RunToken,
         rules: ProposalRules,
         over: Callable[[Request], None],
         *,

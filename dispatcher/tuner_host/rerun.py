@@ -13,18 +13,18 @@ from dispatcher.errors import TunerCodeError
 from dispatcher.tuner_host import load, nni_surroundings
 from dispatcher.tuner_host.callbacks import Callbacks
 from dispatcher.tuner_host.config import TunerHostConfig
-from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.host import SERIAL
 from dispatcher.tuner_host.proposals import ProposalRules
 from dispatcher.tuner_host.request_threads import RequestThreads
 from dispatcher.tuner_host.requests import Requests
 from dispatcher.tuner_host.restore import Restore, RestoreFile
+from dispatcher.tuner_host.run_token import RunToken
 from dispatcher.tuner_host.tracebacks import describe
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AnswerDifference:
     """A request that is answered otherwise now. ``now``: JSON text, or why there is none."""
 
     trial: int
@@ -39,7 +39,7 @@ def rerun(
     note: Callable[[str], None],
     call_timeout_s: float,
     watch: Callable[[str, int], None] | None = None,
-) -> list[Difference]:
+) -> list[AnswerDifference]:
     """Build the tuner here and repeat its calls, so that a debugger can look on. Blocks.
 
     Args:
@@ -57,7 +57,7 @@ def rerun(
         nni_surroundings.make_importable()
     before = threading.enumerate()
     tuner = load.build(config)
-    floor = Floor()
+    floor = RunToken()
     gate = Gate(floor, refusal="" if config.multi_thread else SERIAL)
     load.install_gate(tuner.tuner, gate, config.seed, gate.newest)
     try:
@@ -97,7 +97,7 @@ class _Everything:
     """Keeps what differs, all of it."""
 
     watch: Callable[[str, int], None] | None
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[AnswerDifference] = field(default_factory=list)
 
     def about_to(self, name: str, trial: int) -> None:
         """Told before each call."""
@@ -107,7 +107,7 @@ class _Everything:
     def differs(self, trial: int, wanted: str, answer: object) -> None:
         """Kept."""
         now = answer.parameters if isinstance(answer, Proposed) else _why(answer)
-        self.differences.append(Difference(trial, wanted, now))
+        self.differences.append(AnswerDifference(trial, wanted, now))
 
     def over(self) -> None:
         """Nothing is left to say."""

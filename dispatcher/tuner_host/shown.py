@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from dispatcher.ports import Shown
+from dispatcher.ports import AssessorInput
 
 #: Before the first metric that a trial can report, by attempt and number.
 BEFORE_ALL = (-1, -1)
@@ -20,10 +20,10 @@ BEFORE_ALL = (-1, -1)
 #: Seconds between two looks for the file, which takes the head some microseconds a metric.
 _LOOK_S = 0.02
 
-_line = msgspec.json.Decoder(Shown)
+_line = msgspec.json.Decoder(AssessorInput)
 
 
-def shown_in(path: Path) -> Iterator[Shown]:
+def shown_in(path: Path) -> Iterator[AssessorInput]:
     """What is in the file, in the order of the head's clock; waits for the file to appear. There
     is one in the end: a head that cannot write it gives up, and this process with it."""
     while not path.exists():
@@ -41,7 +41,9 @@ class ToldAgain:
         tell: takes a metric.
     """
 
-    def __init__(self, shown: Iterator[Shown], tell: Callable[[Shown], Any]) -> None:
+    def __init__(
+        self, shown: Iterator[AssessorInput], tell: Callable[[AssessorInput], Any]
+    ) -> None:
         self._shown = shown
         self._tell = tell
         self._over: set[int] = set()  # whose end was come by, and is not told yet

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 
 from dispatcher.core.events import TunerStateTaken
-from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.messages import FRAME_BYTES
 from dispatcher.tuner_host.request import Say
+from dispatcher.tuner_host.run_token import RunToken
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
 from trial_runtime.failpoints import failpoint
@@ -34,7 +34,7 @@ class Snapshots:
     def __init__(
         self,
         calls: TunerCalls,
-        floor: Floor,
+        floor: RunToken,
         every: int,
         period_s: float,
         *,

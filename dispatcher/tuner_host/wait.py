@@ -11,7 +11,7 @@ from dispatcher.tuner_host.request import Request
 from tuners.errors import CycleRefused, ParentFailed, SelfWait, UnknownParent
 
 
-class Wait:
+class PendingWait:
     """One ``wait_for`` that has not returned.
 
     ``ticket`` is a lock, taken at birth and released once: half the memory and none of the
@@ -65,7 +65,7 @@ def is_trial(number: int) -> bool:
     return 0 <= number < 1 << 63
 
 
-def told(wait: Wait, action: AnswerWait) -> list[int] | BaseException:
+def told(wait: PendingWait, action: AnswerWait) -> list[int] | BaseException:
     """What ``wait_for`` returns or raises after the head's answer."""
     match action.kind:
         case "granted" if wait.mode == "version":

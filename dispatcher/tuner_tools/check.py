@@ -18,7 +18,7 @@ from dispatcher.core.model import Phase
 from dispatcher.errors import UserError
 from dispatcher.tuner_host import TunerHostConfig
 from dispatcher.tuner_host.stacks import together
-from dispatcher.tuner_tools.rehearsal import Plan, Rehearsed, rehearse
+from dispatcher.tuner_tools.rehearsal import RehearsalPlan, Rehearsed, rehearse
 
 #: Faults of one kind that are shown; the rest is counted.
 SHOWN = 3
@@ -44,7 +44,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckReport:
     """The faults that were found, what else is worth knowing, and what was played.
 
     ``waits`` are those in ``wait_for``; ``other_waits`` those in something that is not ours: a
@@ -62,7 +62,7 @@ class Verdict:
     other_waits: int = 0
 
 
-def check_tuner(tuner: TunerHostConfig, plan: Plan) -> Verdict:
+def check_tuner(tuner: TunerHostConfig, plan: RehearsalPlan) -> CheckReport:
     """Rehearse a tuner once without and once with a death of its process. Blocks.
 
     Args:
@@ -90,7 +90,7 @@ def check_tuner(tuner: TunerHostConfig, plan: Plan) -> Verdict:
     counts = Counter(type(row.event) for row in shown.rows)
     ends = [row.event for row in shown.rows if isinstance(row.event, e.AttemptEnded)]
     gone = [row.event for row in shown.rows if isinstance(row.event, e.RequestFailed)]
-    return Verdict(
+    return CheckReport(
         faults=tuple(_grouped(faults)),
         remarks=tuple(remarks),
         trials=counts[e.EndDelivered],
@@ -163,7 +163,7 @@ def _remarks(seen: Rehearsed) -> Iterator[Fault]:
         )
 
 
-def _goes_on_otherwise(tuner: TunerHostConfig, plan: Plan) -> Iterator[Fault]:
+def _goes_on_otherwise(tuner: TunerHostConfig, plan: RehearsalPlan) -> Iterator[Fault]:
     """Whether a tuner that takes its own state back goes on as one that was never stopped.
 
     One trial and one call at a time, so that both hear the same in one order; of one that waits

@@ -22,7 +22,7 @@ import zmq
 
 from dispatcher.backends.testing import FAILS, Script, ScriptedBackend
 from dispatcher.channel import Router
-from dispatcher.control.desk import Desk
+from dispatcher.control.server import ControlServer
 from dispatcher.core import State, apply, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
@@ -36,7 +36,7 @@ from dispatcher.errors import BequeathError
 from dispatcher.past.compacted import read_whole_past
 from dispatcher.past.restoring import RestoringTuner
 from dispatcher.past.showing import ShownFile
-from dispatcher.ports import Entry, JournalRow
+from dispatcher.ports import JournalEntry, JournalRow
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host import TunerHostConfig, TunerHostDriver
@@ -60,7 +60,7 @@ _EXIT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RehearsalPlan:
     """What a rehearsal plays.
 
     ``failing`` is the share of trials that end badly, some of them after their result; ``late``
@@ -136,7 +136,7 @@ class _Watcher:
 
 def rehearse(
     tuner: TunerHostConfig,
-    plan: Plan,
+    plan: RehearsalPlan,
     script: Callable[[a.StartAttempt], Script] | None = None,
     folder: Path | None = None,
 ) -> Rehearsed:
@@ -168,7 +168,7 @@ def _fastest() -> str | None:
     return _SHM if os.access(_SHM, os.W_OK) else None
 
 
-def scripted(plan: Plan) -> Callable[[a.StartAttempt], Script]:
+def scripted(plan: RehearsalPlan) -> Callable[[a.StartAttempt], Script]:
     """The fate of each attempt: its own, whatever the order of starts."""
 
     def script(order: a.StartAttempt) -> Script:
@@ -198,7 +198,7 @@ class _Stage:
     def __init__(
         self,
         tuner: TunerHostConfig,
-        plan: Plan,
+        plan: RehearsalPlan,
         script: Callable[[a.StartAttempt], Script],
         folder: Path,
     ) -> None:
@@ -231,7 +231,7 @@ class _Stage:
             journal = SqliteJournal.open(self._folder / "journal.sqlite")
             stack.callback(journal.close)
             if not self._epoch:
-                created = Entry(time.time(), e.ExperimentCreated(self._settings))
+                created = JournalEntry(time.time(), e.ExperimentCreated(self._settings))
                 journal.append([created], (), durable=False)
             compaction = Compaction(journal)
             past = read_whole_past(journal, compaction)
@@ -239,7 +239,7 @@ class _Stage:
             self._epoch += 1
             now = max(time.time(), state.now)
             apply(state, e.HeadStarted(self._epoch), now)
-            begun = [Entry(now, e.HeadStarted(self._epoch))]
+            begun = [JournalEntry(now, e.HeadStarted(self._epoch))]
             row = journal.append(begun, [state.trials[t] for t in state.dirty], durable=False)
             state.dirty.clear()
             notes = self.rehearsed.notes if self._epoch > 1 else []
@@ -255,7 +255,7 @@ class _Stage:
                 router,
                 RestoringTuner(driver, journal, compaction, self._folder / "restore", past),
                 {_WORKER: self._backend},
-                Desk(_nobody, _nobody, time.time),
+                ControlServer(_nobody, _nobody, time.time),
                 _Watcher(self.rehearsed),
                 row=row,
                 compactor=compaction,

@@ -22,7 +22,7 @@ from dispatcher.past.history import read_past
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.connection import read_only
 from dispatcher.store.journal import SqliteJournal
-from dispatcher.tuner_host.rerun import Difference, rerun
+from dispatcher.tuner_host.rerun import AnswerDifference, rerun
 from dispatcher.wiring.tuner_host import tuner_host_config
 from trial_runtime.endpoint import Endpoint
 
@@ -32,14 +32,14 @@ DEBUGGED_S = 1e7
 
 
 @dataclass(slots=True)
-class Replayed:
+class ReplayReport:
     """What the tuner was given and said: counts, differing answers, notes."""
 
     requests: int = 0
     results: int = 0
     ends: int = 0
     from_state: bool = False  # of a folded journal: not from the beginning
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[AnswerDifference] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -49,7 +49,7 @@ def replay_tuner(
     until: int | None = None,
     debugged: bool = False,
     watch: Callable[[str, int], None] | None = None,
-) -> Replayed:
+) -> ReplayReport:
     """Run the tuner of an experiment against its journal. Blocks; changes nothing there.
 
     Args:
@@ -68,7 +68,7 @@ def replay_tuner(
     if until is not None:
         calls = _upto(calls, until)
     told = tuner_host_config(config, home, Endpoint(""), 0)
-    seen = Replayed(from_state=state is not None)
+    seen = ReplayReport(from_state=state is not None)
     for name, *_ in calls:
         seen.requests += name == "generate"
         seen.results += name == "result"

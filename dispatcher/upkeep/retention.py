@@ -28,7 +28,7 @@ from dispatcher.upkeep.stores import AtRest, as_granted
 from dispatcher.weight_keeper import Policy, WeightKeeper
 from dispatcher.weight_keeper.checkpoints import sweep_checkpoints
 from dispatcher.weight_keeper.leftovers import LeftoverSweep
-from dispatcher.weight_keeper.shelf import FolderStores
+from dispatcher.weight_keeper.storage import FolderVersionStorage
 from dispatcher.weight_keeper.store_sweep import Granted, StoreSweep
 from dispatcher.wiring.remote_roots import shelf_of, stores_of
 from dispatcher.wiring.settings import sees_versions
@@ -85,7 +85,7 @@ class _Sweeps:
         self.leftovers = LeftoverSweep(self._root, ledger)
         self.stores = (
             # Of the agent, where nobody else can look.
-            StoreSweep(FolderStores(folder.path / "nothing"), ledger, lambda: None)
+            StoreSweep(FolderVersionStorage(folder.path / "nothing"), ledger, lambda: None)
             if config.in_memory
             else StoreSweep(stores_of(config, folder), ledger, review)
         )

@@ -13,7 +13,7 @@ from dispatcher.core.actions import GrantVersions
 from dispatcher.core.events import StoresReviewed
 from dispatcher.errors import StoreError
 from dispatcher.past.compacted import read_whole_past
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.connection import read_only
 from dispatcher.store.copying import copy_store
@@ -89,6 +89,6 @@ class AtRest:
             if isinstance(action, GrantVersions)
         )
         dirty = [self._state.trials[trial] for trial in self._state.dirty]
-        self._journal.append([Entry(now, event)], dirty, durable=True)
+        self._journal.append([JournalEntry(now, event)], dirty, durable=True)
         self._state.dirty.clear()
         return as_granted(granted)

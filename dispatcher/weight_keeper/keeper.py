@@ -34,7 +34,7 @@ from dispatcher.weight_keeper.faults import kind_of
 from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
 from dispatcher.weight_keeper.plan import DiskUse, Doomed, GcPlan, TrialUse
 from dispatcher.weight_keeper.retention import Decision, Policy, TrialView, decide
-from dispatcher.weight_keeper.shelf import FolderShelf, Shelf
+from dispatcher.weight_keeper.storage import FolderStorage, Storage
 from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class WeightKeeper:
     def __init__(
         self,
         folder: Path,
-        root: Path | Shelf,
+        root: Path | Storage,
         ledger: Ledger,
         policy: Policy = Policy(),  # noqa: B008 - frozen
         *,
@@ -83,7 +83,7 @@ class WeightKeeper:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._lock = FileLock(folder / LOCK_NAME, thread_local=False)
-        self._shelf = FolderShelf(root) if isinstance(root, Path) else root
+        self._shelf = FolderStorage(root) if isinstance(root, Path) else root
         self._ledger = ledger
         self._policy = policy
         self._maximize = maximize

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from dispatcher.errors import PassingBackendError
 from dispatcher.weight_keeper.faults import kind_of
-from dispatcher.weight_keeper.shelf import StoreShelf
+from dispatcher.weight_keeper.storage import VersionStorage
 from trial_runtime.failpoints import failpoint
 
 #: How attempts call the folders of what they publish, see :mod:`trial_runtime.stores`.
@@ -75,7 +75,7 @@ class StoreSweep:
     """
 
     def __init__(
-        self, shelf: StoreShelf, attempts: Attempts, ask: Callable[[], Granted | None]
+        self, shelf: VersionStorage, attempts: Attempts, ask: Callable[[], Granted | None]
     ) -> None:
         self._shelf = shelf
         self._attempts = attempts

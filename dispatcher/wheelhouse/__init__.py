@@ -4,18 +4,18 @@ Which ones there are is fixed by a list of names and digests; files are fetched 
 own pip, kept in the user's cache, and used only when their digest is the one on the list.
 """
 
-from dispatcher.wheelhouse.house import Wheelhouse, WheelsMissing
-from dispatcher.wheelhouse.planning import USEFUL, Plan, plan
+from dispatcher.wheelhouse.planning import USEFUL, WheelPlan, plan
 from dispatcher.wheelhouse.pythons import HostPython
+from dispatcher.wheelhouse.wheel_cache import WheelCache, WheelsMissing
 from dispatcher.wheelhouse.wheels import MODULES, Wheel, known_wheels
 
 __all__ = [
     "MODULES",
     "USEFUL",
     "HostPython",
-    "Plan",
     "Wheel",
-    "Wheelhouse",
+    "WheelCache",
+    "WheelPlan",
     "WheelsMissing",
     "known_wheels",
     "plan",

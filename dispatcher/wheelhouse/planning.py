@@ -19,7 +19,7 @@ _ABSENT = "ModuleNotFoundError: "
 
 
 @dataclass(frozen=True)
-class Plan:
+class WheelPlan:
     """Wheels by module: ``last`` come after all that its Python has itself, ``first`` before,
     since its own is too old. ``lacking``: by module, why it is not there; ``without``: those of
     them for which there is no wheel."""
@@ -47,7 +47,7 @@ class Plan:
         )
 
 
-def plan(host: HostPython, troubles: Mapping[str, str], versions: Mapping[str, str]) -> Plan:
+def plan(host: HostPython, troubles: Mapping[str, str], versions: Mapping[str, str]) -> WheelPlan:
     """What to bring.
 
     Args:
@@ -64,7 +64,7 @@ def plan(host: HostPython, troubles: Mapping[str, str], versions: Mapping[str, s
     fitting = choose(host, lacking)
     # One that is there and broken would be found before one that comes after it.
     absent = [name for name, why in lacking.items() if why.startswith(_ABSENT)]
-    return Plan(
+    return WheelPlan(
         last={name: fitting[name] for name in absent if name in fitting},
         first={name: fitting[name] for name in fitting if name in OURS_FIRST and name in versions},
         lacking=lacking,

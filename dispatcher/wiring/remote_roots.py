@@ -12,7 +12,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
 from dispatcher.ownership import demand_ours
-from dispatcher.weight_keeper.shelf import FolderStores, Shelf, StoreShelf
+from dispatcher.weight_keeper.storage import FolderVersionStorage, Storage, VersionStorage
 from dispatcher.wiring.weights import stores_folder
 from trial_runtime.errors import MissingExtra, WeightsError
 from trial_runtime.weights.remote.address import BadRoot, RemoteRoot, demand_package
@@ -77,7 +77,7 @@ def try_root(config: ExperimentConfig) -> None:
         raise BackendError(f"{root.url} {error.message}", hint=error.hint, where=_KEY) from error
 
 
-def shelf_of(config: ExperimentConfig, folder: ExperimentFolder) -> Path | Shelf:
+def shelf_of(config: ExperimentConfig, folder: ExperimentFolder) -> Path | Storage:
     """Where the weight keeper finds the weights.
 
     Raises:
@@ -88,14 +88,14 @@ def shelf_of(config: ExperimentConfig, folder: ExperimentFolder) -> Path | Shelf
         return config.weights_folder or folder.weights
     from trial_runtime.weights.remote.place import Place
     from trial_runtime.weights.remote.retrying import Persistence
-    from trial_runtime.weights.remote.shelf import RemoteShelf
+    from trial_runtime.weights.remote.storage import RemoteStorage
 
     _refuse_memory(root)
     # The next sweep tries again, and a person who asks does not wait for minutes.
-    return RemoteShelf(Place(root, persistence=Persistence(10.0)))
+    return RemoteStorage(Place(root, persistence=Persistence(10.0)))
 
 
-def stores_of(config: ExperimentConfig, folder: ExperimentFolder) -> StoreShelf:
+def stores_of(config: ExperimentConfig, folder: ExperimentFolder) -> VersionStorage:
     """Where the weight keeper finds versions of shared stores.
 
     Raises:
@@ -103,7 +103,7 @@ def stores_of(config: ExperimentConfig, folder: ExperimentFolder) -> StoreShelf:
     """
     root = _own_root(config, folder)
     if root is None:
-        return FolderStores(stores_folder(config, folder))
+        return FolderVersionStorage(stores_folder(config, folder))
     from trial_runtime.weights.remote.place import Place
     from trial_runtime.weights.remote.retrying import Persistence
     from trial_runtime.weights.remote.store_shelf import RemoteStores

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from nfs_setup import errors
-from nfs_setup.cluster import luggage
+from nfs_setup.cluster import bundle
 from nfs_setup.cluster.ground import Ground
 from nfs_setup.cluster.members import Member
 from nfs_setup.cluster.remote import Remote
@@ -31,8 +31,8 @@ def ask(remote: Remote, ground: Ground, member: Member, request: Request) -> Rep
     """
     document = {"verb": verb_of(request), **asdict(request)}
     ran = remote.run(
-        (*ground.become, *luggage.command(member.python)),
-        stdin=luggage.packed() + json.dumps(document).encode(),
+        (*ground.become, *bundle.command(member.python)),
+        stdin=bundle.packed() + json.dumps(document).encode(),
         limit_s=LIMIT_S,
     )
     answer = _answer(ran)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nfs_setup.cluster import luggage
+from nfs_setup.cluster import bundle
 from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
 from nfs_setup.verify.peer import PeerHangs, PeerLost
@@ -31,8 +31,8 @@ class RemotePeer:
 
     def ask(self, request: Mapping[str, Any], limit_s: float) -> Mapping[str, Any]:
         """See :class:`~nfs_setup.verify.peer.Peer`."""
-        stdin = luggage.packed() + json.dumps({"verb": "probe", **request}).encode()
-        ran = self._run(luggage.command(self._python), stdin, limit_s)
+        stdin = bundle.packed() + json.dumps({"verb": "probe", **request}).encode()
+        ran = self._run(bundle.command(self._python), stdin, limit_s)
         if ran.code == 124:
             text = f"no answer in {limit_s:.0f} s"
             raise PeerHangs(text, where=self.name)

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from dispatcher.backends.local import LocalBackend
 from dispatcher.channel import Said
-from dispatcher.control.desk import Desk
-from dispatcher.control.messages import Request, encoder
+from dispatcher.control.messages import ControlRequest, encoder
+from dispatcher.control.server import ControlServer
 from dispatcher.core import actions as a
 from dispatcher.core import apply, check, new_state, outstanding
 from dispatcher.core import events as e
@@ -25,7 +25,7 @@ from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.engine import Engine
 from dispatcher.errors import UserError
 from dispatcher.past.history import replay
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host import messages as tuner_wire
 from dispatcher.tuner_host.config import TunerHostConfig
@@ -99,7 +99,7 @@ class EngineRoom:
         state = new_state(SETTINGS)
         for event in (e.ExperimentCreated(SETTINGS), e.HeadStarted(1)):
             apply(state, event, 1.0)
-            self.journal.append([Entry(1.0, event)], (), durable=True)
+            self.journal.append([JournalEntry(1.0, event)], (), durable=True)
         self.now = 1.0
         self.backend = _Agentless(_Link(), _agent_config(folder))
         self.backends = {"local": self.backend}
@@ -113,7 +113,7 @@ class EngineRoom:
             self,  # type: ignore[arg-type]
             self.tuner,
             dict(self.backends),
-            Desk(self._admit, self._update, self._clock),
+            ControlServer(self._admit, self._update, self._clock),
             self,
             debug=True,
             clock=self._clock,
@@ -282,7 +282,7 @@ class EngineRoom:
                 ("update", {"key": "maxTrialNumber", "value": 5}),
             )
         )
-        return encoder.encode(Request(draw.randrange(99), verb, arguments))
+        return encoder.encode(ControlRequest(draw.randrange(99), verb, arguments))
 
     # -- what a head does for the desk ------------------------------------------------------
 

@@ -150,7 +150,7 @@ def true_frame(draw: random.Random) -> bytes:
                 wire.Heeding(),
                 wire.Metric("0.5"),
                 wire.Final('{"default":1}'),
-                wire.Published("ab", "bequeath", 7),
+                wire.PublishedMessage("ab", "bequeath", 7),
                 wire.Done((1, 1), 0),
             ),
             k=draw.choice((1, 2, 5)),

@@ -14,7 +14,7 @@ import zmq
 
 from dispatcher.channel import CurveKeys
 from dispatcher.control.client import HeadClient, RunFile
-from dispatcher.control.messages import MAX_REQUEST_BYTES, Request, encoder
+from dispatcher.control.messages import MAX_REQUEST_BYTES, ControlRequest, encoder
 from dispatcher.core import events as e
 from tests.fuzz.budget import seeds
 from tests.fuzz.frames import Frames
@@ -83,7 +83,7 @@ class Attacker:
 def harmless(draw: random.Random) -> bytes:
     """Requests that ask and change nothing; damaged ones have to fail."""
     verb = draw.choice(("ping", "snapshot", "no_such_verb"))
-    return encoder.encode(Request(draw.randrange(99), verb, {}))
+    return encoder.encode(ControlRequest(draw.randrange(99), verb, {}))
 
 
 def agents(draw: random.Random) -> bytes:

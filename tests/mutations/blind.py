@@ -368,7 +368,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "a-trial-is-slowed-down-once-and-then-for-ever",
         8,
         "a trial that reports too fast for a second time hangs for ten minutes and fails",
-        "trial_runtime/agent/door.py",
+        "trial_runtime/agent/trial_endpoint.py",
         "        connection.owed = False\n",
         "",
         ("tests/unit/trial_runtime/test_processes_of_a_trial.py", "tests/fuzz/test_door.py"),

@@ -117,7 +117,7 @@ WEIGHTS: tuple[Mutation, ...] = (
         "a-stores-record-goes-last",
         7,
         "an interrupted removal leaves a record whose objects are gone",
-        "trial_runtime/weights/remote/shelf.py",
+        "trial_runtime/weights/remote/storage.py",
         "(name.startswith(records.OBJECTS), name)",
         "(not name.startswith(records.OBJECTS), name)",
         ("tests/unit/weights/remote/test_shelf.py",),

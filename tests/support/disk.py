@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dispatcher.core.events import NOT_JOURNALLED, TunerStateTaken
 from dispatcher.core.model import Trial
 from dispatcher.errors import StoreError
-from dispatcher.ports import Entry, Journal, JournalRow, Snapshot
+from dispatcher.ports import Journal, JournalEntry, JournalRow, Snapshot
 from tests.support.memory_journal import MemoryJournal
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ class Disk:
         self.refuse_next: str | None = None  # "before" or "after" the commit itself
         self._committed: list[JournalRow] = []  # where rows may be folded away
 
-    def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
+    def append(
+        self, entries: Sequence[JournalEntry], touched: Iterable[Trial], *, durable: bool
+    ) -> int:
         """Dies or is refused before the commit, or after it and before anything left."""
         self._world.step("commit")
         refusal, self.refuse_next = self.refuse_next, None
@@ -48,7 +50,7 @@ class Disk:
         self._world.step("committed")
         return number
 
-    def _remember(self, entries: Sequence[Entry]) -> None:
+    def _remember(self, entries: Sequence[JournalEntry]) -> None:
         if isinstance(self._journal, MemoryJournal):
             return
         kept = [x for x in entries if not isinstance(x.event, NOT_JOURNALLED)]

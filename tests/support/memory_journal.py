@@ -13,7 +13,7 @@ from dispatcher import codec, state_codec
 from dispatcher.core import State
 from dispatcher.core.events import NOT_JOURNALLED, MetricReported
 from dispatcher.core.model import Trial
-from dispatcher.ports import Base, Entry, JournalRow, Snapshot
+from dispatcher.ports import Base, JournalEntry, JournalRow, Snapshot
 
 
 class MemoryJournal:
@@ -27,7 +27,9 @@ class MemoryJournal:
         self.appends = 0
         self.base: Base | None = None  # what a replay begins with, see MemoryCompaction
 
-    def append(self, entries: Sequence[Entry], touched: Iterable[Trial], *, durable: bool) -> int:
+    def append(
+        self, entries: Sequence[JournalEntry], touched: Iterable[Trial], *, durable: bool
+    ) -> int:
         """See the Protocol."""
         self.appends += 1
         for at, event, counted, _ in entries:

@@ -29,10 +29,9 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import OVER, EndReason, Phase
 from dispatcher.core.settings import Settings, TunerErrorPolicy
 from dispatcher.past.history import read_past
-from dispatcher.ports import Entry, Snapshot
+from dispatcher.ports import JournalEntry, Snapshot
 from dispatcher.tuner_host import (
     delivery,
-    floor,
     foreign_waits,
     gate,
     host,
@@ -40,6 +39,7 @@ from dispatcher.tuner_host import (
     request_threads,
     requests,
     restore,
+    run_token,
     snapshots,
     wait,
 )
@@ -62,7 +62,7 @@ from tuners.errors import (
 #: Between whose lines threads change.
 _PARTS = (
     delivery,
-    floor,
+    run_token,
     foreign_waits,
     gate,
     host,
@@ -436,7 +436,7 @@ class ScheduledHost:
                 self.proposed.add(int(event.trial))
                 if step.counted:
                     self.ran_with[int(event.trial)] = json.loads(event.parameters)["life"]
-            self.journal.append([Entry(0.0, event, step.counted)], (), durable=True)
+            self.journal.append([JournalEntry(0.0, event, step.counted)], (), durable=True)
             self._due.extend(step.actions)
             self._moved_at = self.schedule.now
 
@@ -516,7 +516,7 @@ class ScheduledHost:
             def put(place: object, name: str, what: object) -> None:
                 stack.enter_context(mock.patch.object(place, name, what))
 
-            for module in (gate, floor, request_threads, restore):
+            for module in (gate, run_token, request_threads, restore):
                 put(module, "threading", threads)
             for module in (wait, request_threads):
                 put(module, "allocate_lock", schedule.lock)

@@ -349,7 +349,7 @@ class WeightFiles:
         path = os.path.join(root, order.save_path or "")
         published = None
         if announced:
-            published = wire.Published(self._digests[announced], "bequeath", 10)
+            published = wire.PublishedMessage(self._digests[announced], "bequeath", 10)
         attempt = SimpleNamespace(
             session=SimpleNamespace(save_path=path, weights_root=root),
             published=published,

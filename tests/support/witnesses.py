@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from dispatcher.control.messages import Request
+from dispatcher.control.messages import ControlRequest
 from dispatcher.core import actions as a
 from tests.support.reading import Reading
 
@@ -85,7 +85,7 @@ class Witnesses:
     words: Sequence[Any] = ()
     metrics: dict[tuple[int, int, int], str] | None = None
     counted: dict[tuple[int, int], str] | None = None
-    wishes: Sequence[Request] = field(default_factory=tuple)
+    wishes: Sequence[ControlRequest] = field(default_factory=tuple)
     harms: Sequence[Harm] | None = None
     loads: Sequence[Loaded] | None = None
 

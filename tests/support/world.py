@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.channel import Said
-from dispatcher.control.desk import Desk
-from dispatcher.control.messages import Reply, Request, encoder, reply_decoder
+from dispatcher.control.messages import ControlRequest, Reply, encoder, reply_decoder
+from dispatcher.control.server import ControlServer
 from dispatcher.core import State, apply, new_state, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
@@ -34,7 +34,7 @@ from dispatcher.leading.clock import SteadyClock
 from dispatcher.past.compacted import fold_at_start, read_whole_past
 from dispatcher.past.history import Past
 from dispatcher.past.restoring import RestoringTuner
-from dispatcher.ports import Entry, Journal
+from dispatcher.ports import Journal, JournalEntry
 from dispatcher.store import SqliteJournal
 from dispatcher.store.compaction import Compaction
 from tests.support.agents import Host, SimBackend
@@ -90,12 +90,12 @@ class World:
         self.moved_at = self.now
         self.orders: list[Ordered] = []
         self.safe_words: list[Any] = []  # of agents, acknowledged
-        self.safe_wishes: list[Request] = []  # of users, answered
+        self.safe_wishes: list[ControlRequest] = []  # of users, answered
         self.faults: list[str] = []
         self.notes: list[tuple[int, float, str]] = []  # (newest row then, when, what)
         self.engine: Engine | None = None
         self.epoch = 0
-        self._asked: dict[int, Request] = {}
+        self._asked: dict[int, ControlRequest] = {}
         self._agenda: list[tuple[float, int, Callable[[], list[Said] | None]]] = []
         self._tie = itertools.count()
         self._turns = 0
@@ -266,7 +266,7 @@ class World:
             trial = int(self.rng.choice(stall.trials))
             self.later(5.0, lambda: self.ask("stop_trial", trial=trial))
 
-    def committed(self, entries: Sequence[Entry]) -> None:
+    def committed(self, entries: Sequence[JournalEntry]) -> None:
         """A batch is on the disk."""
         self.standstill.committed()
         if self.engine is not None:
@@ -331,7 +331,7 @@ class World:
 
     def ask(self, verb: str, **arguments: Any) -> list[Said]:
         """A request at the desk."""
-        request = Request(next(self._tie), verb, arguments)
+        request = ControlRequest(next(self._tie), verb, arguments)
         self._asked[request.number] = request
         return [Said("", b"control:guest", encoder.encode(request))]
 
@@ -364,7 +364,7 @@ class World:
         entries = []
         at = self.now + self.skew
         for event in events:
-            entries.append(Entry(at, event, apply(state, event, at).counted))
+            entries.append(JournalEntry(at, event, apply(state, event, at).counted))
         row = self.disk.append(entries, [state.trials[t] for t in state.dirty], durable=True)
         state.dirty.clear()
         return row
@@ -391,7 +391,7 @@ class World:
             self,  # type: ignore[arg-type]
             RestoringTuner(self.tuner, self.disk, self._compaction, self.restore_file, past),  # type: ignore[arg-type]
             dict(self._backends),
-            Desk(self._admit, self._update, clock),
+            ControlServer(self._admit, self._update, clock),
             self,
             row=row,
             compactor=self._compaction,

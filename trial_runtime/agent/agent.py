@@ -17,10 +17,9 @@ import zmq
 
 from trial_runtime import wire
 from trial_runtime.agent import sweep
+from trial_runtime.agent.allocation import Allocation
 from trial_runtime.agent.attempts import Attempts
 from trial_runtime.agent.config import AgentConfig, read_config
-from trial_runtime.agent.door import Door
-from trial_runtime.agent.elsewhere import Elsewhere
 from trial_runtime.agent.environment import (
     base_environment,
     is_reference,
@@ -31,17 +30,18 @@ from trial_runtime.agent.fresh import FreshRunner
 from trial_runtime.agent.guarding import Guard
 from trial_runtime.agent.head_link import HeadLink
 from trial_runtime.agent.helper import Helper
-from trial_runtime.agent.lending import Lending
-from trial_runtime.agent.means import Means
 from trial_runtime.agent.oom import OutOfMemoryWatch
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.output import Outputs
+from trial_runtime.agent.path_mapping import PathMapping
 from trial_runtime.agent.probing import RootProbe, looks_at_root
 from trial_runtime.agent.processes import ChildWatch
 from trial_runtime.agent.remote_weights import remote_weights, secrets_of
+from trial_runtime.agent.runner_context import RunnerContext
 from trial_runtime.agent.runners import Runner
 from trial_runtime.agent.scripts import script_of
 from trial_runtime.agent.timers import Timers
+from trial_runtime.agent.trial_endpoint import TrialEndpoint
 from trial_runtime.agent.warm import WarmRunner
 from trial_runtime.agent.watch import Watch
 from trial_runtime.endpoint import Endpoint
@@ -83,7 +83,7 @@ class Agent:
         self._memory = OutOfMemoryWatch()
         self._outbox = Outbox(config.spool_path)
         self._outbox.end_orphans()
-        self._door = Door(config.run_folder, config.worker, config.trial, self._timers)
+        self._door = TrialEndpoint(config.run_folder, config.worker, config.trial, self._timers)
         self._children = ChildWatch(self._watch)
         self._outputs = Outputs(config.trial, self._watch)
         self._guard = Guard(config.run_folder, self._children, self._timers)
@@ -101,13 +101,13 @@ class Agent:
         )
         self._mask = Mask()
         self._mask.learn(secrets_of(config))
-        self._elsewhere = Elsewhere(config)
+        self._elsewhere = PathMapping(config)
         self._attempts.mask = lambda text: self._elsewhere.told(self._mask(text))
         for log in (_log, logging.getLogger("bequeath.weights")):
             log.addFilter(MaskFilter(self._mask))
         self._warm: WarmRunner | None = None
         self._attempts.runner = self._make_runner()
-        self._lending = self._attempts.lending = Lending(
+        self._lending = self._attempts.lending = Allocation(
             config,
             self._watch,
             self._timers,
@@ -296,7 +296,7 @@ class Agent:
 
     def _make_runner(self) -> Runner:
         spec = self._config.trial
-        means = Means(
+        means = RunnerContext(
             spec,
             self._door,
             self._outputs,

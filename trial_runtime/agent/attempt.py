@@ -56,8 +56,10 @@ class Attempt:
     metrics: int = 0  # and whatever else counts with them
     announced: int = 0  # weights that the head was told of
     has_final: bool = False
-    published: wire.Published | None = None  # what it announced last
-    unsaid: wire.Published | None = None  # its newest weights, if the head was not told of them
+    published: wire.PublishedMessage | None = None  # what it announced last
+    unsaid: wire.PublishedMessage | None = (
+        None  # its newest weights, if the head was not told of them
+    )
     heeding: bool = False
     attached: bool = False  # a process of it has opened a connection
     stop_reason: str | None = None

@@ -18,7 +18,6 @@ from trial_runtime import wire
 from trial_runtime.agent import sweep
 from trial_runtime.agent.attempt import Attempt, Exit, Phase
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.door import Door
 from trial_runtime.agent.ending import Ending, ending_of
 from trial_runtime.agent.helper import Helper
 from trial_runtime.agent.left_weights import weights_left_by
@@ -36,11 +35,12 @@ from trial_runtime.agent.readying import Readying
 from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.agent.runners import CannotStart, Runner
 from trial_runtime.agent.timers import Timers
+from trial_runtime.agent.trial_endpoint import TrialEndpoint
 from trial_runtime.agent.trial_words import TrialWords
 from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
-    from trial_runtime.agent.lending import Lending
+    from trial_runtime.agent.allocation import Allocation
     from trial_runtime.agent.nni_words import NniWords
     from trial_runtime.weights.plain import PublishedDigest
 
@@ -60,7 +60,7 @@ class Attempts:
         self,
         config: AgentConfig,
         *,
-        door: Door,
+        door: TrialEndpoint,
         outbox: Outbox,
         outputs: Outputs,
         helper: Helper,
@@ -91,7 +91,7 @@ class Attempts:
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
-        self.lending: Lending  # as well
+        self.lending: Allocation  # as well
         self.mask: Callable[[str], str] = str  # takes secrets out of what is kept for good
 
     # -- orders ----------------------------------------------------------------------------
@@ -311,7 +311,7 @@ class Attempts:
             _log.info("no weights of %r: %s", attempt, error)
             ending = Ending(ending.reason, f"{ending.text}\nno weights to commit: {error}".lstrip())
         elif attempt.published is not None and found is not None:
-            attempt.unsaid = wire.Published(found.digest, found.kind, found.nbytes)
+            attempt.unsaid = wire.PublishedMessage(found.digest, found.kind, found.nbytes)
             found = None  # told before the end
         self._end(attempt, ending, found)
 

@@ -14,11 +14,11 @@ import msgspec
 
 from trial_runtime.agent import zygote
 from trial_runtime.agent.attempt import Attempt, Exit
-from trial_runtime.agent.door import Speaker
-from trial_runtime.agent.means import Means
 from trial_runtime.agent.processes import exit_of, python_command, spawn
+from trial_runtime.agent.runner_context import RunnerContext
 from trial_runtime.agent.runners import CannotStart
 from trial_runtime.agent.sweep import kill_group, signal_group
+from trial_runtime.agent.trial_endpoint import Speaker
 from trial_runtime.session_file import SESSION_VARIABLE, remove_session, write_session
 from trial_runtime.wire import StopAsked
 
@@ -39,7 +39,7 @@ class ForkedRunner:
 
     sweeps_at_once = True
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: RunnerContext) -> None:
         self._means = means
         self._channel: socket.socket | None = None
         self._server_pid = 0
@@ -187,7 +187,7 @@ class ForkedRunner:
             if attempt.key in self._kill_when_known:
                 _signal(message.pid, signal.SIGKILL)
             self._means.on_start(attempt)
-        elif isinstance(message, zygote.Ended):
+        elif isinstance(message, zygote.ChildEnded):
             # Reaped by the server, so its number may belong to somebody else by now; its
             # orphans are the agent's children and are swept from there.
             self._means.on_exit(attempt, exit_of(message.status, message.cpu_s))

@@ -7,12 +7,12 @@ import shutil
 import sys
 
 from trial_runtime.agent.attempt import Attempt, Exit
-from trial_runtime.agent.door import Speaker
-from trial_runtime.agent.means import Means
 from trial_runtime.agent.preparing import make_checkpoints
 from trial_runtime.agent.processes import python_command, spawn
+from trial_runtime.agent.runner_context import RunnerContext
 from trial_runtime.agent.runners import CannotStart
 from trial_runtime.agent.sweep import kill_group, signal_group
+from trial_runtime.agent.trial_endpoint import Speaker
 from trial_runtime.agent.workplace import make_workplace
 from trial_runtime.session_file import (
     CHECKPOINTS_VARIABLE,
@@ -51,7 +51,7 @@ class FreshRunner:
 
     sweeps_at_once = True
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: RunnerContext) -> None:
         self._means = means
         self._speakers: dict[tuple[int, int], Speaker] = {}
         # The user's own text, given to bash as it is: the one place with a shell.

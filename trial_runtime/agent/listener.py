@@ -1,6 +1,7 @@
 """The Unix socket at which trials connect: bytes in, frames out, everything bounded.
 
-It knows no attempts and no secrets; :mod:`trial_runtime.agent.door` decides who may speak.
+It knows no attempts and no secrets;
+:mod:`trial_runtime.agent.trial_endpoint` decides who may speak.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Reports:
         )
         return True
 
-    def published(self, attempt: Attempt, word: wire.Published) -> None:
+    def published(self, attempt: Attempt, word: wire.PublishedMessage) -> None:
         """Its weights are where a child finds them. Beyond the bound only the newest count, and
         are told at the end."""
         if attempt.announced >= self._most:
@@ -66,7 +66,7 @@ class Reports:
             self._tell(attempt, attempt.unsaid)
             attempt.unsaid = None
 
-    def _tell(self, attempt: Attempt, word: wire.Published) -> None:
+    def _tell(self, attempt: Attempt, word: wire.PublishedMessage) -> None:
         attempt.seq += 1
         self._outbox.add(
             wire.PublishedRelayed(

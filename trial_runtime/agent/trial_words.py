@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.door import Connection, Door
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.reports import Reports
+from trial_runtime.agent.trial_endpoint import Connection, TrialEndpoint
 
 if TYPE_CHECKING:
     from trial_runtime.agent.remote_offers import RemoteOffers
@@ -25,7 +25,9 @@ class TrialWords:
         holds_weights: word of weights is kept until they are where a child finds them.
     """
 
-    def __init__(self, spec: TrialSpec, door: Door, outbox: Outbox, *, holds_weights: bool) -> None:
+    def __init__(
+        self, spec: TrialSpec, door: TrialEndpoint, outbox: Outbox, *, holds_weights: bool
+    ) -> None:
         self._spec = spec
         self._door = door
         self.reports = Reports(spec, outbox)
@@ -47,7 +49,7 @@ class TrialWords:
                 at_once = True
                 if not self.reports.final(attempt, message.value):
                     self._refuse(connection, attempt)
-            elif isinstance(message, wire.Published):
+            elif isinstance(message, wire.PublishedMessage):
                 attempt.published, at_once = message, True
                 if not self._holds_weights:
                     self.reports.published(attempt, message)

@@ -11,13 +11,13 @@ import msgspec
 
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt, Exit
-from trial_runtime.agent.door import Connection, Speaker
 from trial_runtime.agent.logs import LogFile, make_pipe
-from trial_runtime.agent.means import Means
 from trial_runtime.agent.output import STREAMS
 from trial_runtime.agent.processes import python_command, spawn
+from trial_runtime.agent.runner_context import RunnerContext
 from trial_runtime.agent.runners import CannotStart
 from trial_runtime.agent.sweep import kill_group, signal_group
+from trial_runtime.agent.trial_endpoint import Connection, Speaker
 from trial_runtime.agent.worker import WORKER_VARIABLE, WorkerFile
 from trial_runtime.failpoints import failpoint
 from trial_runtime.opening import create_private
@@ -49,7 +49,7 @@ class WarmRunner:
 
     sweeps_at_once = False
 
-    def __init__(self, means: Means, run_folder: str, strays_path: str, slots: int) -> None:
+    def __init__(self, means: RunnerContext, run_folder: str, strays_path: str, slots: int) -> None:
         self._means = means
         self._run_folder = run_folder
         self._slots = slots

@@ -69,7 +69,7 @@ class Forked(msgspec.Struct, frozen=True, array_like=True, tag="p"):
     pid: int
 
 
-class Ended(msgspec.Struct, frozen=True, array_like=True, tag="e"):
+class ChildEnded(msgspec.Struct, frozen=True, array_like=True, tag="e"):
     """A child has ended, with this wait status."""
 
     key: tuple[int, int]
@@ -84,7 +84,7 @@ class Broken(msgspec.Struct, frozen=True, array_like=True, tag="b"):
     key: Optional[tuple[int, int]] = None
 
 
-FromZygote = Union[Forked, Ended, Broken]
+FromZygote = Union[Forked, ChildEnded, Broken]
 
 #: Each function of Python that a child calls first costs it copies of five to eight pages, so it
 #: calls what ``signal.signal`` wraps in conversions to enumerations and back.
@@ -174,7 +174,7 @@ class _Zygote:
             if has_ended(pid):
                 _, status, usage = os.wait4(pid, 0)
                 del self._children[pid]
-                self._send(Ended(key, status, usage.ru_utime + usage.ru_stime))
+                self._send(ChildEnded(key, status, usage.ru_utime + usage.ru_stime))
 
     def _send(self, message: FromZygote) -> None:
         try:

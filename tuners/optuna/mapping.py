@@ -35,14 +35,14 @@ _PLAIN = (str, int, float, type(None))
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class OptunaAxis:
     """One parameter: ``key`` in ours, ``name`` among Optuna's; ``labels`` of a choice's options."""
 
     key: str
     name: str
     dimension: Dimension
     labels: tuple[Any, ...] = ()
-    branches: Mapping[int, tuple[Axis, ...]] = field(default_factory=dict)
+    branches: Mapping[int, tuple[OptunaAxis, ...]] = field(default_factory=dict)
 
     @property
     def is_stepped(self) -> bool:
@@ -59,7 +59,7 @@ class Axis:
         )
 
 
-def axes_of(space: Space, prefix: str = "") -> tuple[Axis, ...]:
+def axes_of(space: Space, prefix: str = "") -> tuple[OptunaAxis, ...]:
     """The parameters of a space, in order.
 
     Raises:
@@ -75,7 +75,7 @@ def axes_of(space: Space, prefix: str = "") -> tuple[Axis, ...]:
     return axes
 
 
-def every(axes: tuple[Axis, ...]) -> Iterator[Axis]:
+def every(axes: tuple[OptunaAxis, ...]) -> Iterator[OptunaAxis]:
     """All axes, those below branches included."""
     for axis in axes:
         yield axis
@@ -83,15 +83,15 @@ def every(axes: tuple[Axis, ...]) -> Iterator[Axis]:
             yield from every(below)
 
 
-def _axis(key: str, dimension: Dimension, name: str) -> Axis:
+def _axis(key: str, dimension: Dimension, name: str) -> OptunaAxis:
     if not isinstance(dimension, Choice):
-        return Axis(key, name, dimension)
+        return OptunaAxis(key, name, dimension)
     branches = {
         place: axes_of(option.space, f"{name}/{option.name}/")
         for place, option in enumerate(dimension.options)
         if isinstance(option, Branch)
     }
-    return Axis(key, name, dimension, _labels(dimension), branches)
+    return OptunaAxis(key, name, dimension, _labels(dimension), branches)
 
 
 def _labels(choice: Choice) -> tuple[Any, ...]:
@@ -109,12 +109,12 @@ def _labels(choice: Choice) -> tuple[Any, ...]:
     return tuple(f"{place}: {text}" for place, text in enumerate(texts))
 
 
-def suggest(axes: tuple[Axis, ...], trial: Any) -> dict[str, Any]:
+def suggest(axes: tuple[OptunaAxis, ...], trial: Any) -> dict[str, Any]:
     """Asks an ``optuna.Trial`` for every parameter, and returns them in our terms."""
     return {axis.key: _suggest(axis, trial) for axis in axes}
 
 
-def _suggest(axis: Axis, trial: Any) -> Any:
+def _suggest(axis: OptunaAxis, trial: Any) -> Any:
     one = axis.dimension
     if isinstance(one, Choice):
         place = axis.labels.index(trial.suggest_categorical(axis.name, axis.labels))
@@ -134,7 +134,7 @@ def _suggest(axis: Axis, trial: Any) -> Any:
     )
 
 
-def distribution(axis: Axis, distributions: Any) -> Any:
+def distribution(axis: OptunaAxis, distributions: Any) -> Any:
     """The distribution that :func:`suggest` asks for. ``distributions``: Optuna's module."""
     one = axis.dimension
     if isinstance(one, Choice):
@@ -147,13 +147,15 @@ def distribution(axis: Axis, distributions: Any) -> Any:
     return distributions.FloatDistribution(one.low, one.high, step=step, log="log" in one.kind)
 
 
-def told(axes: tuple[Axis, ...], parameters: Mapping[str, Any]) -> dict[str, tuple[Axis, Any]]:
+def told(
+    axes: tuple[OptunaAxis, ...], parameters: Mapping[str, Any]
+) -> dict[str, tuple[OptunaAxis, Any]]:
     """Parameters that Optuna did not suggest, in its terms: name → axis and value.
 
     Raises:
         ValueError: one is missing, or lies outside of the space.
     """
-    found: dict[str, tuple[Axis, Any]] = {}
+    found: dict[str, tuple[OptunaAxis, Any]] = {}
     for axis in axes:
         if axis.key not in parameters:
             raise ValueError(f"there is no {axis.key!r}")
@@ -166,7 +168,7 @@ def told(axes: tuple[Axis, ...], parameters: Mapping[str, Any]) -> dict[str, tup
     return found
 
 
-def _told(axis: Axis, value: Any) -> Any:
+def _told(axis: OptunaAxis, value: Any) -> Any:
     one = axis.dimension
     if isinstance(one, Choice):
         for label, option in zip(axis.labels, one.options, strict=True):

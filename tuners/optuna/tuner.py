@@ -70,7 +70,7 @@ class OptunaTuner(Tuner):
         self.sampler_args = values.mapping("sampler_args", sampler_args)
         self.history = history_of(self.sampler, self.sampler_args, history)
         self._written: Any = {}  # the search space as it was given
-        self._axes: tuple[mapping.Axis, ...] = ()
+        self._axes: tuple[mapping.OptunaAxis, ...] = ()
         self._begin()
 
     def handles(self, search_space: Any) -> str:
@@ -291,7 +291,7 @@ class OptunaTuner(Tuner):
         return [sign * number for sign, number in zip(signs, point, strict=True)]
 
 
-def _unfit(sampler: str, arguments: Mapping[str, Any], axes: tuple[mapping.Axis, ...]) -> str:
+def _unfit(sampler: str, arguments: Mapping[str, Any], axes: tuple[mapping.OptunaAxis, ...]) -> str:
     if not axes:
         return "the search space is empty, and a sampler has nothing to ask for."
     numbers = [axis for axis in axes if not isinstance(axis.dimension, Choice)]
@@ -311,5 +311,5 @@ def _unfit(sampler: str, arguments: Mapping[str, Any], axes: tuple[mapping.Axis,
     return ""
 
 
-def _is_endless(axis: mapping.Axis) -> bool:
+def _is_endless(axis: mapping.OptunaAxis) -> bool:
     return not isinstance(axis.dimension, Choice | RandInt) and not axis.is_stepped

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from dispatcher.backends.agents.holding import Holding
 from dispatcher.backends.agents.identity import agent_routing_id
+from dispatcher.backends.agents.message_check import WordCheck
 from dispatcher.backends.agents.process import AgentProcess, Loss
 from dispatcher.backends.agents.self_report import SelfReport, Statistics
 from dispatcher.backends.agents.speech import ACKNOWLEDGE_EVERY, Speech
@@ -20,7 +21,6 @@ from dispatcher.backends.agents.translation import (
     start_order,
     stop_order,
 )
-from dispatcher.backends.agents.word_check import WordCheck
 from dispatcher.core.actions import (
     AnswerOffer,
     LaunchWorker,
@@ -40,7 +40,7 @@ from dispatcher.core.events import (
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import ProtocolError, Superseded
-from dispatcher.ports import Link
+from dispatcher.ports import PeerLink
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.silence import Silence
@@ -87,7 +87,7 @@ class AgentDriver:
 
     def __init__(
         self,
-        link: Link,
+        link: PeerLink,
         config: AgentConfig,
         process: AgentProcess,
         folder: Path,

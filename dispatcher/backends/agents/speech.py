@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from dispatcher.ports import Link
+from dispatcher.ports import PeerLink
 from trial_runtime import wire
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES
 
@@ -42,7 +42,9 @@ class Speech:
         clock: monotonic seconds.
     """
 
-    def __init__(self, link: Link, routing_id: str, epoch: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, link: PeerLink, routing_id: str, epoch: int, clock: Callable[[], float]
+    ) -> None:
         self._link = link
         self._routing_id = routing_id
         self._epoch = epoch

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dispatcher.backends.agents import AgentDriver
 from dispatcher.backends.local.process import LocalProcess
-from dispatcher.ports import Link
+from dispatcher.ports import PeerLink
 from trial_runtime.agent.config import AgentConfig
 
 
@@ -18,7 +18,7 @@ class LocalBackend(AgentDriver):
 
     def __init__(
         self,
-        link: Link,
+        link: PeerLink,
         config: AgentConfig,
         *,
         suspect_s: float = 30.0,

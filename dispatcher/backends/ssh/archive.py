@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trial_runtime
 from dispatcher.code_archive import pack_code, scan_code
-from dispatcher.wheelhouse import Wheelhouse
+from dispatcher.wheelhouse import WheelCache
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Archives:
 
     runtime: Archive
     code: Archive
-    wheels: Wheelhouse = field(default_factory=Wheelhouse)
+    wheels: WheelCache = field(default_factory=WheelCache)
 
 
 def pack_all(

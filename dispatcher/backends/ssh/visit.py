@@ -10,9 +10,9 @@ from typing import ClassVar, Self
 
 from dispatcher.backends.agents import AttendedVisit, Called, Told
 from dispatcher.backends.ssh.archive import Archives
-from dispatcher.backends.ssh.fitting import fit
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.probing import HostUnfit
+from dispatcher.backends.ssh.provisioning import fit
 from dispatcher.backends.ssh.translation import folder_there, told_there
 from dispatcher.errors import PermanentBackendError
 from dispatcher.ssh import ConnectionLost, connect

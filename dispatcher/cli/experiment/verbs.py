@@ -22,7 +22,7 @@ from dispatcher.cli.arguments import (
 )
 from dispatcher.cli.console import Column, note, pass_on, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.cli.safe_text import safe_json
 from dispatcher.errors import UserError
 
@@ -30,18 +30,24 @@ if TYPE_CHECKING:
     from dispatcher.queries import ExperimentListing
 
 EXPERIMENT: Table = {
-    "list": Entry("experiment.verbs:list_all", "List all experiments that are kept."),
-    "show": Entry("experiment.verbs:show", "Print an experiment's settings as they are now."),
-    "export": Entry("experiment.verbs:export", "All trials as JSON or CSV."),
-    "update": Entry("experiment.verbs:update", "Change a limit or the search space while it runs."),
-    "import": Entry(
+    "list": CommandEntry("experiment.verbs:list_all", "List all experiments that are kept."),
+    "show": CommandEntry(
+        "experiment.verbs:show", "Print an experiment's settings as they are now."
+    ),
+    "export": CommandEntry("experiment.verbs:export", "All trials as JSON or CSV."),
+    "update": CommandEntry(
+        "experiment.verbs:update", "Change a limit or the search space while it runs."
+    ),
+    "import": CommandEntry(
         "experiment.importing:import_results", "Tell the tuner results of another one."
     ),
-    "fetch": Entry("experiment.fetch:fetch", "Bring here what trials elsewhere have left."),
-    "delete": Entry("experiment.verbs:delete", "Delete an experiment with logs and weights."),
-    "verify": Entry("experiment.verbs:verify", "Check the store against its own journal."),
-    "backup": Entry("experiment.store:backup", "Copy an experiment, also while it runs."),
-    "compact": Entry("experiment.store:compact", "Make an experiment's journal shorter."),
+    "fetch": CommandEntry("experiment.fetch:fetch", "Bring here what trials elsewhere have left."),
+    "delete": CommandEntry(
+        "experiment.verbs:delete", "Delete an experiment with logs and weights."
+    ),
+    "verify": CommandEntry("experiment.verbs:verify", "Check the store against its own journal."),
+    "backup": CommandEntry("experiment.store:backup", "Copy an experiment, also while it runs."),
+    "compact": CommandEntry("experiment.store:compact", "Make an experiment's journal shorter."),
 }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.ssh import SshTarget
-from dispatcher.ssh.inspecting import Needs
+from dispatcher.ssh.inspecting import HostNeeds
 from trial_runtime.torch_version import why_unsafe
 
 _UNSAFE = {"torch": why_unsafe}
@@ -31,12 +31,12 @@ class Asked:
 
     name: str
     target: SshTarget
-    needs: Needs
+    needs: HostNeeds
     weights_here: Path | None = None
     weights_there: str = ""
 
     @contextlib.contextmanager
-    def weights_seen(self) -> Iterator[Needs]:
+    def weights_seen(self) -> Iterator[HostNeeds]:
         """The needs, with a file of ours in the weights root for as long as this lasts."""
         if not self.weights_there:
             yield self.needs
@@ -103,7 +103,7 @@ def asked_for(word: str, python: str, weights: str, jump: str) -> list[Asked]:
         return _of_file(Path(word))
     from dispatcher.cli.hosts.supply import supply
 
-    needs = Needs(python=python, useful=_useful(), unsafe=_UNSAFE, supply=supply)
+    needs = HostNeeds(python=python, useful=_useful(), unsafe=_UNSAFE, supply=supply)
     return [Asked(word, target_named(word, jump), needs, weights_there=weights)]
 
 
@@ -116,7 +116,7 @@ def _useful(*, cache: bool = True) -> dict[str, str]:
 
 
 def _of_file(path: Path) -> list[Asked]:
-    from dispatcher.backends.ssh.fitting import OLDEST
+    from dispatcher.backends.ssh.provisioning import OLDEST
     from dispatcher.cli.hosts.supply import supply
     from dispatcher.experiment import load_experiment
     from dispatcher.finding.known_folders import housed
@@ -132,7 +132,7 @@ def _of_file(path: Path) -> list[Asked]:
             continue
         machine = machine_of(place.worker, place.machine)
         told, taken = resources_told(config, place), config.trial_needs
-        needs = Needs(
+        needs = HostNeeds(
             python=machine.command(),
             oldest=OLDEST,
             unsafe=_UNSAFE,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dispatcher.ssh.inspecting import Supplied
-from dispatcher.wheelhouse import HostPython, Wheelhouse, WheelsMissing, plan
+from dispatcher.wheelhouse import HostPython, WheelCache, WheelsMissing, plan
 
 
 def supply(told: Mapping[str, Any]) -> Supplied:
@@ -20,7 +20,7 @@ def supply(told: Mapping[str, Any]) -> Supplied:
     if not planned.wheels:
         return Supplied(trouble=f"no wheel that we know fits {host}" if problem else "")
     try:
-        Wheelhouse().get(planned.wheels.values(), host)
+        WheelCache().get(planned.wheels.values(), host)
     except WheelsMissing as error:
         return Supplied(trouble=f"what would be brought {error.message}", hint=error.hint)
     return Supplied({name: wheel.version for name, wheel in planned.wheels.items()})

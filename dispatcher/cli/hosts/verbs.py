@@ -11,23 +11,23 @@ import typer
 from dispatcher.cli.arguments import Json, Yes, confirmed
 from dispatcher.cli.console import Column, heading, note, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import PermanentBackendError, UserError
 
 if TYPE_CHECKING:
     from dispatcher.cli.hosts.asked import Asked
     from dispatcher.ssh.inspecting import HostFinding
-    from dispatcher.ssh.scanning import Shown
+    from dispatcher.ssh.scanning import OfferedKeys
 
 HOSTS: Table = {
-    "add": Entry("hosts.verbs:add", "Show a machine's fingerprint and record its key."),
-    "check": Entry(
+    "add": CommandEntry("hosts.verbs:add", "Show a machine's fingerprint and record its key."),
+    "check": CommandEntry(
         "hosts.verbs:check", "Log in to machines and look whether trials can run there."
     ),
-    "list": Entry("hosts.verbs:list_", "The machines that were recorded."),
-    "remove": Entry("hosts.verbs:remove", "Forget machines."),
-    "tidy": Entry("hosts.tidy:tidy", "Remove what old experiments have left on machines."),
+    "list": CommandEntry("hosts.verbs:list_", "The machines that were recorded."),
+    "remove": CommandEntry("hosts.verbs:remove", "Forget machines."),
+    "tidy": CommandEntry("hosts.tidy:tidy", "Remove what old experiments have left on machines."),
 }
 
 _MOST_AT_ONCE = 8
@@ -92,7 +92,7 @@ def add(
         print_json({"hosts": done})
 
 
-def _agree(text: str, shown: Shown, wanted: str, *, yes: bool, as_json: bool) -> None:
+def _agree(text: str, shown: OfferedKeys, wanted: str, *, yes: bool, as_json: bool) -> None:
     prints = {key.fingerprint for key in shown.keys}
     if wanted:
         if wanted not in prints:
@@ -109,13 +109,13 @@ def _agree(text: str, shown: Shown, wanted: str, *, yes: bool, as_json: bool) ->
         confirmed(f"Is this what {text} has?", yes)
 
 
-def _show_keys(text: str, shown: Shown) -> None:
+def _show_keys(text: str, shown: OfferedKeys) -> None:
     say(heading(safe_text(text)) + (" (known)" if shown.known else ""))
     for key in shown.keys:
         say(f"  {key.fingerprint}  {safe_text(key.kind)}")
 
 
-def _plain(text: str, shown: Shown) -> dict[str, Any]:
+def _plain(text: str, shown: OfferedKeys) -> dict[str, Any]:
     keys = [{"kind": key.kind, "fingerprint": key.fingerprint} for key in shown.keys]
     return {"host": text, "name": shown.name, "keys": keys, "was_known": shown.known}
 
@@ -189,12 +189,12 @@ def check(
     a problem.
     """
     from dispatcher.cli.hosts.asked import asked_for
-    from dispatcher.ssh.inspecting import Verdict
+    from dispatcher.ssh.inspecting import Severity
 
     asked = [one for word in words for one in asked_for(word, python, weights, jump)]
     with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(asked)), "hosts check") as pool:
         answers = list(pool.map(_inspected, asked))
-    bad = [any(f.verdict is Verdict.PROBLEM for f in findings) for findings in answers]
+    bad = [any(f.verdict is Severity.PROBLEM for f in findings) for findings in answers]
     if as_json:
         rows = [
             {"name": one.name, "host": one.target.label, "ok": not wrong}

@@ -13,13 +13,13 @@ import typer
 from dispatcher.cli.arguments import Json
 from dispatcher.cli.console import heading, note, print_json, say
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.nfs.progress import Progress, print_outcomes
+from dispatcher.cli.nfs.progress import MachineProgress, print_outcomes
 from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import BequeathError, PermanentBackendError, UserError
 
 if TYPE_CHECKING:
-    from nfs_setup.cluster.conduct import Conductor
     from nfs_setup.cluster.outcome import Outcome
+    from nfs_setup.cluster.run_plan import RunPlan
 
 #: Seconds that hosts under way are awaited after Ctrl-C: a step or two, not a download.
 _PATIENCE_S = 120.0
@@ -74,7 +74,7 @@ def cluster(
     from dispatcher.cli.nfs.inventory import read_inventory
     from dispatcher.cli.nfs.login import logins
     from nfs_setup.cluster import plan
-    from nfs_setup.cluster.conduct import Conductor
+    from nfs_setup.cluster.run_plan import RunPlan
 
     found = read_inventory(inventory)
     connect = logins(found, inventory.expanduser().absolute().parent)
@@ -89,8 +89,8 @@ def cluster(
         waves = plan.take_back(found, keep_packages=keep_packages, dry_run=dry_run)
     else:
         waves = plan.set_up(found, dry_run=dry_run)
-    progress = Progress([(member.name, member.role) for member in found.members])
-    conductor = Conductor(
+    progress = MachineProgress([(member.name, member.role) for member in found.members])
+    conductor = RunPlan(
         connect,
         # What was set up is written where only root may look.
         needs_root=undo or status or not dry_run,
@@ -105,7 +105,7 @@ def cluster(
 
 
 @contextlib.contextmanager
-def _interruptible(conductor: Conductor) -> Iterator[None]:
+def _interruptible(conductor: RunPlan) -> Iterator[None]:
     """Ctrl-C begins with no further host; the second awaits none."""
 
     def interrupt(number: int, frame: Any) -> None:

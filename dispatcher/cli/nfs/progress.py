@@ -34,7 +34,7 @@ _STYLES = {
 }
 
 
-class Progress:
+class MachineProgress:
     """What is known of each machine, as it comes in.
 
     Args:

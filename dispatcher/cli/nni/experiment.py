@@ -9,21 +9,25 @@ import typer
 
 from dispatcher.cli.arguments import Experiment, Yes
 from dispatcher.cli.console import note
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.cli.nni.arguments import File, Needed
 from dispatcher.errors import UserError
 
 EXPERIMENT: Table = {
-    "show": Entry("nni.experiment:show", "Print an experiment's settings as JSON."),
-    "status": Entry("nni.experiment:status", "One word on how an experiment stands, as JSON."),
-    "list": Entry("nni.experiment:list_running", "List experiments that run, or all."),
-    "export": Entry("nni.export:export", "Write parameters and results as JSON or CSV."),
-    "import": Entry("nni.experiment:import_data", "Tell the tuner results of another one."),
-    "delete": Entry("nni.experiment:delete", "Delete an experiment with logs and weights."),
-    "save": Entry("nni.experiment:save", "Copy an experiment into a folder."),
-    "load": Entry("nni.refused:experiment_load", "Refused: a copy needs no loading."),
+    "show": CommandEntry("nni.experiment:show", "Print an experiment's settings as JSON."),
+    "status": CommandEntry(
+        "nni.experiment:status", "One word on how an experiment stands, as JSON."
+    ),
+    "list": CommandEntry("nni.experiment:list_running", "List experiments that run, or all."),
+    "export": CommandEntry("nni.export:export", "Write parameters and results as JSON or CSV."),
+    "import": CommandEntry("nni.experiment:import_data", "Tell the tuner results of another one."),
+    "delete": CommandEntry("nni.experiment:delete", "Delete an experiment with logs and weights."),
+    "save": CommandEntry("nni.experiment:save", "Copy an experiment into a folder."),
+    "load": CommandEntry("nni.refused:experiment_load", "Refused: a copy needs no loading."),
 }
-CONFIG: Table = {"show": Entry("nni.experiment:show", "Print an experiment's settings as JSON.")}
+CONFIG: Table = {
+    "show": CommandEntry("nni.experiment:show", "Print an experiment's settings as JSON.")
+}
 
 
 def show(experiment: Experiment = None) -> None:

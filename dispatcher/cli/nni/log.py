@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.cli.nni.arguments import TrialIds, trial_number
 
 LOG: Table = {
-    "stdout": Entry("nni.log:stdout", "The log of the process that leads the experiment."),
-    "stderr": Entry("nni.log:stderr", "What that process has said at its end."),
-    "trial": Entry("nni.log:trial", "What a trial has printed."),
+    "stdout": CommandEntry("nni.log:stdout", "The log of the process that leads the experiment."),
+    "stderr": CommandEntry("nni.log:stderr", "What that process has said at its end."),
+    "trial": CommandEntry("nni.log:trial", "What a trial has printed."),
 }
 
 Tail = Annotated[

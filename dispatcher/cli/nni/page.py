@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from dispatcher.cli.lazy_group import Entry, load
+from dispatcher.cli.lazy_group import CommandEntry, load
 from dispatcher.cli.nni.verbs import NNI
 
 _HEAD = """\
@@ -36,7 +36,7 @@ def verbs_markdown() -> str:
     return _HEAD + "".join(_rows((), NNI)) + _TAIL
 
 
-def _rows(path: tuple[str, ...], table: Mapping[str, Entry]) -> Iterator[str]:
+def _rows(path: tuple[str, ...], table: Mapping[str, CommandEntry]) -> Iterator[str]:
     for name, entry in table.items():
         command = load(name, entry)
         if isinstance(command, TyperGroup):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.errors import UserError
 
 Rest = Annotated[
@@ -98,7 +98,9 @@ def _refusing(command: str) -> Callable[[Rest], None]:
 
 def _group(name: str, also: Table | None = None) -> Table:
     table = {
-        command.split()[1]: Entry(f"nni.refused:{command.replace(' ', '_')}", f"Refused: {what}.")
+        command.split()[1]: CommandEntry(
+            f"nni.refused:{command.replace(' ', '_')}", f"Refused: {what}."
+        )
         for command, (what, _) in REFUSED.items()
         if command.split()[0] == name
     }
@@ -106,8 +108,8 @@ def _group(name: str, also: Table | None = None) -> Table:
 
 
 _KNOWN: Table = {
-    "list": Entry("tuner:list_tuners", "Tuners and assessors that files may name."),
-    "show": Entry("tuner:show", "One of them: arguments, search spaces, paper."),
+    "list": CommandEntry("tuner:list_tuners", "Tuners and assessors that files may name."),
+    "show": CommandEntry("tuner:show", "One of them: arguments, search spaces, paper."),
 }
 
 WEBUI = _group("webui")

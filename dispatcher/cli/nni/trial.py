@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.cli.nni.arguments import trial_number
 
 TRIAL: Table = {
-    "ls": Entry("nni.trial:ls", "List trials as JSON, in NNI's layout."),
-    "kill": Entry("nni.trial:kill", "End a running or waiting trial."),
-    "codegen": Entry("nni.refused:trial_codegen", "Refused: annotated code is not read."),
+    "ls": CommandEntry("nni.trial:ls", "List trials as JSON, in NNI's layout."),
+    "kill": CommandEntry("nni.trial:kill", "End a running or waiting trial."),
+    "codegen": CommandEntry("nni.refused:trial_codegen", "Refused: annotated code is not read."),
 }
 
 

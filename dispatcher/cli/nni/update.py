@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.cli.nni.arguments import File
 
 UPDATE: Table = {
-    "searchspace": Entry("nni.update:searchspace", "The search space, from a file."),
-    "concurrency": Entry("nni.update:concurrency", "How many trials run at once."),
-    "duration": Entry("nni.update:duration", "How long new trials are begun."),
-    "trialnum": Entry("nni.update:trialnum", "How many trials there are at most."),
+    "searchspace": CommandEntry("nni.update:searchspace", "The search space, from a file."),
+    "concurrency": CommandEntry("nni.update:concurrency", "How many trials run at once."),
+    "duration": CommandEntry("nni.update:duration", "How long new trials are begun."),
+    "trialnum": CommandEntry("nni.update:trialnum", "How many trials there are at most."),
 }
 
 Value = Annotated[str, typer.Option("--value", "-v", metavar="VALUE", help="As in the file.")]

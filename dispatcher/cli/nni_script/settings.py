@@ -15,7 +15,7 @@ from dispatcher.errors import UserError
 _SECRETS = {"password", "ssh_passphrase", "passphrase"}
 
 
-class Section:
+class NniSection:
     """Attributes that stand for keys of a section; one that was not set is None."""
 
     def __init__(self, **values: Any) -> None:
@@ -53,7 +53,7 @@ class Section:
         return values
 
 
-class AlgorithmConfig(Section):
+class AlgorithmConfig(NniSection):
     """A tuner or an assessor by name."""
 
     def __init__(
@@ -62,7 +62,7 @@ class AlgorithmConfig(Section):
         super().__init__(name=name, class_args=dict(class_args or {}), **more)
 
 
-class CustomAlgorithmConfig(Section):
+class CustomAlgorithmConfig(NniSection):
     """A class of the user's own."""
 
     def __init__(
@@ -75,25 +75,25 @@ class CustomAlgorithmConfig(Section):
         super().__init__(class_name=class_name, code_directory=code_directory, class_args=args)
 
 
-class LocalConfig(Section):
+class LocalConfig(NniSection):
     """Trials on this machine."""
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**{"platform": "local", **values})
 
 
-class RemoteConfig(Section):
+class RemoteConfig(NniSection):
     """Trials on machines that are reached by SSH."""
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**{"platform": "remote", "machine_list": [], **values})
 
 
-class RemoteMachineConfig(Section):
+class RemoteMachineConfig(NniSection):
     """One of them."""
 
 
-class ExperimentConfig(Section):
+class ExperimentConfig(NniSection):
     """A whole experiment. ``training_service_platform``: ``local``, ``remote``, or several."""
 
     def __init__(
@@ -114,10 +114,10 @@ class ExperimentConfig(Section):
         return {"experimentType": "hpo", **whole}
 
 
-def _service(platform: str) -> Section:
+def _service(platform: str) -> NniSection:
     if platform == "local":
         return LocalConfig()
-    return RemoteConfig() if platform == "remote" else Section(platform=platform)
+    return RemoteConfig() if platform == "remote" else NniSection(platform=platform)
 
 
 def _camel(name: str) -> str:
@@ -126,7 +126,7 @@ def _camel(name: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Section):
+    if isinstance(value, NniSection):
         return value.mapping()
     if isinstance(value, os.PathLike):
         return os.fspath(value)

@@ -18,7 +18,7 @@ from dispatcher.errors import BackendError, PassingBackendError, UserError
 
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt
-    from dispatcher.attempt_files.fetching import Outcome
+    from dispatcher.attempt_files.fetching import FetchResult
     from dispatcher.cli.trial.found import TrialFound
     from dispatcher.ports import AttemptFiles, FileEntry, FileList
 
@@ -199,7 +199,7 @@ def fetch(
 
 
 def _tell(
-    outcome: Outcome,
+    outcome: FetchResult,
     there: AttemptFiles,
     into: Path,
     attempt: str,

@@ -10,21 +10,21 @@ import typer
 from dispatcher.cli import words
 from dispatcher.cli.arguments import Experiment, Folder, Json, OfExperiment, Trial
 from dispatcher.cli.console import Column, heading, note, print_facts, print_json, print_table, say
-from dispatcher.cli.lazy_group import Entry, Table
+from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.cli.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.queries import TrialDetail, TrialSummary
 
 TRIAL: Table = {
-    "ls": Entry("trial.verbs:ls", "List trials."),
-    "show": Entry("trial.verbs:show", "Everything about one trial."),
-    "log": Entry("trial.log:log", "What a trial has printed."),
-    "files": Entry("trial.files:files", "The files that a trial has left, wherever it ran."),
-    "fetch": Entry("trial.files:fetch", "Bring files of a trial here."),
-    "shell": Entry("trial.shell:shell", "Open a shell where a trial runs."),
-    "kill": Entry("trial.change:kill", "End a running or waiting trial."),
-    "submit": Entry("trial.change:submit", "Run a trial with parameters of your own."),
+    "ls": CommandEntry("trial.verbs:ls", "List trials."),
+    "show": CommandEntry("trial.verbs:show", "Everything about one trial."),
+    "log": CommandEntry("trial.log:log", "What a trial has printed."),
+    "files": CommandEntry("trial.files:files", "The files that a trial has left, wherever it ran."),
+    "fetch": CommandEntry("trial.files:fetch", "Bring files of a trial here."),
+    "shell": CommandEntry("trial.shell:shell", "Open a shell where a trial runs."),
+    "kill": CommandEntry("trial.change:kill", "End a running or waiting trial."),
+    "submit": CommandEntry("trial.change:submit", "Run a trial with parameters of your own."),
 }
 
 #: Metrics shown without ``--all-metrics``.

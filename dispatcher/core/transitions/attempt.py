@@ -4,12 +4,12 @@ from dispatcher.core import events as e
 from dispatcher.core.actions import Action, StartAttempt, StopAttempt
 from dispatcher.core.endings import NOT_ITS_FAULT, backoff_s, conclude, retries, spend_retry
 from dispatcher.core.failures import take_note
-from dispatcher.core.fitting import domain_of, recount
 from dispatcher.core.gates import deliver
-from dispatcher.core.lines import needs_of
 from dispatcher.core.model import AttemptState, EndReason, State, Trial, TrialState, Worker
 from dispatcher.core.moves import move
 from dispatcher.core.quarantine import judge
+from dispatcher.core.queue_classes import needs_of
+from dispatcher.core.resource_match import domain_of, recount
 from dispatcher.core.resources import NO_RULES
 from dispatcher.core.stores import RESTORED_FROM, pinned, read_version
 

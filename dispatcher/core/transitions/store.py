@@ -11,9 +11,9 @@ from dispatcher.core.actions import (
     GrantVersions,
     TellVersion,
 )
-from dispatcher.core.fitting import domain_of
 from dispatcher.core.model import State, Trial, Version
 from dispatcher.core.moves import let_go
+from dispatcher.core.resource_match import domain_of
 
 
 def version_offered(state: State, event: e.VersionOffered, out: list[Action]) -> bool:

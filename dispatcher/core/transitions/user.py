@@ -9,7 +9,6 @@ from dispatcher.core.actions import (
     StopAttempt,
     TellImport,
 )
-from dispatcher.core.fitting import recount
 from dispatcher.core.gates import end_without_trial, fail_unstarted
 from dispatcher.core.model import (
     OVER,
@@ -24,6 +23,7 @@ from dispatcher.core.model import (
     TrialState,
 )
 from dispatcher.core.moves import move, new_trial
+from dispatcher.core.resource_match import recount
 from dispatcher.core.transitions.request import admit
 from dispatcher.core.transitions.worker import follow_slots
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, LaunchWorker, ReportWorker, StopAttempt
-from dispatcher.core.fitting import may_begin, most, recount
 from dispatcher.core.model import AttemptState, EndReason, Phase, State, TrialState, Worker
+from dispatcher.core.resource_match import may_begin, most, recount
 from dispatcher.core.resources import Offer
 from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
 from dispatcher.core.transitions.attempt import attempt_over, start_of, stop_of

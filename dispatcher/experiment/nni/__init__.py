@@ -9,11 +9,11 @@ are made from it), ``detection.py`` tells whose file it is, ``v1.py`` and ``v2.p
 from __future__ import annotations
 
 from dispatcher.experiment.nni.detection import Dialect, dialect_of, imports_nni
-from dispatcher.experiment.nni.draft import Decision, Draft
+from dispatcher.experiment.nni.draft import Draft, KeyDecision
 from dispatcher.experiment.nni.v1 import translate_v1
 from dispatcher.experiment.nni.v2 import translate_v2
 
-__all__ = ["Decision", "Dialect", "Draft", "dialect_of", "imports_nni", "translate"]
+__all__ = ["Dialect", "Draft", "KeyDecision", "dialect_of", "imports_nni", "translate"]
 
 
 def translate(values: dict[str, object], dialect: Dialect, origin: str) -> Draft:

@@ -12,7 +12,7 @@ from dispatcher.experiment.plain_json import JsonPath, written_path
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class KeyDecision:
     """What became of one key. ``native`` is empty where nothing is left of it."""
 
     source: JsonPath
@@ -42,7 +42,7 @@ class Draft:
 
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[JsonPath, JsonPath] = field(default_factory=dict)
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: list[KeyDecision] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
@@ -68,7 +68,7 @@ class Draft:
                 inner.append({})
         inner[last] = value
         self.origins[native] = source
-        self.decisions.append(Decision(source, native, text))
+        self.decisions.append(KeyDecision(source, native, text))
 
     def add(self, native: JsonPath, value: Any, text: str) -> None:
         """Set a value that no key of the file stands for, but NNI's habits do."""
@@ -77,7 +77,7 @@ class Draft:
 
     def drop(self, source: JsonPath, text: str) -> None:
         """Note that a key has no effect, and why none is needed."""
-        self.decisions.append(Decision(source, (), text))
+        self.decisions.append(KeyDecision(source, (), text))
 
     def withdraw(self, key: str, text: str) -> None:
         """Take a key of ``trainingService`` back wherever it stands, and note why."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from dispatcher.experiment.nni.draft import Decision, Draft
+from dispatcher.experiment.nni.draft import Draft, KeyDecision
 from dispatcher.experiment.plain_json import written_path
 
 _WIDTH = 90
@@ -45,7 +45,7 @@ def native_text(draft: Draft, origin: str, changed: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _comments(decisions: list[Decision]) -> Iterator[str]:
+def _comments(decisions: list[KeyDecision]) -> Iterator[str]:
     """One line for what changed its name or has a reason; none for what is simply the same."""
     for each in decisions:
         source, native = written_path(each.source), written_path(each.native)

@@ -15,7 +15,7 @@ import pytest
 
 from dispatcher.backends.ssh.probing import Probed, probe_text
 from dispatcher.core import events as e
-from dispatcher.wheelhouse import MODULES, Wheelhouse, WheelsMissing, plan
+from dispatcher.wheelhouse import MODULES, WheelCache, WheelsMissing, plan
 from tests.integration.machines import conftest
 from tests.integration.machines.conftest import POINT, ROOT, Lab, environment
 from tests.support.old_python import old_python
@@ -63,7 +63,7 @@ def lab(
     # The head is where no index can be reached: it uses what was fetched before.
     monkeypatch.setenv("BEQUEATH_WHEELS", str(folder / "wheels"))
     try:
-        Wheelhouse().get(wheels.values(), found.host)
+        WheelCache().get(wheels.values(), found.host)
     except WheelsMissing as error:
         pytest.skip(f"no index can be reached from here: {error.message}")
     prefix = subprocess.run(

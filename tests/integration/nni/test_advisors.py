@@ -17,10 +17,10 @@ from dispatcher.core import events as e
 from dispatcher.core.events import RequestEnd
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
-from dispatcher.ports import Shown
+from dispatcher.ports import AssessorInput
 from dispatcher.tuner_host import restore
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
-from dispatcher.tuner_tools.rehearsal import Plan, rehearse
+from dispatcher.tuner_tools.rehearsal import RehearsalPlan, rehearse
 from tests.integration.tuner_host.fake_head import FakeHead
 from trial_runtime.endpoint import Endpoint
 
@@ -286,7 +286,7 @@ def test_what_cannot_be_sent_is_said_where_it_is_sent(make: Make, line: str) -> 
 class Past:
     """What the head would lay down, and how often it was asked to."""
 
-    def __init__(self, path: Path, shown: list[Shown]) -> None:
+    def __init__(self, path: Path, shown: list[AssessorInput]) -> None:
         self.path = path
         self.asked = 0
         self._shown = shown
@@ -316,11 +316,11 @@ def test_it_is_told_what_was_reported_where_it_belongs_and_once(make: Make, tmp_
     ]
     restore.write(tmp_path / "past", None, calls)
     shown = [
-        Shown(0, "0.25", 1, 0),
-        Shown(1, "0.5", 1, 0),
-        Shown(0, None, success=True),
-        Shown(1, "0.625", 1, 1),
-        Shown(1, "-0.5", 1, 2, answered=False),  # while no process was there: it has to end
+        AssessorInput(0, "0.25", 1, 0),
+        AssessorInput(1, "0.5", 1, 0),
+        AssessorInput(0, None, success=True),
+        AssessorInput(1, "0.625", 1, 1),
+        AssessorInput(1, "-0.5", 1, 2, answered=False),  # while no process was there: it has to end
     ]
     past = Past(tmp_path / "shown", shown)
     head = make(WAVES.replace("VALUE", SINCE), restore=str(tmp_path / "past"), shown=past)
@@ -400,7 +400,7 @@ def test_deaths_of_its_process_and_of_the_head_cost_it_no_metric(tmp_path: Path)
         nni=True,
     )
     values = tuple(f"0.{step}" for step in range(1, 31))
-    plan = Plan(trials=9, slots=2, lookahead=1, kill_tuner_at=2, kill_head_at=4)
+    plan = RehearsalPlan(trials=9, slots=2, lookahead=1, kill_tuner_at=2, kill_head_at=4)
     seen = rehearse(config, plan, script=lambda _: Script(ticks=40, metrics=values, final="1.0"))
     launches = [row for row in seen.rows if isinstance(row.event, e.TunerHostReady)]
     assert len(launches) >= 2, seen.stuck

@@ -21,7 +21,7 @@ from dispatcher.ssh import (
     connect,
     connect_patiently,
 )
-from dispatcher.ssh.inspecting import Needs, Verdict, inspect
+from dispatcher.ssh.inspecting import HostNeeds, Severity, inspect
 from tests.support import ssh_hosts
 from tests.support.processes import wait_until
 
@@ -158,48 +158,48 @@ def test_a_full_disk(h1: SshConnection) -> None:
 
 
 def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
-    def look(needs: Needs) -> dict[str, tuple[Verdict, str]]:
+    def look(needs: HostNeeds) -> dict[str, tuple[Severity, str]]:
         found = inspect(hosts["h1"].target(), needs, dial=hosts.dial)
         return {one.topic: (one.verdict, one.text + one.hint) for one in found}
 
-    seen = look(Needs(modules=("json", "no_such_module"), folders={"/weights": "token"}))
-    assert seen["login"][0] is Verdict.OK
-    assert seen["python"][0] is Verdict.OK
-    assert seen["modules"][0] is Verdict.PROBLEM
+    seen = look(HostNeeds(modules=("json", "no_such_module"), folders={"/weights": "token"}))
+    assert seen["login"][0] is Severity.OK
+    assert seen["python"][0] is Severity.OK
+    assert seen["modules"][0] is Severity.PROBLEM
     assert "pip install no_such_module" in seen["modules"][1]
     assert seen["weights"] == (
-        Verdict.PROBLEM,
+        Severity.PROBLEM,
         "/weights is another folderis the share mounted there? a file that we made in our "
         "weights root is not in it",
     )
-    assert seen["clock"][0] is Verdict.OK
+    assert seen["clock"][0] is Severity.OK
     Path(hosts["h1"].shares["/weights"], "token").touch()
     assert "cores" not in seen
-    good = look(Needs(modules=("json",), folders={"/weights": "token"}, cpus=0.5))
-    assert {verdict for verdict, _ in good.values()} == {Verdict.OK}
-    assert look(Needs(oldest=(9, 9)))["python"][0] is Verdict.PROBLEM
-    many = look(Needs(cpus=1e6))["cores"]
-    assert many[0] is Verdict.PROBLEM
+    good = look(HostNeeds(modules=("json",), folders={"/weights": "token"}, cpus=0.5))
+    assert {verdict for verdict, _ in good.values()} == {Severity.OK}
+    assert look(HostNeeds(oldest=(9, 9)))["python"][0] is Severity.PROBLEM
+    many = look(HostNeeds(cpus=1e6))["cores"]
+    assert many[0] is Severity.PROBLEM
     assert "each trial needs 1e+06 (trialCpuNumber)" in many[1]
-    assert look(Needs(python="python1"))["python"][0] is Verdict.PROBLEM
-    assert look(Needs(folders={"/nowhere": ""}))["weights"][0] is Verdict.PROBLEM
+    assert look(HostNeeds(python="python1"))["python"][0] is Severity.PROBLEM
+    assert look(HostNeeds(folders={"/nowhere": ""}))["weights"][0] is Severity.PROBLEM
     with connect(hosts["h1"].target(), dial=hosts.dial) as made:
         assert made.run(["mkdir", "-m", "777", "/tmp/open"], limit_s=60).ok
-        seen = look(Needs(work_folder="/tmp/open"))
+        seen = look(HostNeeds(work_folder="/tmp/open"))
         assert made.run(["rmdir", "/tmp/open"], limit_s=60).ok
-    assert seen["disk"][0] is Verdict.PROBLEM
+    assert seen["disk"][0] is Severity.PROBLEM
     assert "/tmp/open can be changed by other users (mode 777)" in seen["disk"][1]
-    seen = look(Needs(work_folder=f"{ssh_hosts.SMALL_DISK}/x"))
-    assert seen["disk"][0] is Verdict.NOTE
+    seen = look(HostNeeds(work_folder=f"{ssh_hosts.SMALL_DISK}/x"))
+    assert seen["disk"][0] is Severity.NOTE
     assert "little room" in seen["disk"][1]
     with connect(hosts["h1"].target(), dial=hosts.dial) as made:
         made.put(f"{ssh_hosts.SMALL_DISK}/fill", b"x" * (ssh_hosts.SMALL_BYTES - (1 << 20)))
-        seen = look(Needs(work_folder=f"{ssh_hosts.SMALL_DISK}/x"))
+        seen = look(HostNeeds(work_folder=f"{ssh_hosts.SMALL_DISK}/x"))
         assert made.run(["rm", f"{ssh_hosts.SMALL_DISK}/fill"], limit_s=60).ok
-    assert seen["disk"][0] is Verdict.PROBLEM
+    assert seen["disk"][0] is Severity.PROBLEM
     assert "no room" in seen["disk"][1]
-    refused = inspect(hosts["h2"].target(), Needs(), dial=hosts.dial)
-    assert [(one.topic, one.verdict) for one in refused] == [("login", Verdict.PROBLEM)]
+    refused = inspect(hosts["h2"].target(), HostNeeds(), dial=hosts.dial)
+    assert [(one.topic, one.verdict) for one in refused] == [("login", Severity.PROBLEM)]
 
 
 def test_nothing_of_them_is_left(tmp_path: Path) -> None:

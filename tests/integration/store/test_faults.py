@@ -13,7 +13,7 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.errors import StoreError
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from dispatcher.store import SqliteJournal, connection
 from dispatcher.store.verify import verify
 
@@ -22,7 +22,7 @@ def _fill(path: Path, batches: int) -> None:
     journal = SqliteJournal.open(path)
     for number in range(batches):
         entries = [
-            Entry(1.0, e.Proposed(TrialId(i), "x" * 500, None, None))
+            JournalEntry(1.0, e.Proposed(TrialId(i), "x" * 500, None, None))
             for i in range(number * 20, number * 20 + 20)
         ]
         journal.append(entries, [], durable=False)
@@ -78,10 +78,10 @@ def test_a_foreign_lock_is_waited_for_and_then_named(
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match="another process holds the store"):
-        journal.append([Entry(1.0, e.Tick())], [], durable=True)
+        journal.append([JournalEntry(1.0, e.Tick())], [], durable=True)
     other.execute("ROLLBACK")
     other.close()
-    assert journal.append([Entry(1.0, e.Tick())], [], durable=True) == 1
+    assert journal.append([JournalEntry(1.0, e.Tick())], [], durable=True) == 1
     journal.close()
 
 
@@ -110,7 +110,7 @@ def test_a_full_disk_is_named_and_loses_nothing_that_was_acknowledged(small_disk
 
     def write_until_full() -> None:
         for _ in range(200):
-            acknowledged.append(journal.append([Entry(1.0, event)], [], durable=True))
+            acknowledged.append(journal.append([JournalEntry(1.0, event)], [], durable=True))
 
     with pytest.raises(StoreError, match="disk is full") as caught:
         write_until_full()

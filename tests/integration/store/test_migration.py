@@ -10,7 +10,7 @@ import pytest
 
 from dispatcher.core import events as e
 from dispatcher.errors import StoreError
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from dispatcher.store import SqliteJournal
 from dispatcher.store.connection import connect_writer
 from dispatcher.store.migrate import MIGRATIONS, bring_up_to_date
@@ -37,7 +37,7 @@ def upgrade():
 def path(tmp_path: Path) -> Path:
     where = tmp_path / "journal.sqlite"
     journal = SqliteJournal.open(where)
-    journal.append([Entry(1.0, e.HeadStarted(1))], [], durable=True)
+    journal.append([JournalEntry(1.0, e.HeadStarted(1))], [], durable=True)
     journal.close()
     return where
 

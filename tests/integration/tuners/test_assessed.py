@@ -14,7 +14,7 @@ from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
 from dispatcher.tuner_host import TunerHostConfig
 from dispatcher.tuner_host.config import AssessorSpec
-from dispatcher.tuner_tools.rehearsal import Plan, rehearse
+from dispatcher.tuner_tools.rehearsal import RehearsalPlan, rehearse
 from trial_runtime.endpoint import Endpoint
 
 CASES = {
@@ -70,7 +70,9 @@ def test_a_named_assessor_stops_what_is_weak_and_lets_go_on_what_is_not(name: st
         optimize_mode="maximize",
     )
     rising = Rising(lambda number: number % 2 == 0)
-    seen = rehearse(config, Plan(trials=10, slots=2, lookahead=4, deadline_s=400), script=rising)
+    seen = rehearse(
+        config, RehearsalPlan(trials=10, slots=2, lookahead=4, deadline_s=400), script=rising
+    )
     reasons = {
         row.event.trial: row.event.reason
         for row in seen.rows
@@ -108,7 +110,7 @@ def test_deaths_of_tuner_and_head_leave_an_assessor_what_it_was_shown(tmp_path: 
             class_name="Own", file=str(tmp_path / "own.py"), class_args={"start_step": 3}
         ),
     )
-    plan = Plan(trials=8, slots=2, lookahead=4, kill_tuner_at=1, kill_head_at=2)
+    plan = RehearsalPlan(trials=8, slots=2, lookahead=4, kill_tuner_at=1, kill_head_at=2)
     rising = Rising(lambda number: False)  # that they are weak, only who remembers the two knows
     seen = rehearse(config, plan, script=rising)
     reasons = {

@@ -13,7 +13,7 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
 from dispatcher.tuner_host import TunerHostConfig
-from dispatcher.tuner_tools.rehearsal import Plan, rehearse
+from dispatcher.tuner_tools.rehearsal import RehearsalPlan, rehearse
 from tests.support.checker import check_journal
 from trial_runtime.endpoint import Endpoint
 from tuners.builtin import BUILTIN_NAMES, fold
@@ -66,7 +66,8 @@ def test_two_hundred_trials_and_two_deaths(name: str) -> None:
     )
     failing = 0.0 if name == "Schedule" else 0.1  # which ends with the first that fails
     seen = rehearse(
-        config, Plan(failing=failing, kill_tuner_at=40, kill_head_at=110, deadline_s=PATIENCE_S)
+        config,
+        RehearsalPlan(failing=failing, kill_tuner_at=40, kill_head_at=110, deadline_s=PATIENCE_S),
     )
     assert seen.state.phase is Phase.COMPLETED, (seen.state.phase_reason, seen.stuck)
     assert check_journal(seen.rows, over=True) == []

@@ -18,7 +18,7 @@ from dispatcher.experiment.loader import build_experiment
 from dispatcher.folders import ExperimentFolder
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.rerun import rerun
-from dispatcher.tuner_tools.rehearsal import Plan, rehearse
+from dispatcher.tuner_tools.rehearsal import RehearsalPlan, rehearse
 from dispatcher.wiring.tuner_host import tuner_host_config
 from trial_runtime.endpoint import Endpoint
 
@@ -57,7 +57,7 @@ def experiment(tmp_path: Path) -> Path:
     stage = tmp_path / "stage"
     stage.mkdir()
     told = tuner_host_config(config, home, Endpoint(""), 0)
-    rehearse(told, Plan(trials=40, slots=4, lookahead=16), folder=stage)
+    rehearse(told, RehearsalPlan(trials=40, slots=4, lookahead=16), folder=stage)
     shutil.copy(stage / "journal.sqlite", home.journal)
     return home.path
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from dispatcher.backends.ssh.archive import Archives, pack_all
-from dispatcher.backends.ssh.fitting import Fitted, fit
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.probing import HostUnfit
+from dispatcher.backends.ssh.provisioning import Fitted, fit
 from dispatcher.cli.hosts import supply as hosts_supply
 from dispatcher.ssh import SshTarget
 from dispatcher.ssh.host_programs import program_text
-from dispatcher.wheelhouse import MODULES, HostPython, Wheel, Wheelhouse, wheels
+from dispatcher.wheelhouse import MODULES, HostPython, Wheel, WheelCache, wheels
 from dispatcher.wheelhouse.pip import PipFailed
 from tests.unit.backends.test_fitting import Bare
 from trial_runtime import carried
@@ -67,8 +67,8 @@ def bare(tmp_path: Path) -> Bare:
     return one
 
 
-def house(tmp_path: Path, index: Index) -> Wheelhouse:
-    return Wheelhouse(tmp_path / "wheels", fetch=index.fetch)
+def house(tmp_path: Path, index: Index) -> WheelCache:
+    return WheelCache(tmp_path / "wheels", fetch=index.fetch)
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def told(bare: Bare) -> dict[str, object]:
 def test_hosts_check_says_what_would_be_brought(
     bare: Bare, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hosts_supply, "Wheelhouse", lambda: house(tmp_path, index))
+    monkeypatch.setattr(hosts_supply, "WheelCache", lambda: house(tmp_path, index))
     assert hosts_supply.supply(told(bare)).modules == {"msgspec": "90.0"}
     index.reached = False
     (tmp_path / "wheels" / "msgspec-90.0-py3-none-any.whl").unlink()

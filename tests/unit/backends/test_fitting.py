@@ -17,9 +17,9 @@ import pytest
 
 from dispatcher.backends.ssh import Machine
 from dispatcher.backends.ssh.archive import Archives, pack_all
-from dispatcher.backends.ssh.fitting import KEPT, fit
+from dispatcher.backends.ssh.provisioning import KEPT, fit
 from dispatcher.ssh import Ran, SshTarget
-from dispatcher.wheelhouse import Wheelhouse
+from dispatcher.wheelhouse import WheelCache
 from dispatcher.wheelhouse.pip import PipFailed
 from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config
 from trial_runtime.agent.record import config_path
@@ -78,7 +78,7 @@ def archives(tmp_path: Path) -> Archives:
     packed = pack_all(
         tmp_path / "code", tmp_path / "packed", excluded=[], most_files=9, most_bytes=999
     )
-    return replace(packed, wheels=Wheelhouse(tmp_path / "wheels", fetch=no_pip))
+    return replace(packed, wheels=WheelCache(tmp_path / "wheels", fetch=no_pip))
 
 
 def no_pip(*_: object) -> None:

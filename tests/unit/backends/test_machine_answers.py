@@ -18,7 +18,7 @@ from dispatcher.errors import BackendError, PassingBackendError
 from dispatcher.ssh import SshTarget, TransferFailed, inspecting
 from dispatcher.ssh.errors import NoPython
 from dispatcher.ssh.host_programs import run_program
-from dispatcher.ssh.inspecting import Needs
+from dispatcher.ssh.inspecting import HostNeeds
 from dispatcher.ssh.running import Ran
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
@@ -112,5 +112,5 @@ def test_odd_answers_are_said_when_a_machine_is_looked_over(
 
     monkeypatch.setattr(inspecting, "connect", lambda *_, **__: Open())
     monkeypatch.setattr(inspecting, "run_program", lambda *_, **__: answer)
-    (*_, last) = inspecting.inspect(SshTarget("far"), Needs())
+    (*_, last) = inspecting.inspect(SshTarget("far"), HostNeeds())
     assert "answers what it should not" in last.text

@@ -12,13 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from dispatcher.backends.ssh import Machine, SshVisit
-from dispatcher.backends.ssh.bringing import Brought
-from dispatcher.backends.ssh.fitting import OLDEST, Fitted
 from dispatcher.backends.ssh.probing import Probed, PythonTold, probe_text, problem_with
+from dispatcher.backends.ssh.provisioning import OLDEST, Fitted
 from dispatcher.backends.ssh.translation import told_there
+from dispatcher.backends.ssh.upload import Brought
 from dispatcher.ssh import SshTarget
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.elsewhere import Elsewhere
+from trial_runtime.agent.path_mapping import PathMapping
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.weights.remote.address import RemoteRoot
 
@@ -100,7 +100,7 @@ def test_read_roots_may_be_elsewhere_there(
     there = machine(read_roots=("/data/pre", "/data/zoo"))
     told = told_there(config, there, FITTED, address="127.0.0.1:1", token="").config
     assert told.read_roots == ("/data/pre", "/data/zoo")
-    assert Elsewhere(told).here("/srv/zoo/net") == "/data/zoo/net"
+    assert PathMapping(told).here("/srv/zoo/net") == "/data/zoo/net"
     same = told_there(config, machine(), FITTED, address="127.0.0.1:1", token="").config
     assert same.read_roots == config.read_roots
 

@@ -9,7 +9,7 @@ from subprocess import Popen
 import msgspec
 import pytest
 
-from dispatcher.backends.agents.word_check import (
+from dispatcher.backends.agents.message_check import (
     BESIDE_METRICS,
     MOST_UNREADABLE,
     Refused,

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.ssh.fitting import fit
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.past import what_is_left
 from dispatcher.backends.ssh.probing import HostUnfit, probe, problem_with
+from dispatcher.backends.ssh.provisioning import fit
 from dispatcher.errors import PassingBackendError
 from dispatcher.ssh import SshTarget
 from dispatcher.ssh.running import Ran

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from dispatcher.cli.commands import ROOT
-from dispatcher.cli.lazy_group import Entry, load
+from dispatcher.cli.lazy_group import CommandEntry, load
 from tests.unit.cli.conftest import Shell
 
 
-def _commands() -> Iterator[tuple[tuple[str, ...], Entry]]:
+def _commands() -> Iterator[tuple[tuple[str, ...], CommandEntry]]:
     for name, entry in ROOT.items():
         yield (name,), entry
         for inner, below in getattr(load(name, entry), "table", {}).items():
@@ -46,7 +46,9 @@ def test_help_imports_neither_pydantic_nor_rich_nor_any_room() -> None:
 
 
 @pytest.mark.parametrize("path,entry", ALL, ids=[" ".join(path) for path, _ in ALL])
-def test_each_command_explains_itself(path: tuple[str, ...], entry: Entry, bequeath: Shell) -> None:
+def test_each_command_explains_itself(
+    path: tuple[str, ...], entry: CommandEntry, bequeath: Shell
+) -> None:
     said = bequeath(*path, "--help")
     assert said.code == 0
     assert said.out.startswith(f"Usage: bequeath {' '.join(path)} ")

@@ -17,12 +17,12 @@ from rich.console import Console
 from dispatcher.cli.json_shapes import SHAPES
 from dispatcher.cli.nfs.inventory import read_inventory
 from dispatcher.cli.nfs.login import logins
-from dispatcher.cli.nfs.progress import Progress
+from dispatcher.cli.nfs.progress import MachineProgress
 from nfs_setup.cluster import plan
-from nfs_setup.cluster.conduct import Conductor
 from nfs_setup.cluster.members import Login, Member
 from nfs_setup.cluster.outcome import Outcome
 from nfs_setup.cluster.remote import Remote, Unreachable
+from nfs_setup.cluster.run_plan import RunPlan
 from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
 from nfs_setup.local_host import LocalHost
@@ -220,7 +220,7 @@ def test_ctrl_c_is_an_end_in_order(bequeath: Shell, machines: Cluster, file: Pat
 
 def test_the_table_shows_each_host_as_it_comes(machines: Cluster) -> None:
     hosts = inventory("one", "two")
-    progress = Progress([(member.name, member.role) for member in hosts.members])
+    progress = MachineProgress([(member.name, member.role) for member in hosts.members])
     machines.away = {"two"}
     shots: list[list[str]] = []
 
@@ -230,9 +230,7 @@ def test_the_table_shows_each_host_as_it_comes(machines: Cluster) -> None:
         console.print(progress.picture())
         shots.append([" ".join(line.split()[:3]) for line in _lines(console)[1:]])
 
-    Conductor(machines.connect, needs_root=True, at_once=1, watch=watch).carry_out(
-        plan.set_up(hosts)
-    )
+    RunPlan(machines.connect, needs_root=True, at_once=1, watch=watch).carry_out(plan.set_up(hosts))
     assert shots[0] == ["nas server looking", "one client waiting", "two client waiting"]
     assert [line.split()[2] for line in shots[-1]] == ["set", "set", "failed"]
     assert any(

@@ -11,7 +11,7 @@ from rich.console import Console
 from dispatcher.cli.live_view import picture
 from dispatcher.cli.plain_progress import PlainProgress, summary
 from dispatcher.cli.scene import Pace, Scene, time_left
-from dispatcher.control.desk import snapshot as desk_snapshot
+from dispatcher.control.server import snapshot as desk_snapshot
 from dispatcher.core import new_state
 from dispatcher.core.settings import Settings
 

@@ -14,8 +14,8 @@ import zmq
 from dispatcher.backends.testing import ScriptedBackend
 from dispatcher.channel import Router
 from dispatcher.control.client import HeadClient, RunFile
-from dispatcher.control.desk import Desk
-from dispatcher.control.messages import Reply, Request, encoder, request_decoder
+from dispatcher.control.messages import ControlRequest, Reply, encoder, request_decoder
+from dispatcher.control.server import ControlServer
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core import new_state, outstanding
@@ -112,7 +112,7 @@ def engine(router: Router, folder: Path) -> Iterator[Engine]:
         router,
         SilentTuner(),
         {"local": backend},
-        Desk(admit, update),
+        ControlServer(admit, update),
         Deaf(),
         debug=True,
     )
@@ -207,7 +207,9 @@ def test_a_wrong_token_gets_no_answer(
     with HeadClient(folder, timeout_s=PATIENCE_S) as client:
         client.ask("ping")
         with connect(context, Endpoint(address, "control:another:1")) as stranger:
-            stranger.send(encoder.encode(Request(1, "stop", {"kind": "now", "reason": "let me"})))
+            stranger.send(
+                encoder.encode(ControlRequest(1, "stop", {"kind": "now", "reason": "let me"}))
+            )
             wait_until(lambda: router.refused, "it is refused")
             assert client.ask("ping")["phase"] == "running"
             assert not stranger.poll(0)
@@ -233,7 +235,7 @@ def test_a_late_answer_is_not_taken_for_the_next_one(router: Router, folder: Pat
             answered = 0
             while answered < 2:
                 for _, peer, payload in router.poll(PATIENCE_S):
-                    request: Request = request_decoder.decode(payload)
+                    request: ControlRequest = request_decoder.decode(payload)
                     router.send(peer, encoder.encode(Reply(request.number, request.verb)))
                     answered += 1
 

@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from dispatcher.control.desk import LISTED, Desk, Handled, snapshot
 from dispatcher.control.messages import (
     MAX_GRACE_S,
     MAX_REQUEST_BYTES,
+    ControlRequest,
     Reply,
-    Request,
     encoder,
     reply_decoder,
 )
+from dispatcher.control.server import LISTED, ControlServer, Handled, snapshot
 from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason, TrialState
@@ -42,7 +42,7 @@ class Counter:
         self.admitted: list[dict[str, Any]] = []
         self.updated: list[tuple[str, Any]] = []
         self.stepped_down = 0
-        self.desk = Desk(
+        self.desk = ControlServer(
             self._admit, self._update, clock=lambda: scene.now, step_down=self._step_down
         )
 
@@ -63,7 +63,7 @@ class Counter:
         return self.desk.receive(payload, self.scene.state)
 
     def ask(self, verb: str, **arguments: Any) -> Reply:
-        handled = self.receive(encoder.encode(Request(7, verb, arguments)))
+        handled = self.receive(encoder.encode(ControlRequest(7, verb, arguments)))
         self.scene.say(*handled.events)
         reply = reply_decoder.decode(handled.reply(self.scene.state))
         assert reply.number == 7
@@ -138,7 +138,7 @@ def test_a_taken_save_path_is_an_error_and_not_a_trial(counter: Counter) -> None
 
 def test_what_the_head_does_not_admit_changes_nothing(counter: Counter, scene: Scene) -> None:
     reply = refusal(
-        counter.receive(encoder.encode(Request(7, "submit", {"parameters": {"refuse": 1}}))),
+        counter.receive(encoder.encode(ControlRequest(7, "submit", {"parameters": {"refuse": 1}}))),
         scene.state,
     )
     assert (reply.number, reply.error, reply.hint) == (7, "not these", "others")
@@ -176,7 +176,7 @@ def test_a_malformed_request_is_answered(counter: Counter, scene: Scene, payload
 
 @pytest.mark.parametrize("verb", ["", "Ping", "_ping", "receive", "__class__"])
 def test_an_unknown_verb(counter: Counter, scene: Scene, verb: str) -> None:
-    reply = refusal(counter.receive(encoder.encode(Request(3, verb))), scene.state)
+    reply = refusal(counter.receive(encoder.encode(ControlRequest(3, verb))), scene.state)
     assert reply.number == 3
     assert repr(verb) in reply.error
 
@@ -208,7 +208,7 @@ def test_arguments_of_the_wrong_type(
     counter: Counter, scene: Scene, verb: str, changes: dict[str, Any]
 ) -> None:
     arguments = VERBS[verb] | changes
-    payload = encoder.encode(Request(5, verb, arguments))
+    payload = encoder.encode(ControlRequest(5, verb, arguments))
     reply = refusal(counter.receive(payload), scene.state)
     assert reply.number == 5
     assert reply.error.startswith(("malformed", "there is no trial"))
@@ -218,13 +218,13 @@ def test_arguments_of_the_wrong_type(
 
 @pytest.mark.parametrize("verb", [verb for verb, arguments in VERBS.items() if arguments])
 def test_missing_arguments(counter: Counter, scene: Scene, verb: str) -> None:
-    reply = refusal(counter.receive(encoder.encode(Request(5, verb))), scene.state)
+    reply = refusal(counter.receive(encoder.encode(ControlRequest(5, verb))), scene.state)
     assert f"malformed '{verb}'" in reply.error
 
 
 @pytest.mark.parametrize("trial", [-1, 999, 1 << 62])
 def test_no_such_trial(counter: Counter, scene: Scene, trial: int) -> None:
-    payload = encoder.encode(Request(5, "stop_trial", {"trial": trial}))
+    payload = encoder.encode(ControlRequest(5, "stop_trial", {"trial": trial}))
     assert refusal(counter.receive(payload), scene.state).error == f"there is no trial {trial}"
 
 
@@ -232,8 +232,8 @@ def test_an_error_that_quotes_what_cannot_be_sent(scene: Scene) -> None:
     def refuse(key: str, value: Any) -> list[e.Event]:
         raise UserError("no \ud800 here", hint="nor \udfff")
 
-    desk = Desk(lambda parameters: e.TrialSubmitted("{}"), refuse)
-    payload = encoder.encode(Request(5, "update", {"key": "searchSpace", "value": 1}))
+    desk = ControlServer(lambda parameters: e.TrialSubmitted("{}"), refuse)
+    payload = encoder.encode(ControlRequest(5, "update", {"key": "searchSpace", "value": 1}))
     reply = refusal(desk.receive(payload, scene.state), scene.state)
     assert (reply.error, reply.hint) == ("no \\ud800 here", "nor \\udfff")
 
@@ -242,8 +242,8 @@ def test_depth_that_only_the_rooms_behind_notice(scene: Scene) -> None:
     def deep(parameters: dict[str, Any]) -> e.TrialSubmitted:
         raise RecursionError
 
-    desk = Desk(deep, lambda key, value: [])
-    payload = encoder.encode(Request(5, "submit", {"parameters": {}}))
+    desk = ControlServer(deep, lambda key, value: [])
+    payload = encoder.encode(ControlRequest(5, "submit", {"parameters": {}}))
     assert "too deeply" in refusal(desk.receive(payload, scene.state), scene.state).error
 
 
@@ -303,7 +303,7 @@ def test_a_head_that_takes_over_is_obeyed_and_answered(scene: Scene) -> None:
 
 def test_a_request_that_would_hold_up_the_engine_is_refused(counter: Counter) -> None:
     told = {"parameters": {"x": "a" * MAX_REQUEST_BYTES}}
-    payload = encoder.encode(Request(7, "submit", told))
+    payload = encoder.encode(ControlRequest(7, "submit", told))
     reply = refusal(counter.receive(payload), counter.scene.state)
     assert "are allowed" in reply.error
     assert counter.admitted == []
@@ -311,6 +311,8 @@ def test_a_request_that_would_hold_up_the_engine_is_refused(counter: Counter) ->
 
 def test_a_snapshot_tells_what_was_refused(scene: Scene) -> None:
     counts = {"head": {"stranger": 3}, "agent": {"flood": 1}}
-    desk = Desk(lambda p: e.TrialSubmitted("{}"), lambda k, v: [], lambda: 0.0, lambda: counts)
-    handled = desk.receive(encoder.encode(Request(1, "snapshot")), scene.state)
+    desk = ControlServer(
+        lambda p: e.TrialSubmitted("{}"), lambda k, v: [], lambda: 0.0, lambda: counts
+    )
+    handled = desk.receive(encoder.encode(ControlRequest(1, "snapshot")), scene.state)
     assert reply_decoder.decode(handled.reply(scene.state)).data["refused"] == counts

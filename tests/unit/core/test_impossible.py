@@ -11,8 +11,8 @@ from dispatcher import core
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.lines import told_apart
 from dispatcher.core.model import EndReason, FailReason, Outcome, Phase, TrialState
+from dispatcher.core.queue_classes import told_apart
 from dispatcher.core.resources import Needs, Offer
 from tests.support.cluster import GB, Cluster, gpus
 from tests.support.scene import of_kind

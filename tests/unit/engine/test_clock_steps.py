@@ -11,7 +11,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, State, TrialState
 from dispatcher.core.settings import Settings
 from dispatcher.leading.clock import SteadyClock
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 
 HOUR = 3600.0
 
@@ -22,7 +22,7 @@ class Machine:
     def __init__(self) -> None:
         self.wall = 1_800_000_000.0
         self.monotonic = 10.0
-        self.journal: list[Entry] = []
+        self.journal: list[JournalEntry] = []
         self.state = new_state(
             Settings(
                 slots=1,
@@ -38,7 +38,7 @@ class Machine:
         for event in events:
             at = self.clock()
             apply(self.state, event, at)
-            self.journal.append(Entry(at, event))
+            self.journal.append(JournalEntry(at, event))
 
     def pass_time(self, seconds: float) -> None:
         self.wall += seconds

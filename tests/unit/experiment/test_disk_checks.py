@@ -8,7 +8,7 @@ import pytest
 
 from dispatcher.experiment import load_experiment
 from dispatcher.experiment.code_folder import measure, too_large
-from dispatcher.experiment.python_source import Found, find_module, missing_name
+from dispatcher.experiment.python_source import ModuleSource, find_module, missing_name
 from dispatcher.experiment.trial_command import cannot_start
 
 from .conftest import GOOD
@@ -180,10 +180,10 @@ def test_modules_are_found_without_running_them(tmp_path: Path) -> None:
     package.mkdir(parents=True)
     (tmp_path / "mine" / "__init__.py").write_text("raise RuntimeError('imported')")
     (package / "tuner.py").write_text("class Mine: ...")
-    assert find_module("mine.deep.tuner", tmp_path) == Found(package / "tuner.py")
+    assert find_module("mine.deep.tuner", tmp_path) == ModuleSource(package / "tuner.py")
     assert find_module("mine.deep.nope", tmp_path) is None
     assert find_module("no_such_module_anywhere", tmp_path) is None
-    assert find_module("math", None) == Found(None)
+    assert find_module("math", None) == ModuleSource(None)
     json_found = find_module("json.decoder", None)
     assert json_found is not None
     assert json_found.source is not None
@@ -192,7 +192,7 @@ def test_modules_are_found_without_running_them(tmp_path: Path) -> None:
 
 def test_the_authors_own_module_comes_before_ours(tmp_path: Path) -> None:
     (tmp_path / "dispatcher.py").touch()
-    assert find_module("dispatcher", tmp_path) == Found(tmp_path / "dispatcher.py")
+    assert find_module("dispatcher", tmp_path) == ModuleSource(tmp_path / "dispatcher.py")
 
 
 @pytest.mark.parametrize(

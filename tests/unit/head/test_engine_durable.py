@@ -10,7 +10,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, Phase, Trial
 from dispatcher.core.resources import Offer
 from dispatcher.engine import Engine, _Fact
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from tests.support.cluster import Cluster, gpus
 from tests.support.scene import Scene, weights
 
@@ -21,7 +21,9 @@ class Journal:
     def __init__(self) -> None:
         self.durable: list[bool] = []
 
-    def append(self, entries: Sequence[Entry], _touched: Iterable[Trial], *, durable: bool) -> int:
+    def append(
+        self, entries: Sequence[JournalEntry], _touched: Iterable[Trial], *, durable: bool
+    ) -> int:
         self.durable.append(durable)
         return len(entries)
 

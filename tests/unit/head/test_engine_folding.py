@@ -13,7 +13,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.engine import Engine, _Fact
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from dispatcher.store import SqliteJournal
 from tests.unit.store.life import Life
 
@@ -100,7 +100,7 @@ def test_a_row_that_lags_behind_is_written_before_its_trial_is_let_go_of(life: L
     assert isinstance(journal, SqliteJournal)
     ended = e.AttemptEnded(TrialId(0), 1, EndReason.FINISHED, exit_code=0)
     apply(life.state, ended, life.now)
-    journal.append([Entry(life.now, ended)], [], durable=False)  # its row is yet to come
+    journal.append([JournalEntry(life.now, ended)], [], durable=False)  # its row is yet to come
     engine = _engine(life, Compactor())
     _turn(engine, e.ResultDelivered(TrialId(0)), e.EndDelivered(TrialId(0)))
     assert life.state.trials[TrialId(0)].told is None

@@ -12,7 +12,7 @@ import pytest
 
 from dispatcher.attempt_files import fetching
 from dispatcher.attempt_files.fetched import Fetched
-from dispatcher.attempt_files.fetching import Outcome
+from dispatcher.attempt_files.fetching import FetchResult
 from dispatcher.errors import PassingBackendError
 from dispatcher.ports import FileEntry, FileList, FilePiece
 
@@ -60,7 +60,7 @@ class Elsewhere:
         pass
 
 
-def bring(there: Elsewhere, into: Path, **settings: object) -> Outcome:
+def bring(there: Elsewhere, into: Path, **settings: object) -> FetchResult:
     return fetching.fetch(there, into, "0.1", lambda entry: True, **settings)  # type: ignore[arg-type]
 
 
@@ -224,7 +224,7 @@ def test_a_list_is_bounded(into: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_two_that_fetch_the_same_do_not_mix(into: Path) -> None:
     there = Elsewhere(work__a=b"0123456789")
-    inner: list[Outcome] = []
+    inner: list[FetchResult] = []
 
     def meanwhile(path: str, offset: int) -> None:
         if offset == 4 and not inner:

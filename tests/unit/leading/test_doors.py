@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from dispatcher.channel import CurveKeys, Router, Said
 from dispatcher.channel.router import MAX_AGENT_FRAME_BYTES
 from dispatcher.folders import ExperimentFolder
-from dispatcher.leading.crew import TUNNEL_NAME, Doors, open_doors
+from dispatcher.leading.workers import TUNNEL_NAME, Doors, open_doors
 from dispatcher.ssh.forwarding import ReverseForwards
 from tests.unit.wiring.test_machines import config, ssh
 from trial_runtime.endpoint import Endpoint, connect

@@ -15,7 +15,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.errors import StoreError
 from dispatcher.past import showing
 from dispatcher.past.showing import ShownFile
-from dispatcher.ports import Shown
+from dispatcher.ports import AssessorInput
 from dispatcher.store import SqliteJournal
 from dispatcher.store.assessed import Assessed
 from tests.unit.store.life import Life
@@ -37,10 +37,10 @@ def life(tmp_path: Path) -> Iterator[Life]:
 
 
 PAST = [
-    Shown(0, "0.1", 1, 1),
-    Shown(0, "0.2", 1, 2),
-    Shown(0, None, success=True),
-    Shown(1, "0.5", 1, 4),
+    AssessorInput(0, "0.1", 1, 1),
+    AssessorInput(0, "0.2", 1, 2),
+    AssessorInput(0, None, success=True),
+    AssessorInput(1, "0.5", 1, 4),
 ]
 
 
@@ -50,7 +50,7 @@ class Slow(Assessed):
     go = threading.Event()
     error: StoreError | None = None
 
-    def rows(self, unanswered_since: float) -> Iterator[Shown]:
+    def rows(self, unanswered_since: float) -> Iterator[AssessorInput]:
         assert threading.current_thread() is not threading.main_thread()
         assert self.go.wait(PATIENCE_S)
         if self.error is not None:
@@ -73,8 +73,10 @@ def end_of_writing() -> None:
             thread.join(PATIENCE_S)
 
 
-def read(path: Path) -> list[Shown]:
-    return [msgspec.json.decode(line, type=Shown) for line in path.read_bytes().splitlines()]
+def read(path: Path) -> list[AssessorInput]:
+    return [
+        msgspec.json.decode(line, type=AssessorInput) for line in path.read_bytes().splitlines()
+    ]
 
 
 def test_it_is_as_of_the_moment_when_it_was_asked_for(
@@ -116,13 +118,13 @@ def test_it_is_written_piece_by_piece(
     written: list[int] = []
 
     class Watched(Assessed):
-        def rows(self, unanswered_since: float) -> Iterator[Shown]:
+        def rows(self, unanswered_since: float) -> Iterator[AssessorInput]:
             nonlocal most
             for number, row in enumerate(super().rows(unanswered_since)):
                 most = max(most, number + 1 - sum(written))
                 yield row
 
-    def encode(row: Shown) -> bytes:
+    def encode(row: AssessorInput) -> bytes:
         written.append(1)
         return msgspec.json.encode(row)
 

@@ -16,7 +16,7 @@ from dispatcher.ssh import HostKeyChanged, HostKeyUnknown
 from dispatcher.ssh.host_key import HostKey
 from dispatcher.ssh.known_hosts import KnownKeys, add, name_of, our_file, parse, read, remove
 from dispatcher.ssh.login import check_key
-from dispatcher.ssh.scanning import Shown, learn
+from dispatcher.ssh.scanning import OfferedKeys, learn
 from dispatcher.ssh.target import SshTarget
 from dispatcher.ssh.user_config import way_to
 
@@ -155,9 +155,9 @@ def test_only_keys_that_are_vouched_for_are_recorded(
 ) -> None:
     """Each was shown in a connection of its own: somebody may sit in one of them only."""
     monkeypatch.setenv("BEQUEATH_HOME", str(tmp_path))
-    path = learn(Shown("gpu1", (KEY, OTHER), known=False), KEY.fingerprint)
+    path = learn(OfferedKeys("gpu1", (KEY, OTHER), known=False), KEY.fingerprint)
     assert [line.key for line in read([path])] == [KEY]
-    learn(Shown("gpu1", (KEY, OTHER), known=True, known_keys=(KEY,)))
+    learn(OfferedKeys("gpu1", (KEY, OTHER), known=True, known_keys=(KEY,)))
     assert [line.key for line in read([path])] == [KEY]
-    learn(Shown("gpu1", (KEY, OTHER), known=False))
+    learn(OfferedKeys("gpu1", (KEY, OTHER), known=False))
     assert [line.key for line in read([path])] == [KEY, OTHER]

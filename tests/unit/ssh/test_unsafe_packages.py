@@ -12,7 +12,7 @@ import pytest
 from dispatcher.cli import checkup
 from dispatcher.cli.hosts import asked
 from dispatcher.ssh import inspecting, program_text
-from dispatcher.ssh.inspecting import Needs, Verdict
+from dispatcher.ssh.inspecting import HostNeeds, Severity
 from trial_runtime.torch_version import why_unsafe
 
 
@@ -35,10 +35,10 @@ def test_a_machine_says_which_version_it_has_without_importing_it() -> None:
 
 @pytest.mark.parametrize("has, named", [("2.5.1+cu121", True), ("2.10.0", False), ("", False)])
 def test_an_unsafe_torch_there_is_a_note(has: str, named: bool) -> None:
-    needs = Needs(unsafe={"torch": why_unsafe})
+    needs = HostNeeds(unsafe={"torch": why_unsafe})
     machine = {"executable": "/opt/python", "packages": {"torch": has}}
     found = list(inspecting._packages(machine, needs))
-    assert [(one.topic, one.verdict) for one in found] == [("torch", Verdict.NOTE)] * named
+    assert [(one.topic, one.verdict) for one in found] == [("torch", Severity.NOTE)] * named
     if named:
         assert "torch 2.5.1+cu121 runs what a hostile file" in found[0].text
         assert found[0].hint == "/opt/python -m pip install --upgrade torch"

@@ -7,7 +7,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, Trial, Weights
 from dispatcher.core.settings import Settings
-from dispatcher.ports import Entry, Journal
+from dispatcher.ports import Journal, JournalEntry
 
 HOST = WorkerId("local")
 DIGEST = "d" * 64
@@ -29,7 +29,7 @@ class Life:
         for event in events:
             self.now += 1.0
             step = core.apply(self.state, event, self.now)
-            entries.append(Entry(self.now, event, step.counted))
+            entries.append(JournalEntry(self.now, event, step.counted))
         touched: list[Trial] = [self.state.trials[t] for t in self.state.dirty]
         self.state.dirty.clear()
         return self.journal.append(entries, touched, durable=durable)

@@ -9,7 +9,7 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.errors import StoreError
-from dispatcher.ports import Entry, Snapshot
+from dispatcher.ports import JournalEntry, Snapshot
 from dispatcher.store import SqliteJournal
 
 
@@ -17,7 +17,7 @@ from dispatcher.store import SqliteJournal
 def journal(tmp_path: Path) -> SqliteJournal:
     opened = SqliteJournal.open(tmp_path / "journal.sqlite")
     final = e.FinalReported(TrialId(0), 1, 1, "0.5")
-    opened.append([Entry(1.0, e.HeadStarted(1)), Entry(2.0, final)], [], durable=True)
+    opened.append([JournalEntry(1.0, e.HeadStarted(1)), JournalEntry(2.0, final)], [], durable=True)
     return opened
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.settings import Settings
-from dispatcher.ports import Entry, Snapshot
+from dispatcher.ports import JournalEntry, Snapshot
 from dispatcher.store import SqliteJournal, Superseded
 
-_CREATED = Entry(1.0, e.ExperimentCreated(Settings(2, 8)))
+_CREATED = JournalEntry(1.0, e.ExperimentCreated(Settings(2, 8)))
 
 
 @pytest.fixture
@@ -24,14 +24,14 @@ def test_the_older_head_is_refused_and_nothing_of_its_batch_stays(path: Path) ->
     older.append([_CREATED], [], durable=True)
     newer = SqliteJournal.open(path, epoch=2)
     with pytest.raises(Superseded, match="head 2 leads") as refused:
-        older.append([Entry(2.0, e.Tick())], [], durable=True)
+        older.append([JournalEntry(2.0, e.Tick())], [], durable=True)
     assert refused.value.hint
     with pytest.raises(Superseded):
         older.save_snapshot(Snapshot(1, "{}"))
     with pytest.raises(Superseded):
         older.record_end(1, "stopped", "")
     older.close()
-    newer.append([Entry(3.0, e.HeadStarted(2))], [], durable=True)
+    newer.append([JournalEntry(3.0, e.HeadStarted(2))], [], durable=True)
     assert [row.event for row in newer.rows()] == [_CREATED.event, e.HeadStarted(2)]
     assert newer.latest_snapshot() is None
     assert newer.get_meta("phase") is None

@@ -14,7 +14,7 @@ from dispatcher.core.model import EndReason, Trial, TrialState, Weights
 from dispatcher.core.settings import Settings
 from dispatcher.errors import StoreError
 from dispatcher.past.history import read_past
-from dispatcher.ports import Entry, Snapshot
+from dispatcher.ports import JournalEntry, Snapshot
 from dispatcher.store import SqliteJournal
 from tests.unit.store.life import Life
 
@@ -50,7 +50,9 @@ def test_events_come_back_as_they_were(journal: SqliteJournal) -> None:
         e.WeightsPublished(T(1), 2, 9, Weights("ab", "bequeath", 7)),
         e.StopRequested(e.StopKind.NOW, "user"),
     ]
-    last = journal.append([Entry(float(i), x) for i, x in enumerate(events)], [], durable=True)
+    last = journal.append(
+        [JournalEntry(float(i), x) for i, x in enumerate(events)], [], durable=True
+    )
     rows = list(journal.rows())
     assert [row.event for row in rows] == events
     assert [row.number for row in rows] == list(range(1, last + 1))
@@ -60,20 +62,20 @@ def test_events_come_back_as_they_were(journal: SqliteJournal) -> None:
 
 def test_numbers_go_on_after_opening_again(path: Path) -> None:
     first = SqliteJournal.open(path)
-    assert first.append([Entry(1.0, e.HeadStarted(1))], [], durable=True) == 1
+    assert first.append([JournalEntry(1.0, e.HeadStarted(1))], [], durable=True) == 1
     first.close()
     again = SqliteJournal.open(path)
-    assert again.append([Entry(2.0, e.HeadStarted(2))], [], durable=False) == 2
+    assert again.append([JournalEntry(2.0, e.HeadStarted(2))], [], durable=False) == 2
     again.close()
     again.close()
 
 
 def test_metrics_leave_no_row_and_finals_leave_two(journal: SqliteJournal, path: Path) -> None:
     entries = [
-        Entry(1.0, e.MetricReported(T(1), 1, 1, '{"default": 0.25, "loss": 2}')),
-        Entry(2.0, e.FinalReported(T(1), 1, 2, "0.5")),
-        Entry(3.0, e.MetricReported(T(1), 1, 3, '"late"'), counted=False),
-        Entry(3.5, e.StacksReported({1: "File ..."})),
+        JournalEntry(1.0, e.MetricReported(T(1), 1, 1, '{"default": 0.25, "loss": 2}')),
+        JournalEntry(2.0, e.FinalReported(T(1), 1, 2, "0.5")),
+        JournalEntry(3.0, e.MetricReported(T(1), 1, 3, '"late"'), counted=False),
+        JournalEntry(3.5, e.StacksReported({1: "File ..."})),
     ]
     assert journal.append(entries, [], durable=True) == 1
     assert [type(row.event) for row in journal.rows()] == [e.FinalReported]
@@ -85,8 +87,8 @@ def test_metrics_leave_no_row_and_finals_leave_two(journal: SqliteJournal, path:
 
 
 def test_a_metric_that_comes_twice_is_kept_once(journal: SqliteJournal, path: Path) -> None:
-    journal.append([Entry(1.0, e.MetricReported(T(1), 1, 1, "1"))], [], durable=True)
-    again = Entry(2.0, e.MetricReported(T(1), 1, 1, "2"), counted=False)
+    journal.append([JournalEntry(1.0, e.MetricReported(T(1), 1, 1, "1"))], [], durable=True)
+    again = JournalEntry(2.0, e.MetricReported(T(1), 1, 1, "2"), counted=False)
     journal.append([again], [], durable=True)
     assert _table(path, "SELECT value, counted FROM metrics") == [("1", 1)]
 
@@ -99,14 +101,14 @@ def test_an_empty_batch_writes_nothing(journal: SqliteJournal) -> None:
 def test_a_batch_is_whole_or_not_there(journal: SqliteJournal, path: Path) -> None:
     broken = Trial(T(1), TrialState.OPEN, 1.0, parameters=object())  # type: ignore[arg-type]
     with pytest.raises(StoreError):
-        journal.append([Entry(1.0, e.HeadStarted(1))], [broken], durable=True)
+        journal.append([JournalEntry(1.0, e.HeadStarted(1))], [broken], durable=True)
     assert list(journal.rows()) == []
-    assert journal.append([Entry(1.0, e.HeadStarted(1))], [], durable=True) == 1
+    assert journal.append([JournalEntry(1.0, e.HeadStarted(1))], [], durable=True) == 1
 
 
 def test_durable_batches_wait_for_the_disk_and_others_do_not(journal: SqliteJournal) -> None:
     for durable, mode in ((True, 2), (False, 1), (False, 1), (True, 2)):
-        journal.append([Entry(1.0, e.Tick())], [], durable=durable)
+        journal.append([JournalEntry(1.0, e.Tick())], [], durable=durable)
         assert journal.raw.execute("PRAGMA synchronous").fetchone() == (mode,)
     assert journal.raw.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
@@ -171,7 +173,7 @@ def test_facts_about_the_experiment(journal: SqliteJournal) -> None:
 def test_a_reader_sees_the_last_commit_while_the_writer_is_in_a_transaction(
     journal: SqliteJournal, path: Path
 ) -> None:
-    journal.append([Entry(1.0, e.Tick())], [], durable=False)
+    journal.append([JournalEntry(1.0, e.Tick())], [], durable=False)
     journal.raw.execute("BEGIN IMMEDIATE")
     journal.raw.execute("DELETE FROM journal")
     assert _table(path, "SELECT count(*) FROM journal") == [(1,)]
@@ -179,7 +181,7 @@ def test_a_reader_sees_the_last_commit_while_the_writer_is_in_a_transaction(
 
 
 def test_a_row_nobody_can_read_names_itself(journal: SqliteJournal) -> None:
-    journal.append([Entry(1.0, e.Tick()), Entry(2.0, e.Tick())], [], durable=True)
+    journal.append([JournalEntry(1.0, e.Tick()), JournalEntry(2.0, e.Tick())], [], durable=True)
     journal.raw.execute("UPDATE journal SET kind = 'FromTheFuture', crc = NULL WHERE n = 2")
     with pytest.raises(StoreError, match=r"row 2.*FromTheFuture"):
         list(journal.rows())

@@ -11,9 +11,9 @@ from dispatcher import state_codec
 from dispatcher.core import apply, check
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.lines import heads
 from dispatcher.core.model import EndReason, State, TrialState
 from dispatcher.core.moves import move
+from dispatcher.core.queue_classes import heads
 from dispatcher.core.settings import Settings
 from dispatcher.errors import ProtocolError
 from dispatcher.state_codec import decode_state, encode_state

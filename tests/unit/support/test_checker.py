@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dispatcher.control.messages import Request
+from dispatcher.control.messages import ControlRequest
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
@@ -101,7 +101,7 @@ def test_a_good_journal_is_good() -> None:
         orders=[start(0, 5), start(1, 13, "0.1", parent=0)],
         words=[wire.FinalRelayed(0, 1, 3, "0.0"), wire.Ended(0, 1, "finished")],
         metrics={(0, 1, 1)},
-        wishes=[Request(1, "snapshot", {})],
+        wishes=[ControlRequest(1, "snapshot", {})],
     )
     assert not judged(good(), seen)
 
@@ -203,10 +203,10 @@ LIES: dict[str, Witnesses] = {
         words=[wire.MetricRelayed(0, 1, 2, "0.9")], metrics={(0, 1, 1)}
     ),
     "the stop of trial 0 was acknowledged": Witnesses(
-        wishes=[Request(1, "stop_trial", {"trial": 0})]
+        wishes=[ControlRequest(1, "stop_trial", {"trial": 0})]
     ),
     "was acknowledged and is gone": Witnesses(
-        wishes=[Request(1, "submit", {"parameters": {"as": "hand/1"}})]
+        wishes=[ControlRequest(1, "submit", {"parameters": {"as": "hand/1"}})]
     ),
     "is told to find 0.2, and 0.1 is right": Witnesses(orders=[start(1, 13, "0.2", parent=0)]),
     "is told to find None, and 0.1 is right": Witnesses(orders=[start(1, 13, None, parent=0)]),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dispatcher.core import events as e
 from dispatcher.core.settings import QUARANTINE_MAX_S
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from tests.support.memory_journal import MemoryJournal
 from tests.support.odds import case_of
 from tests.support.world import QUIET_S, World
@@ -18,7 +18,7 @@ def test_harm_before_a_power_cut_comes_before_the_rows_written_after_it() -> Non
     case = case_of(0)
     world = World(replace(case, odds=replace(case.odds, power_cuts=1)), MemoryJournal())
     with world._folder:
-        entry = Entry(world.now, e.HeadStarted(1), False)
+        entry = JournalEntry(world.now, e.HeadStarted(1), False)
         world.disk.append([entry], [], durable=True)
         world.harm("far")
         for _ in range(3):

@@ -13,7 +13,7 @@ from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, ResourcesTold, TrialSpec
 from trial_runtime.agent.devices.handing import share_variables
 from trial_runtime.agent.devices.judging import Judge
-from trial_runtime.agent.devices.seen import NoDevices, Seen, Use
+from trial_runtime.agent.devices.seen import DeviceUse, NoDevices, Seen
 from trial_runtime.agent.devices.visible import missing_indices, visible
 from trial_runtime.agent.devices.watching import DeviceWatch
 from trial_runtime.agent.timers import Timers
@@ -38,31 +38,31 @@ def troubles(told: list[wire.DeviceTold]) -> list[bool]:
     return [bool(each.trouble) for each in told]
 
 
-def used(*uses: Use, device: Seen = A) -> Seen:
+def used(*uses: DeviceUse, device: Seen = A) -> Seen:
     return replace(device, uses=uses)
 
 
 def test_a_stranger_counts_when_it_is_seen_twice() -> None:
     one = judge()
-    stranger = used(Use(7, None, False))
+    stranger = used(DeviceUse(7, None, False))
     assert troubles(one.judge([A, B], {})) == [False, False]
     assert troubles(one.judge([stranger, B], {})) == [False, False]
     assert troubles(one.judge([stranger, B], {})) == [True, False]
-    assert troubles(one.judge([used(Use(8, None, False)), B], {})) == [False, False]
+    assert troubles(one.judge([used(DeviceUse(8, None, False)), B], {})) == [False, False]
     assert troubles(one.judge([A, B], {})) == [False, False]
 
 
 def test_at_the_first_look_once_is_enough() -> None:
-    assert troubles(judge().judge([used(Use(7, None, False))], {})) == [True]
+    assert troubles(judge().judge([used(DeviceUse(7, None, False))], {})) == [True]
 
 
 def test_our_own_are_no_strangers_and_active_gpus_may_be_asked_for() -> None:
-    assert troubles(judge().judge([used(Use(7, None, True))], {})) == [False]
-    assert troubles(judge(use_active=True).judge([used(Use(7, None, False))], {})) == [False]
+    assert troubles(judge().judge([used(DeviceUse(7, None, True))], {})) == [False]
+    assert troubles(judge(use_active=True).judge([used(DeviceUse(7, None, False))], {})) == [False]
 
 
 def test_who_cannot_be_told_counts_only_where_nothing_of_ours_runs() -> None:
-    unknown = used(Use(7, None, None))
+    unknown = used(DeviceUse(7, None, None))
     assert troubles(judge().judge([unknown], {})) == [True]
     assert troubles(judge().judge([unknown], {A.id: True})) == [False]
 

@@ -6,7 +6,7 @@ import pytest
 
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.elsewhere import Elsewhere, on_another_host
+from trial_runtime.agent.path_mapping import PathMapping, on_another_host
 from trial_runtime.endpoint import Endpoint
 
 
@@ -44,7 +44,7 @@ def test_paths_on_their_way_in(there: str, here: str) -> None:
         canonical_read_roots=("/srv/pre", "/srv/weights/pre"),
         read_roots=("/data/pre", "/mnt/w2"),
     )
-    assert Elsewhere(told).here(there) == here
+    assert PathMapping(told).here(there) == here
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_paths_on_their_way_in(there: str, here: str) -> None:
     ],
 )
 def test_texts_on_their_way_out(here: str, there: str) -> None:
-    assert Elsewhere(config()).told(here) == there
+    assert PathMapping(config()).told(here) == there
 
 
 def test_names_that_contain_each_other_are_translated_once() -> None:
@@ -69,20 +69,20 @@ def test_names_that_contain_each_other_are_translated_once() -> None:
         read_roots=("/w/w",),
         canonical_read_roots=("/w",),
     )
-    assert Elsewhere(swapped).told("/w/1 and /w/w/1") == "/w/w/1 and /w/1"
+    assert PathMapping(swapped).told("/w/1 and /w/w/1") == "/w/w/1 and /w/1"
 
 
 def test_an_order_to_start_has_both_paths_of_this_host() -> None:
     order = wire.Start(1, 1, "{}", "/srv/weights/1", "0", "ab", "bequeath")
-    moved = Elsewhere(config()).order(order)
+    moved = PathMapping(config()).order(order)
     assert (moved.save_path, moved.restore_path) == ("/mnt/w/1", "0")
     assert moved.restore_digest == "ab"
     bare = wire.Start(1, 1, "{}")
-    assert Elsewhere(config()).order(bare) == bare
+    assert PathMapping(config()).order(bare) == bare
 
 
 def test_the_same_place_needs_nothing() -> None:
-    plain = Elsewhere(config(canonical_root=""))
+    plain = PathMapping(config(canonical_root=""))
     order = wire.Start(1, 1, "{}", "/srv/weights/1")
     assert plain.order(order) is order
     assert plain.told("/mnt/w") == "/mnt/w"
@@ -95,4 +95,4 @@ def test_what_an_agent_on_another_host_is_told() -> None:
     assert (moved.read_roots, moved.canonical_read_roots) == (("/x", "/more"), ("/pre", "/more"))
     same = on_another_host(head, token="t")
     assert (same.weights_root, same.root_token) == ("/srv/weights", "t")
-    assert Elsewhere(same).here("/srv/weights/1") == "/srv/weights/1"
+    assert PathMapping(same).here("/srv/weights/1") == "/srv/weights/1"

@@ -7,14 +7,14 @@ from types import SimpleNamespace
 
 from trial_runtime import wire
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.door import Door
 from trial_runtime.agent.timers import Timers
+from trial_runtime.agent.trial_endpoint import TrialEndpoint
 from trial_runtime.local_channel import LocalChannel
 
 
 def test_others_are_heard_in_a_turn_of_their_own() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        door = Door(folder, "w", TrialSpec(code_directory="."), Timers())
+        door = TrialEndpoint(folder, "w", TrialSpec(code_directory="."), Timers())
         gone, alive = (SimpleNamespace(key=(number, 1)) for number in (1, 2))
         door.admit("gone", gone)  # type: ignore[arg-type]
         door.admit("alive", alive)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ import pytest
 from tests.support import fake_nvml
 from tests.support.fake_nvml import FakeDriver, Gpu, Part
 from trial_runtime.agent.devices.nvml import Nvml
-from trial_runtime.agent.devices.seen import NoDevices, Use
+from trial_runtime.agent.devices.seen import DeviceUse, NoDevices
 
 MIB = 1 << 20
 LIBRARY = "trial_runtime.agent.devices.nvml._LIBRARY"
@@ -53,7 +53,7 @@ def test_what_a_gpu_tells(driver: FakeDriver) -> None:
         700 * MIB,
     )
     assert (first.utilization, first.watts, first.celsius) == (37, 310.5, 61)
-    assert first.uses == (Use(7, 200 * MIB, True), Use(8, None, None))
+    assert first.uses == (DeviceUse(7, 200 * MIB, True), DeviceUse(8, None, None))
     assert not first.fault
 
 
@@ -67,7 +67,7 @@ def test_a_split_gpu_is_its_parts(driver: FakeDriver) -> None:
         ("GPU-b", 1, ""),
     ]
     assert (seen[0].celsius, seen[0].utilization, seen[0].used_bytes) == (50, None, 5 * MIB)
-    assert seen[0].uses == (Use(9, 5 * MIB, False),)
+    assert seen[0].uses == (DeviceUse(9, 5 * MIB, False),)
     assert seen[1].uses == ()
 
 

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from trial_runtime import link as links
 from trial_runtime import trial_wire as wire
-from trial_runtime.agent import door as doors
+from trial_runtime.agent import trial_endpoint as doors
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.door import Door
 from trial_runtime.agent.timers import Timers
+from trial_runtime.agent.trial_endpoint import TrialEndpoint
 from trial_runtime.agent.trial_words import TrialWords
 from trial_runtime.link import MAX_UNDER_WAY, RECEIPT_EVERY, AgentLink
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
@@ -129,7 +129,7 @@ class Agent:
         spec = TrialSpec(".", max_message_rate=rate, nni=True)  # metrics may be texts
         session = SessionFile(SESSION_VERSION, "", SECRET, 3, 1, folder, "{}")
         self.attempt = Attempt(Start(3, 1, "{}"), session, "")
-        self.door = Door(folder, "w", spec, self._timers)
+        self.door = TrialEndpoint(folder, "w", spec, self._timers)
         self._speaker = self.door.admit(SECRET, self.attempt)
         self._words = TrialWords(spec, self.door, self, holds_weights=False)  # type: ignore[arg-type]
 

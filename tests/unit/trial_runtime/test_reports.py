@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.agents.word_check import WordCheck
+from dispatcher.backends.agents.message_check import WordCheck
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import TrialSpec
@@ -41,8 +41,8 @@ def attempt() -> Attempt:
     return Attempt(wire.Start(3, 1, "{}"), session, "")
 
 
-def weights(number: int) -> wire.Published:
-    return wire.Published(f"{number:064x}", "bequeath", number)
+def weights(number: int) -> wire.PublishedMessage:
+    return wire.PublishedMessage(f"{number:064x}", "bequeath", number)
 
 
 def test_final_metrics_count_like_others(reports: Reports, outbox: Words, attempt: Attempt) -> None:

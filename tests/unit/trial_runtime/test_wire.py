@@ -15,7 +15,7 @@ def test_trial_messages_there_and_back():
         wire.Heeding(),
         wire.Metric("0.5"),
         wire.Final('{"default":1}'),
-        wire.Published("d", "bequeath", 7),
+        wire.PublishedMessage("d", "bequeath", 7),
         wire.Done((3, 1), 1, "text", 0.5, True, True),
     ]
     assert wire.from_trial(wire.frame(said)) == said

@@ -11,7 +11,7 @@ import pytest
 from dispatcher.core.actions import Assess, Deliver
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Verdict
-from dispatcher.ports import Shown
+from dispatcher.ports import AssessorInput
 from dispatcher.tuner_host.assessing import Assessing
 
 PATIENCE_S = 120.0
@@ -44,11 +44,11 @@ def end(trial: int) -> Deliver:
 
 def test_what_was_shown_before_is_shown_first_and_once():
     past = [
-        Shown(1, "1.0", 1, 0),
-        Shown(2, "5", 1, 0),
-        Shown(1, None, success=True),
-        Shown(2, "6", 1, 3),
-        Shown(2, "7", 1, 4),
+        AssessorInput(1, "1.0", 1, 0),
+        AssessorInput(2, "5", 1, 0),
+        AssessorInput(1, None, success=True),
+        AssessorInput(2, "6", 1, 3),
+        AssessorInput(2, "7", 1, 4),
     ]
     assessor, said = Noting(), SimpleQueue()
     assessing = Assessing(assessor, said.put, said.put, past)
@@ -75,10 +75,10 @@ def test_what_was_shown_before_is_shown_first_and_once():
 
 def test_what_nobody_could_answer_is_answered_now():
     past = [
-        Shown(1, "1", 1, 0),
-        Shown(1, "2", 1, 1),
-        Shown(1, "3", 1, 2, answered=False),  # on which it would have been stopped
-        Shown(1, "4", 1, 3, answered=False),
+        AssessorInput(1, "1", 1, 0),
+        AssessorInput(1, "2", 1, 1),
+        AssessorInput(1, "3", 1, 2, answered=False),  # on which it would have been stopped
+        AssessorInput(1, "4", 1, 3, answered=False),
     ]
     assessor, said = Noting(), SimpleQueue()
     Assessing(assessor, said.put, said.put, past).put(metric(1, 4, 3))
@@ -93,7 +93,7 @@ def test_one_that_raises_at_its_past_is_not_asked_to_end():
             raise KeyError(trial_job_id)
 
     assessor, said = Broken(), SimpleQueue()
-    assessing = Assessing(assessor, said.put, said.put, [Shown(1, "1", 1, 0)])
+    assessing = Assessing(assessor, said.put, said.put, [AssessorInput(1, "1", 1, 0)])
     assessing.put(metric(1, 2, 1))
     assert assessor.all.acquire(timeout=PATIENCE_S)
     assert assessor.heard == [("1", 1, 2)]
@@ -111,7 +111,7 @@ def test_without_a_past_it_begins_at_once():
 def test_a_value_that_is_no_json_is_left_out_and_said(text: str) -> None:
     """Mutation: the thread ends at the first one, and nobody is assessed any more."""
     assessor, said, noted = Noting(), SimpleQueue(), SimpleQueue()
-    past = [Shown(1, text, 1, 0), Shown(2, text, 1, 0, answered=False)]
+    past = [AssessorInput(1, text, 1, 0), AssessorInput(2, text, 1, 0, answered=False)]
     assessing = Assessing(assessor, said.put, noted.put, past)
     assessing.put(Assess(TrialId(3), text, 1, 1))
     assessing.put(metric(3, 0.5, 2))

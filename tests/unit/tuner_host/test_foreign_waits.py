@@ -14,7 +14,6 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Verdict
 from dispatcher.tuner_host import foreign_waits
 from dispatcher.tuner_host.delivery import Delivery
-from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.foreign_waits import (
     DELIVERY_LOOK_MAX_S,
     DELIVERY_LOOK_S,
@@ -24,6 +23,7 @@ from dispatcher.tuner_host.foreign_waits import (
     StillDelivery,
 )
 from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.run_token import RunToken
 
 SEEN, OVER = ForeignWaitSeen(TrialId(3)), ForeignWaitOver(TrialId(3))
 
@@ -35,7 +35,7 @@ class Bench:
         self.now = 0.0
         self.ran_ms = 0.0
         self.said: SimpleQueue[Any] = SimpleQueue()
-        self.floor = Floor(lambda: self.now)
+        self.floor = RunToken(lambda: self.now)
         self.waits = ForeignWaits(self.floor, lambda: self.now)
         self.request = Request(3, self.said.put, thread=1, native_thread=1)
         monkeypatch.setattr(foreign_waits, "_ran_ns", lambda request: int(self.ran_ms * 1e6))

@@ -13,9 +13,9 @@ from dispatcher.core.actions import AnswerWait
 from dispatcher.core.events import EndDelivered, WaitGivenUp, WaitStarted
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Verdict
-from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.gate import FIRST_LET_GO, Gate
 from dispatcher.tuner_host.request import Request
+from dispatcher.tuner_host.run_token import RunToken
 from tuners.errors import (
     ParentFailed,
     SelfWait,
@@ -58,7 +58,7 @@ class Waiter(threading.Thread):
 class Bench:
     def __init__(self) -> None:
         self.now = 100.0
-        self.floor = Floor(lambda: self.now)
+        self.floor = RunToken(lambda: self.now)
         self.gate = Gate(self.floor, make_way=lambda: self.make_way())
         self.make_way: Callable[[], None] = lambda: None
         self.said: SimpleQueue[Any] = SimpleQueue()

@@ -8,8 +8,8 @@ from dispatcher.core.actions import AnswerWait
 from dispatcher.core.events import VersionsHeld, WaitGivenUp, WaitStarted
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason
-from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.gate import Gate
+from dispatcher.tuner_host.run_token import RunToken
 from tests.unit.tuner_host.test_gate import Bench, bench  # noqa: F401 - a fixture
 from tuners.errors import (
     ParentFailed,
@@ -80,7 +80,7 @@ def test_a_timeout_a_cancellation_and_what_cannot_be(bench: Bench) -> None:  # n
     bench.heard()
     bench.gate.close("the experiment is stopping")
     assert isinstance(stopped.result(), WaitCancelled)
-    serial = Gate(Floor(), refusal="one call at a time")
+    serial = Gate(RunToken(), refusal="one call at a time")
     with pytest.raises(WaitNotAllowed, match="one call at a time"):
         serial.wait_for_version("omega", 1, None, None)
 

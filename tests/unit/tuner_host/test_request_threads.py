@@ -8,9 +8,9 @@ from queue import SimpleQueue
 
 import pytest
 
-from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.request_threads import BACK_OFF_S, RequestThreads
+from dispatcher.tuner_host.run_token import RunToken
 
 PATIENCE_S = 120.0
 
@@ -26,7 +26,7 @@ class Bench:
         self.ran: SimpleQueue[int] = SimpleQueue()
         self.release = threading.Event()
         self.hold: set[int] = set()
-        self.floor = Floor()
+        self.floor = RunToken()
         self.threads = RequestThreads(self.run, self.floor, self.notes.append, lambda: self.now)
         self.entered: list[int] = []
 

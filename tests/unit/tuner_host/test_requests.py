@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from dispatcher.core.events import Proposed, RequestFailed
-from dispatcher.tuner_host.floor import Floor
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.messages import FRAME_BYTES, encode
 from dispatcher.tuner_host.proposals import ProposalRules
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.requests import Requests
+from dispatcher.tuner_host.run_token import RunToken
 from tuners.errors import WaitCancelled
 
 
@@ -32,7 +32,7 @@ def test_a_state_never_overtakes_the_answer_that_it_knows_of(
 ) -> None:
     """A state that knows of a proposal which the journal has after it counts it twice at the next
     restore. Mutation: the request leaves the floor before its answer is said."""
-    floor = Floor()
+    floor = RunToken()
     said: list[tuple[object, bool]] = []
 
     def say(event: object) -> None:
@@ -68,7 +68,7 @@ class NoMoreTrialError(Exception):
 )
 def test_an_answer_always_fits_a_message(tmp_path: Path, raised: Exception) -> None:
     """A larger one would close the connection, and the request would stay open for ever."""
-    floor = Floor()
+    floor = RunToken()
     said: list[Any] = []
 
     def generate(trial: int) -> Any:

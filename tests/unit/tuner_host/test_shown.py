@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from dispatcher.ports import Shown
+from dispatcher.ports import AssessorInput
 from dispatcher.tuner_host.shown import ToldAgain, shown_in
 
 PATIENCE_S = 120.0
@@ -14,12 +14,12 @@ PATIENCE_S = 120.0
 def test_each_trial_was_told_its_metrics_before_its_end_in_the_order_of_all() -> None:
     heard: list[object] = []
     shown = [
-        Shown(0, "0", 1, 0),
-        Shown(1, "1", 1, 0),
-        Shown(1, None),
-        Shown(0, "2", 1, 1),
-        Shown(0, None),
-        Shown(2, "3", 2, 0),
+        AssessorInput(0, "0", 1, 0),
+        AssessorInput(1, "1", 1, 0),
+        AssessorInput(1, None),
+        AssessorInput(0, "2", 1, 1),
+        AssessorInput(0, None),
+        AssessorInput(2, "3", 2, 0),
     ]
     told = ToldAgain(iter(shown), lambda one: heard.append((one.trial, one.value)))
     told.until_end_of(1)
@@ -36,7 +36,12 @@ def test_each_trial_was_told_its_metrics_before_its_end_in_the_order_of_all() ->
 
 def test_ends_of_one_instant_may_stand_in_another_order() -> None:
     heard: list[object] = []
-    shown = [Shown(0, None), Shown(1, None), Shown(2, "3", 1, 0), Shown(2, None)]
+    shown = [
+        AssessorInput(0, None),
+        AssessorInput(1, None),
+        AssessorInput(2, "3", 1, 0),
+        AssessorInput(2, None),
+    ]
     told = ToldAgain(iter(shown), lambda one: heard.append(one.value))
     told.until_end_of(1)
     told.ended(1)
@@ -48,11 +53,11 @@ def test_ends_of_one_instant_may_stand_in_another_order() -> None:
 
 
 def test_the_file_is_waited_for(tmp_path: Path) -> None:
-    path, found = tmp_path / "shown", list[Shown]()
+    path, found = tmp_path / "shown", list[AssessorInput]()
     reader = threading.Thread(target=lambda: found.extend(shown_in(path)), daemon=True)
     reader.start()
     draft = tmp_path / "draft"
     draft.write_bytes(b'[3,"0.5",1,2,false]\n[3,null,0,0,true]\n')
     draft.replace(path)
     reader.join(PATIENCE_S)
-    assert found == [Shown(3, "0.5", 1, 2), Shown(3, None, success=True)]
+    assert found == [AssessorInput(3, "0.5", 1, 2), AssessorInput(3, None, success=True)]

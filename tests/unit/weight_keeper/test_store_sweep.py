@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dispatcher.errors import PassingBackendError, PermanentBackendError
-from dispatcher.weight_keeper.shelf import FolderStores, StoreShelf
+from dispatcher.weight_keeper.storage import FolderVersionStorage, VersionStorage
 from dispatcher.weight_keeper.store_sweep import Granted, StoreSweep
 from trial_runtime import failpoints, weights
 from trial_runtime.weights.remote.address import RemoteRoot
@@ -38,7 +38,7 @@ class Bench:
         self.removed: list[str] = []
         self.asked = 0
         self.meanwhile: Callable[[], None] = lambda: None  # before the answer is given
-        self.shelf: StoreShelf = FolderStores(root)
+        self.shelf: VersionStorage = FolderVersionStorage(root)
         self.sweep = self.new_sweep()
 
     def new_sweep(self) -> StoreSweep:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.wheelhouse import HostPython, Wheel, Wheelhouse, WheelsMissing, known_wheels
+from dispatcher.wheelhouse import HostPython, Wheel, WheelCache, WheelsMissing, known_wheels
 from dispatcher.wheelhouse import pip as pip_module
 from dispatcher.wheelhouse.pip import PipFailed, fetch
 from dispatcher.wheelhouse.wheels import choose
@@ -48,8 +48,8 @@ def index() -> Index:
     return Index()
 
 
-def house(tmp_path: Path, index: Index, clock: Clock | None = None) -> Wheelhouse:
-    return Wheelhouse(tmp_path / "deep" / "wheels", fetch=index, clock=clock or Clock())
+def house(tmp_path: Path, index: Index, clock: Clock | None = None) -> WheelCache:
+    return WheelCache(tmp_path / "deep" / "wheels", fetch=index, clock=clock or Clock())
 
 
 def test_it_is_fetched_once(tmp_path: Path, index: Index) -> None:
@@ -112,7 +112,7 @@ def test_what_one_can_do_without_keeps_nobody_from_what_is_needed(
         index(wheels, host, folder)
 
     clock = Clock()
-    one = Wheelhouse(tmp_path, fetch=fetch, clock=clock)
+    one = WheelCache(tmp_path, fetch=fetch, clock=clock)
     with pytest.raises(WheelsMissing):
         one.get([WHEEL, other], HOST)
     assert one.get([WHEEL], HOST)

@@ -15,7 +15,7 @@ from dispatcher.core.settings import Settings
 from dispatcher.core.stores import enter
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.finding.find import Found
+from dispatcher.finding.find import LocatedExperiment
 from dispatcher.upkeep import stores
 from dispatcher.wiring.machines import places
 from dispatcher.wiring.settings import settings_of
@@ -131,7 +131,7 @@ def test_versions_that_lie_elsewhere_are_not_taken_off_the_books_by_gc(
 
     monkeypatch.setattr(stores, "state_with_stores", read)
     elsewhere = config({"platform": "local"}, ssh({"host": "a", "storageDomain": "lake"}))
-    found = Found(tmp_path, "spread", "run")
+    found = LocatedExperiment(tmp_path, "spread", "run")
     assert would_go(found, elsewhere, 1) == []
     assert sweep_stores(found, elsewhere, 1) is None
     assert would_go(found, config({"platform": "local"}), 1) == [("omega", 1), ("omega", 2)]

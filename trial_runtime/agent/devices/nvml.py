@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Optional, TypeVar
 
-from trial_runtime.agent.devices.seen import NoDevices, Seen, Use
+from trial_runtime.agent.devices.seen import DeviceUse, NoDevices, Seen
 
 T = TypeVar("T")
 
@@ -145,11 +145,11 @@ class Nvml:
             celsius=celsius,
         )
 
-    def _uses(self, n: ModuleType, handle: Any) -> tuple[Use, ...]:
+    def _uses(self, n: ModuleType, handle: Any) -> tuple[DeviceUse, ...]:
         """Those that compute; a desktop's pictures keep nobody away."""
         running = _told(n, lambda: n.nvmlDeviceGetComputeRunningProcesses(handle)) or []
         return tuple(
-            Use(int(each.pid), each.usedGpuMemory, self._ours(int(each.pid)))
+            DeviceUse(int(each.pid), each.usedGpuMemory, self._ours(int(each.pid)))
             for each in running[:MOST_PROCESSES]
         )
 

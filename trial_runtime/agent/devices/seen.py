@@ -11,7 +11,7 @@ class NoDevices(Exception):
 
 
 @dataclass(frozen=True)
-class Use:
+class DeviceUse:
     """A process on a device. ``ours``: a descendant of this agent; None: its number is not one
     of this host's processes, as where the agent lives in a container and the driver does not."""
 
@@ -35,7 +35,7 @@ class Seen:
     used_bytes: Optional[int] = None
     free_bytes: Optional[int] = None
     parent: str = ""
-    uses: tuple[Use, ...] = field(default=())
+    uses: tuple[DeviceUse, ...] = field(default=())
     utilization: Optional[int] = None
     watts: Optional[float] = None
     celsius: Optional[int] = None

@@ -9,7 +9,7 @@ from trial_runtime.errors import WeightsError
 from trial_runtime.weights.paths import STORES_NAME
 from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.place import Place
-from trial_runtime.weights.remote.shelf import RemoteShelf
+from trial_runtime.weights.remote.storage import RemoteStorage
 from trial_runtime.weights.usage import FileUse, Removal
 
 
@@ -21,7 +21,7 @@ class RemoteStores:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._shelf = RemoteShelf(place)
+        self._shelf = RemoteStorage(place)
 
     @property
     def where(self) -> str:
@@ -38,11 +38,11 @@ class RemoteStores:
         return sorted(found)
 
     def file_use(self, path: str, *, digest: Optional[str] = None) -> FileUse:
-        """See :meth:`RemoteShelf.file_use`."""
+        """See :meth:`RemoteStorage.file_use`."""
         return self._shelf.file_use(_whole(path), digest=digest)
 
     def in_doubt(self, keep: Mapping[str, Optional[str]]) -> dict[str, WeightsError]:
-        """See :meth:`RemoteShelf.in_doubt`."""
+        """See :meth:`RemoteStorage.in_doubt`."""
         doubts = self._shelf.in_doubt({_whole(path): digest for path, digest in keep.items()})
         return {path: doubts[_whole(path)] for path in keep if _whole(path) in doubts}
 
@@ -53,7 +53,7 @@ class RemoteStores:
         keep: Mapping[str, Optional[str]],
         whole: Iterable[str] = (),
     ) -> Removal:
-        """See :meth:`RemoteShelf.plan_removal`."""
+        """See :meth:`RemoteStorage.plan_removal`."""
         return self._shelf.plan_removal(
             drop=[_whole(path) for path in drop],
             keep={_whole(path): digest for path, digest in keep.items()},
@@ -61,11 +61,11 @@ class RemoteStores:
         )
 
     def remove(self, removal: Removal) -> None:
-        """See :meth:`RemoteShelf.remove`."""
+        """See :meth:`RemoteStorage.remove`."""
         self._shelf.remove(removal)
 
     def bytes_below(self, path: str, removal: Removal) -> int:
-        """See :meth:`RemoteShelf.bytes_below`."""
+        """See :meth:`RemoteStorage.bytes_below`."""
         return self._shelf.bytes_below(_whole(path), removal)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.cli.lazy_group import Entry, Table, load
+from dispatcher.cli.lazy_group import CommandEntry, Table, load
 from dispatcher.cli.nni.refused import REFUSED
 from dispatcher.cli.nni.verbs import NNI
 from dispatcher.creating import create
@@ -18,7 +18,9 @@ from dispatcher.experiment import build_experiment
 from tests.unit.cli.conftest import Shell
 
 
-def _commands(path: tuple[str, ...], table: Table) -> Iterator[tuple[tuple[str, ...], Entry]]:
+def _commands(
+    path: tuple[str, ...], table: Table
+) -> Iterator[tuple[tuple[str, ...], CommandEntry]]:
     for name, entry in table.items():
         below = getattr(load(name, entry), "table", None)
         if below is not None:
@@ -31,7 +33,9 @@ ALL = list(_commands((), NNI))
 
 
 @pytest.mark.parametrize("path,entry", ALL, ids=[" ".join(path) for path, _ in ALL])
-def test_each_verb_explains_itself(path: tuple[str, ...], entry: Entry, bequeath: Shell) -> None:
+def test_each_verb_explains_itself(
+    path: tuple[str, ...], entry: CommandEntry, bequeath: Shell
+) -> None:
     said = bequeath("nni", *path, "--help")
     assert said.code == 0
     assert said.out.startswith(f"Usage: bequeath nni {' '.join(path)} ")

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from nfs_setup.cluster import luggage
+from nfs_setup.cluster import bundle
 from nfs_setup.cluster.inventory import inventory_of
 from nfs_setup.cluster.members import Inventory, Member
 from nfs_setup.cluster.reading import KeyPath
@@ -89,12 +89,12 @@ class _Login:
         version = self.cluster.pythons.get(self.name, (3, 9))
         if version is None:
             return Ran(127, "", f"sh: 1: {words[0]}: not found\n")
-        if luggage.START not in words:
+        if bundle.START not in words:
             identity = self.cluster.names.get(self.name, self.name)
             line = f"bequeath {version[0]} {version[1]} {user} boot-{identity} {identity}\n"
             return Ran(0, f"Welcome!\n{line}", "")
         self.cluster.before(self.name)
-        code = luggage.packed()
+        code = bundle.packed()
         assert stdin.startswith(code)
         document = json.loads(stdin[len(code) :])
         host = self.cluster.host(self.name)

@@ -12,7 +12,7 @@ from trial_runtime import failpoints
 from trial_runtime.failpoints import _Plan
 from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.pushing import Pushed
-from trial_runtime.weights.remote.shelf import RemoteShelf
+from trial_runtime.weights.remote.storage import RemoteStorage
 
 
 class Family:
@@ -42,7 +42,7 @@ class Family:
 
     def keeper(self) -> WeightKeeper:
         policy = Policy(Keep.BEST, 1)
-        shelf = RemoteShelf(self.lab.place)
+        shelf = RemoteStorage(self.lab.place)
         return WeightKeeper(self.lab.folder, shelf, self.ledger, policy, clock=lambda: 5.0)
 
 

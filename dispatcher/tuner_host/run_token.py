@@ -30,7 +30,7 @@ class Waking(Protocol):
         ...
 
 
-class Floor:
+class RunToken:
     """Counts the request threads in author's code and hands the baton on.
 
     The lock is held for a few steps at a time, never while author's code runs or a thread

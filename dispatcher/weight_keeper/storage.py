@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from trial_runtime.weights.usage import FileUse, Removal
 
 
-class Shelf(Protocol):
+class Storage(Protocol):
     """The weights of one experiment. Methods block; one thread at a time.
 
     All raise ``WeightsError`` where weights cannot be read, and may raise ``OSError``.
-    :class:`trial_runtime.weights.remote.shelf.RemoteShelf` is the other one.
+    :class:`trial_runtime.weights.remote.storage.RemoteStorage` is the other one.
     """
 
     @property
@@ -52,7 +52,7 @@ class Shelf(Protocol):
         ...
 
 
-class StoreShelf(Shelf, Protocol):
+class VersionStorage(Storage, Protocol):
     """The shared stores of one experiment; paths are as the state has them: ``omega/3.1-0a``.
     :class:`trial_runtime.weights.remote.store_shelf.RemoteStores` is the other one."""
 
@@ -61,7 +61,7 @@ class StoreShelf(Shelf, Protocol):
         ...
 
 
-class FolderShelf:
+class FolderStorage:
     """A weights root that is a folder."""
 
     def __init__(self, root: Path) -> None:
@@ -73,13 +73,13 @@ class FolderShelf:
         return str(self._root)
 
     def file_use(self, path: str) -> FileUse:
-        """See :class:`Shelf`."""
+        """See :class:`Storage`."""
         from trial_runtime.weights.usage import file_use
 
         return file_use(str(self._root), path)
 
     def in_doubt(self, keep: Mapping[str, str | None]) -> dict[str, WeightsError]:
-        """See :class:`Shelf`."""
+        """See :class:`Storage`."""
         from trial_runtime.weights.usage import in_doubt
 
         return in_doubt(str(self._root), keep)
@@ -91,19 +91,19 @@ class FolderShelf:
         keep: Mapping[str, str | None],
         whole: Iterable[str] = (),
     ) -> Removal:
-        """See :class:`Shelf`."""
+        """See :class:`Storage`."""
         from trial_runtime.weights.usage import plan_removal
 
         return plan_removal(str(self._root), drop=drop, keep=keep, whole=whole)
 
     def remove(self, removal: Removal) -> None:
-        """See :class:`Shelf`."""
+        """See :class:`Storage`."""
         from trial_runtime.weights.usage import remove
 
         remove(str(self._root), removal)
 
     def bytes_below(self, path: str, removal: Removal) -> int:
-        """See :class:`Shelf`."""
+        """See :class:`Storage`."""
         total = 0
         for file in removal.delete:
             if file == path or file.startswith(f"{path}/"):
@@ -114,11 +114,11 @@ class FolderShelf:
         return total
 
 
-class FolderStores(FolderShelf):
+class FolderVersionStorage(FolderStorage):
     """The folder of an experiment's shared stores; it need not be there."""
 
     def folders(self) -> list[str]:
-        """See :class:`StoreShelf`. Links are not followed."""
+        """See :class:`VersionStorage`. Links are not followed."""
         return [
             f"{store}/{version}"
             for store in _folders_in(self._root)

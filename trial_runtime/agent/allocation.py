@@ -35,7 +35,7 @@ _LOADED = 64
 _log = logging.getLogger("bequeath.agent")
 
 
-class Lending:
+class Allocation:
     """Owned by the agent's loop.
 
     Args:

@@ -13,7 +13,7 @@ _J = TypeVar("_J")
 _INTERRUPT = object()
 
 
-class Crew(Generic[_J]):
+class ThreadPool(Generic[_J]):
     """Works jobs off on threads of its own; all that is told is told in the caller's thread.
 
     Args:

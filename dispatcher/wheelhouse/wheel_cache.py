@@ -34,7 +34,7 @@ class WheelsMissing(PermanentBackendError):
     """Raised when wheels are neither here nor to be had; says which files to put where."""
 
 
-class Wheelhouse:
+class WheelCache:
     """A folder of wheels. From any thread, and for several processes at once.
 
     Args:

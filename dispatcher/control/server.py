@@ -16,10 +16,10 @@ from dispatcher.codec import UNREADABLE
 from dispatcher.control.imported import results_text
 from dispatcher.control.messages import (
     MAX_REQUEST_BYTES,
+    ControlRequest,
     ImportArguments,
     NoArguments,
     Reply,
-    Request,
     StopArguments,
     StopTrialArguments,
     SubmitArguments,
@@ -48,7 +48,7 @@ class Handled(NamedTuple):
     reply: Callable[[State], bytes]
 
 
-class Desk:
+class ControlServer:
     """Verbs are methods that take the request, the state and arguments of the verb's own type.
     What does not fit the type is refused here: it would not fit the journal either.
 
@@ -74,7 +74,7 @@ class Desk:
         self._step_down = step_down
         self._refused = refused
         self._samples = samples
-        self._verbs: dict[str, tuple[type, Callable[[Request, State, Any], Handled]]] = {
+        self._verbs: dict[str, tuple[type, Callable[[ControlRequest, State, Any], Handled]]] = {
             "ping": (NoArguments, self._ping),
             "step_down": (NoArguments, self._leave_the_lead),
             "snapshot": (NoArguments, self._snapshot),
@@ -107,25 +107,27 @@ class Desk:
         except RecursionError:
             return _refused(request.number, UserError("the arguments are nested too deeply"))
 
-    def _ping(self, request: Request, state: State, told: NoArguments) -> Handled:
+    def _ping(self, request: ControlRequest, state: State, told: NoArguments) -> Handled:
         return _answer(request, [], lambda s: {"epoch": s.epoch, "phase": s.phase.value})
 
-    def _leave_the_lead(self, request: Request, state: State, told: NoArguments) -> Handled:
+    def _leave_the_lead(self, request: ControlRequest, state: State, told: NoArguments) -> Handled:
         self._step_down()  # after this reply has left
         return _answer(request, [], lambda s: {"epoch": s.epoch})
 
-    def _snapshot(self, request: Request, state: State, told: NoArguments) -> Handled:
+    def _snapshot(self, request: ControlRequest, state: State, told: NoArguments) -> Handled:
         def look(now: State) -> dict[str, Any]:
             seen = snapshot(now, self._clock()) | {"refused": self._refused()}
             return add_samples(seen, self._samples())
 
         return _answer(request, [], look)
 
-    def _stop(self, request: Request, state: State, told: StopArguments) -> Handled:
+    def _stop(self, request: ControlRequest, state: State, told: StopArguments) -> Handled:
         event = e.StopRequested(told.kind, told.reason, told.grace_s)
         return _answer(request, [event], lambda s: {"phase": s.phase.value})
 
-    def _stop_trial(self, request: Request, state: State, told: StopTrialArguments) -> Handled:
+    def _stop_trial(
+        self, request: ControlRequest, state: State, told: StopTrialArguments
+    ) -> Handled:
         trial = TrialId(told.trial)
         if trial not in state.trials:
             raise UserError(f"there is no trial {trial}")
@@ -143,7 +145,7 @@ class Desk:
 
         return _answer(request, [event], told_after)
 
-    def _submit(self, request: Request, state: State, told: SubmitArguments) -> Handled:
+    def _submit(self, request: ControlRequest, state: State, told: SubmitArguments) -> Handled:
         event = self._admit(told.parameters)
         number = state.next_id  # the engine applies the event before anything else
 
@@ -156,17 +158,17 @@ class Desk:
 
         return Handled([event], reply)
 
-    def _change(self, request: Request, state: State, told: UpdateArguments) -> Handled:
+    def _change(self, request: ControlRequest, state: State, told: UpdateArguments) -> Handled:
         events = self._update(told.key, told.value)
         return _answer(request, events, lambda s: {"key": told.key})
 
-    def _import(self, request: Request, state: State, told: ImportArguments) -> Handled:
+    def _import(self, request: ControlRequest, state: State, told: ImportArguments) -> Handled:
         event = e.DataImported(results_text(told.rows))
         return _answer(request, [event], lambda s: {"rows": len(told.rows)})
 
 
 def _answer(
-    request: Request, events: list[e.Event], data: Callable[[State], dict[str, Any]]
+    request: ControlRequest, events: list[e.Event], data: Callable[[State], dict[str, Any]]
 ) -> Handled:
     number = request.number
     return Handled(events, lambda state: encoder.encode(Reply(number, data(state))))

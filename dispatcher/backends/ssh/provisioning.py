@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dispatcher.backends.ssh.archive import Archives
-from dispatcher.backends.ssh.bringing import UNPACK_S, Brought, bring_modules
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.probing import HostUnfit, probe, problem_with
+from dispatcher.backends.ssh.upload import UNPACK_S, Brought, bring_modules
 from dispatcher.ssh import SshConnection, program_text, unpack
 
 #: The oldest Python that trials run with.

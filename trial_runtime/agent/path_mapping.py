@@ -16,7 +16,7 @@ from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
 
 
-class Elsewhere:
+class PathMapping:
     """The two spellings of each root."""
 
     def __init__(self, config: AgentConfig) -> None:

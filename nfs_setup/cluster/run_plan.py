@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nfs_setup.cluster.asking import ask
-from nfs_setup.cluster.crew import Crew
 from nfs_setup.cluster.ground import Ground, look
 from nfs_setup.cluster.members import SERVER
 from nfs_setup.cluster.outcome import (
@@ -22,13 +21,14 @@ from nfs_setup.cluster.outcome import (
 )
 from nfs_setup.cluster.plan import Wave
 from nfs_setup.cluster.remote import Connect
+from nfs_setup.cluster.thread_pool import ThreadPool
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
 
 #: Told of each change of how it stands with a machine, in the caller's thread.
 Watcher = Callable[[Outcome], None]
 
 
-class Conductor:
+class RunPlan:
     """Carries waves out, once.
 
     Args:
@@ -53,7 +53,7 @@ class Conductor:
         self._connect = connect
         self._needs_root = needs_root
         self._watch = watch
-        self._crew: Crew[Outcome] = Crew(at_once, patience_s, heard)
+        self._crew: ThreadPool[Outcome] = ThreadPool(at_once, patience_s, heard)
 
     @property
     def interrupted(self) -> bool:

@@ -117,7 +117,7 @@ def _key_file(name: str) -> str:
 Driver = AgentDriver | ThreadedBackend
 
 
-class Crew:
+class Workers:
     """Drivers of all agents, by the names of their workers.
 
     Args:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.probing import HostUnfit, Probed, probe
 from dispatcher.ssh import SshConnection, unpack_wheel
-from dispatcher.wheelhouse import USEFUL, Plan, Wheel, Wheelhouse, WheelsMissing, plan
+from dispatcher.wheelhouse import USEFUL, Wheel, WheelCache, WheelPlan, WheelsMissing, plan
 
 UNPACK_S = 3600.0
 
@@ -25,7 +25,7 @@ class Brought(NamedTuple):
 
 
 def bring_modules(
-    connection: SshConnection, machine: Machine, house: Wheelhouse, found: Probed
+    connection: SshConnection, machine: Machine, house: WheelCache, found: Probed
 ) -> Brought:
     """Let our code be imported there. Blocks for pip and for transfers, where something is new.
 
@@ -64,7 +64,7 @@ def bring_modules(
 
 
 def _fetched(
-    house: Wheelhouse, wheels: Mapping[str, Wheel], found: Probed, machine: Machine
+    house: WheelCache, wheels: Mapping[str, Wheel], found: Probed, machine: Machine
 ) -> dict[str, Path]:
     """The files by module; of those that trials can do without perhaps not all."""
     try:
@@ -95,7 +95,7 @@ def _lacks(
 def _see_that_they_serve(
     connection: SshConnection,
     machine: Machine,
-    planned: Plan,
+    planned: WheelPlan,
     last: tuple[str, ...],
     first: tuple[str, ...],
 ) -> None:

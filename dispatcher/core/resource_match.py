@@ -7,8 +7,8 @@ GPUs. What a worker does not count is not asked of it; GPUs and things by name i
 
 from dataclasses import dataclass, field, replace
 
-from dispatcher.core.lines import needs_of
 from dispatcher.core.model import State, Trial, Worker
+from dispatcher.core.queue_classes import needs_of
 from dispatcher.core.resources import NO_RULES, Device, Needs, Offer, Used, WorkerRules
 
 #: Shares are sums of fractions: ten tenths may be a little more than one.

@@ -6,20 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.door import Door
 from trial_runtime.agent.output import Outputs
 from trial_runtime.agent.processes import ChildWatch
 from trial_runtime.agent.runners import OnExit, OnStart
+from trial_runtime.agent.trial_endpoint import TrialEndpoint
 from trial_runtime.agent.watch import Watch
 
 
 @dataclass(frozen=True)
-class Means:
+class RunnerContext:
     """Parts of the agent, and whom a runner tells. ``environment`` is asked for at each start,
     when references in it are resolved."""
 
     spec: TrialSpec
-    door: Door
+    door: TrialEndpoint
     outputs: Outputs
     watch: Watch
     children: ChildWatch

@@ -25,7 +25,7 @@ WIND_UP = 0.2
 _REASON = "the experiment is stopping"
 
 
-class Ending:
+class WindDown:
     """Cancels our waits, lets their requests tidy up, calls ``on_exit``, ends the process."""
 
     def __init__(self, gate: Gate) -> None:

@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Iterable
 
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import Line, State, Trial
+from dispatcher.core.model import QueueClass, State, Trial
 from dispatcher.core.resources import Needs
 from dispatcher.core.stores import there
 
 #: Of trials that ask for nothing of their own.
-_USUAL = Line(None, None, None)
+_USUAL = QueueClass(None, None, None)
 
 
 def needs_of(state: State, trial: Trial) -> Needs:
@@ -73,17 +73,17 @@ def heads(state: State) -> Iterable[Trial]:
     return firsts
 
 
-def told_apart(state: State) -> dict[Line, deque[TrialId]]:
+def told_apart(state: State) -> dict[QueueClass, deque[TrialId]]:
     """The lines, worked out anew from the queue."""
-    found: dict[Line, deque[TrialId]] = {}
+    found: dict[QueueClass, deque[TrialId]] = {}
     for trial_id in state.queued:
         found.setdefault(_line_of(state, state.trials[trial_id]), deque()).append(trial_id)
     return found
 
 
-def _line_of(state: State, trial: Trial) -> Line:
+def _line_of(state: State, trial: Trial) -> QueueClass:
     """Nothing that it is made of changes while a trial is queued."""
     usual = trial.needs is None and trial.parent is None and trial.failed_on is None
     if usual and not trial.reads:
         return _USUAL
-    return Line(trial.needs, home_of(state, trial), trial.failed_on)
+    return QueueClass(trial.needs, home_of(state, trial), trial.failed_on)

@@ -93,7 +93,7 @@ class Connection:
         return attempt is None or attempt.key != self.claims
 
 
-class Door:
+class TrialEndpoint:
     """The socket and who may use it. Owned by the agent's loop.
 
     Args:

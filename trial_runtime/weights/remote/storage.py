@@ -22,7 +22,7 @@ from trial_runtime.weights.usage import FileUse, Removal
 _MANY: Final = 20
 
 
-class RemoteShelf:
+class RemoteStorage:
     """The weights of one experiment on a remote root. One thread; methods block for the network.
 
     Records never change, so each is read once.
