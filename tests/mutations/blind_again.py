@@ -27,7 +27,7 @@ _CORE: tuple[Mutation, ...] = (
         "dispatcher/core/transitions/attempt.py",
         "    trial.last_seq = trial.weights_seq = trial.passed_over = 0\n",
         "    trial.last_seq = trial.passed_over = 0\n",
-        (CORE, SIM),
+        ("tests/unit/core/test_attempts.py",),
     ),
     # core, `head_started`: what the head before this one has found of full disks is kept. The
     # watch of the new head takes each disk for one with room, and tells of room again only after it

@@ -97,6 +97,50 @@ def test_a_second_attempt_begins_with_nothing_of_the_first() -> None:
     assert deliver.verdict.reason is not None  # the first attempt's weights are not the trial's
 
 
+@pytest.mark.parametrize("earlier", [52, 200], ids=["the same message", "a later message"])
+@pytest.mark.parametrize("how", ["failed", "lost", "preempted", "stopped", "moved"])
+def test_an_attempt_that_says_what_the_one_before_said_counts(how: str, earlier: int) -> None:
+    """Each attempt numbers its messages from 1, and the same script says the same in the same
+    order. Mutation: the numbers of the attempt before still count."""
+
+    def say_all(scene: Scene, attempt: int, at: int) -> None:
+        scene.started(0, attempt)
+        for seq in (1, 50, at - 1):
+            scene.metric(0, seq, f"0.{seq}", attempt)
+            assert scene.counted
+        scene.say(e.WeightsPublished(T0, attempt, at, weights(0)))
+        assert scene.counted, f"the weights of attempt {attempt}"
+
+    scene, at_once = one(slots=2, workers=1), Scene(slots=2, workers=1)
+    at_once.propose(0)
+    for each in (scene, at_once):
+        each.propose(1, parent=0)  # and waits for its parent's weights
+    say_all(scene, 1, earlier)
+    if how == "lost":
+        scene.say(e.WorkerLost(HOST, "gone"), e.WorkerJoined(HOST, 1))
+    elif how == "stopped":
+        scene.say(e.StopRequested(e.StopKind.NOW, "user"))
+        scene.exit(0, EndReason.SHUTDOWN)
+        scene.say(e.HeadStarted(2), e.WorkerJoined(HOST, 1), e.TunerHostReady())
+    elif how == "moved":
+        scene.say(e.WorkerJoined(HOST, 1))  # as another agent, which holds nothing
+    else:
+        scene.exit(0, EndReason.FAILED if how == "failed" else EndReason.PREEMPTED)
+    while scene.trial(0).attempt < 2:
+        scene.tick()
+    say_all(scene, 2, 52)
+    say_all(at_once, 1, 52)
+    newest, first = scene.trial(0), at_once.trial(0)
+    for name in ("last_seq", "weights_seq", "last_intermediate", "weights", "self_published"):
+        assert getattr(newest, name) == getattr(first, name), name
+    assert (newest.heard, newest.attempt_state) == (first.heard, first.attempt_state)
+    scene.final(0, attempt=2)
+    scene.exit(0, attempt=2)
+    (start,) = of_kind(scene.deliver(0), a.StartAttempt)
+    assert (start.trial, start.restore_digest) == (1, weights(0).digest)
+    scene.assert_replays()
+
+
 def test_repeated_words_count_once() -> None:
     scene = one()
     scene.metric(0, 2, "0.2")
