@@ -284,7 +284,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "trial_runtime/link.py",
         "        self.attempt = attempt\n        self.stop_reason = None\n",
         "        self.attempt = attempt\n",
-        ("tests/unit/trial_runtime", "tests/unit/api", "tests/integration/agent/test_warm.py"),
+        ("tests/unit/trial_runtime/test_link.py", "tests/integration/agent/test_warm.py"),
     ),
     # weights, `_stage_torch`: tensors that begin at one address and have one shape count as tied,
     # however they step through it. Scenario: a state with a square matrix and its transpose (a tied

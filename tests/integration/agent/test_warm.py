@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.integration.agent.fake_head import PATIENCE_S
 from trial_runtime import wire
 
 FUNCTION = """
@@ -107,6 +108,29 @@ def test_a_worker_that_was_sent_a_signal_runs_nothing_more(head_with):
     assert head.metrics(2) != head.metrics(1)
     assert head.run(3).reason == wire.FINISHED
     assert head.metrics(3) == head.metrics(2)
+
+
+def test_a_stop_is_heeded_by_the_trial_that_it_was_for_and_by_no_other(head_with):
+    """Mutation: what a worker was told while one trial ran holds for the next one as well."""
+    head = head_with(function="train:main", reuse="inProcess", slots=1)
+    head.script(
+        "import os, time, trial_runtime as t\n"
+        "def main(p):\n"
+        "    t.report_intermediate({'default': os.getpid(), 'heeds': t.should_stop()})\n"
+        "    while p.get('waits') and not t.should_stop(): time.sleep(0.01)\n"
+        "    return 5\n"
+    )
+    head.until(lambda: head.life, "hello")
+    for trial in (1, 3):
+        head.start(trial, parameters={"waits": True})
+        head.until(lambda trial=trial: head.metrics(trial), "its first metric")
+        # No signal comes before a part of the grace is over: a trial that heeds keeps its worker.
+        head.send(wire.Stop(trial, 1, "stopped early", 10 * PATIENCE_S))
+        assert (head.end_of(trial).reason, head.end_of(trial).exit_code) == ("stopped early", 0)
+        assert head.run(trial + 1).reason == wire.FINISHED
+    told = [head.metrics(trial)[0] for trial in range(1, 5)]
+    assert [each["heeds"] for each in told] == [False] * 4
+    assert len({each["default"] for each in told}) == 1, "one worker ran them all"
 
 
 def test_a_worker_that_dies_is_replaced(head_with):
