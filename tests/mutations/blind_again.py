@@ -362,11 +362,7 @@ _ASKING: tuple[Mutation, ...] = (
         "dispatcher/queries/trials.py",
         '        running = summary.state == "running" and row["attempt"] == summary.attempt\n',
         '        running = summary.state == "running"\n',
-        (
-            "tests/unit/queries",
-            "tests/unit/cli",
-            "tests/integration/queries/test_beside_a_writer.py",
-        ),
+        ("tests/unit/queries/test_trials.py",),
     ),
 )
 
