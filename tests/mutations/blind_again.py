@@ -296,7 +296,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "trial_runtime/weights/staging.py",
         "        tuple(detached.stride()),\n",
         "",
-        ("tests/unit/weights",),
+        ("tests/unit/weights/test_torch.py",),
     ),
     # api, `SharedStore.publish`: where others were quicker a second time, what was merged before is
     # merged again in place of this trial's own state: the difference to the base has the other's
