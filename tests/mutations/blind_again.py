@@ -70,7 +70,7 @@ _CORE: tuple[Mutation, ...] = (
         "dispatcher/core/reservations.py",
         "    cleared = replace(worker, running=set(worker.running))\n",
         "    cleared = replace(worker)\n",
-        (CORE, SIM),
+        ("tests/unit/core/test_reservations.py",),
     ),
     # core, `request.admit`: a save path is claimed before it is known that the rest of the proposal
     # will do, so that a refusal does change something. Scenario: 'trial submit' with save_path
