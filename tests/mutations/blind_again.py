@@ -196,7 +196,7 @@ _REACHING: tuple[Mutation, ...] = (
         "dispatcher/ssh/forwarding.py",
         "            self._served += not refused\n",
         "            self._served += 1\n",
-        ("tests/unit/ssh", "tests/integration/ssh/test_losing_it.py"),
+        ("tests/unit/ssh/test_forwarding.py",),
     ),
 )
 
