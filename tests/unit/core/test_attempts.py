@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from dispatcher import core
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import AttemptState, EndReason, Outcome, Phase, TrialState
+from dispatcher.state_codec import decode_state, encode_state
 from tests.support.scene import HOST, Scene, of_kind, weights
 
 T0 = TrialId(0)
@@ -390,6 +392,69 @@ def test_a_stop_goes_as_far_as_it_says_whatever_was_asked_before(
         assert stops == []
     else:
         assert stops == [a.StopAttempt(HOST, T0, 1, reason, 10.0)]
+
+
+STOPS: dict[str, tuple[tuple[e.Event, ...], float]] = {
+    "the usual grace": ((e.StopRequested(NOW, "user"),), 10.0),
+    "time to save": ((e.StopRequested(NOW, "user", grace_s=600.0),), 600.0),
+    "at once": ((e.StopRequested(NOW, "user", grace_s=0.0),), 0.0),
+    "at once after all": (
+        (e.StopRequested(NOW, "user", grace_s=600.0), e.StopRequested(NOW, "user", grace_s=0.0)),
+        0.0,
+    ),
+    "the same once more": (
+        (e.StopRequested(NOW, "user", grace_s=600.0), e.StopRequested(NOW, "user")),
+        600.0,
+    ),
+    "of a trial that is killed": (
+        (
+            e.TrialStopRequested(T0, EndReason.KILLED),
+            e.StopRequested(NOW, "user", grace_s=600.0),
+        ),
+        600.0,
+    ),
+    "of a trial that is killed then": (
+        (
+            e.StopRequested(NOW, "user", grace_s=600.0),
+            e.TrialStopRequested(T0, EndReason.KILLED),
+        ),
+        600.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("resumed", [False, True], ids=["one head", "the next head"])
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_stop_that_is_ordered_again_keeps_its_grace(stop: str, resumed: bool) -> None:
+    """After each hello of its agent an order is repeated, which may never have come. Mutation: with
+    the usual grace: a trial that has ten minutes to save is killed after ten seconds, as soon as
+    the line to its machine fails for a moment."""
+    events, grace_s = STOPS[stop]
+    scene = one(trial_stop_grace_s=10.0)
+    scene.say(*events)
+    reason = scene.trial(0).kill_reason or EndReason.SHUTDOWN
+    if resumed:
+        scene.say(e.HeadStarted(2))
+    again = [a.StopAttempt(HOST, T0, 1, reason, grace_s)]
+    if resumed and reason is EndReason.SHUTDOWN:
+        again = []  # what was stopped with the experiment goes on with it
+    for _ in range(2):
+        assert scene.say(e.WorkerJoined(HOST, 1, ((T0, 1),))) == again
+    for state in (scene.state, scene.replayed(), decode_state(encode_state(scene.state))):
+        assert of_kind(core.outstanding(state), a.StopAttempt) == again
+    scene.assert_replays()
+
+
+def test_a_grace_is_that_of_one_attempt() -> None:
+    """Mutation: the next attempt is stopped with what a user gave the one before."""
+    scene = one(trial_stop_grace_s=10.0)
+    scene.say(e.StopRequested(NOW, "user", grace_s=600.0))
+    scene.exit(0, EndReason.SHUTDOWN)
+    scene.say(e.HeadStarted(2), e.WorkerJoined(HOST, 1))
+    scene.started(0, 2)
+    (stop,) = scene.say(e.TrialStopRequested(T0, EndReason.KILLED))
+    assert stop == a.StopAttempt(HOST, T0, 2, EndReason.KILLED, 10.0)
+    assert scene.say(e.WorkerJoined(HOST, 1, ((T0, 2),))) == [stop]
 
 
 def test_a_drain_finishes_what_runs_and_starts_nothing() -> None:
