@@ -13,7 +13,8 @@ AGENTS: tuple[Mutation, ...] = (
         "        if grace_s > 0 and attempt.killed_at <= now + grace_s:\n",
         "        if False:\n",
         (
-            "tests/integration/agent/test_endings.py::test_an_order_to_stop_that_is_repeated_changes_nothing",
+            "tests/integration/agent/test_endings.py"
+            "::test_an_order_to_stop_that_is_repeated_changes_nothing",
         ),
     ),
     Mutation(

@@ -133,6 +133,29 @@ def test_a_stop_is_heeded_by_the_trial_that_it_was_for_and_by_no_other(head_with
     assert len({each["default"] for each in told}) == 1, "one worker ran them all"
 
 
+@pytest.mark.parametrize("reuse", ["none", "forked", "inProcess"])
+def test_nnis_functions_speak_for_the_trial_that_calls_them(head_with, reuse):
+    """Mutation: they take a warm worker for a script that is run by hand, and print its results; or
+    they know the parameters of the trial before."""
+    head = head_with(function="train:main", reuse=reuse, slots=1, nni=True)
+    head.script(
+        "import nni\n"
+        "def main(params):\n"
+        "    assert nni.get_current_parameter() is None\n"
+        "    assert nni.get_next_parameter() == params == nni.get_current_parameter()\n"
+        "    assert nni.get_next_parameter() is None\n"
+        "    assert nni.get_current_parameter('x') == params['x']\n"
+        "    assert int(nni.get_trial_id()) == nni.get_sequence_id() == params['x']\n"
+        "    nni.report_intermediate_result(params['x'] / 2)\n"
+        "    nni.report_final_result(params['x'])\n"
+    )
+    for trial in (1, 2, 3):
+        end = head.run(trial, parameters={"x": trial})
+        assert (end.reason, end.text) == (wire.FINISHED, "")
+        assert (head.metrics(trial), head.finals(trial)) == ([trial / 2], [trial])
+        assert head.output(trial) == ""
+
+
 def test_a_worker_that_dies_is_replaced(head_with):
     head = head_with(function="train:main", reuse="inProcess")
     head.script("import os, signal\ndef main(p):\n    if p: os.kill(os.getpid(), 11)\n    return 1")
