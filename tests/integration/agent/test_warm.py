@@ -156,6 +156,26 @@ def test_nnis_functions_speak_for_the_trial_that_calls_them(head_with, reuse):
         assert head.output(trial) == ""
 
 
+@pytest.mark.parametrize("reuse", ["none", "forked"])
+def test_a_trial_of_nnis_finds_its_own_folder_around_it(head_with, reuse):
+    """Mutation: only in a process that was made for it from the start."""
+    head = head_with(command="python train.py", reuse=reuse, slots=1, nni=True)
+    head.script(
+        "import json, os, nni\n"
+        "folder = os.environ['NNI_OUTPUT_DIR']\n"
+        "assert folder == os.environ['NNI_SYS_DIR'] and os.path.isdir(folder + '/.nni')\n"
+        "told = json.load(open(folder + '/parameter.cfg'))\n"
+        "assert told['parameters'] == nni.get_next_parameter()\n"
+        "assert os.environ['NNI_TRIAL_JOB_ID'] == nni.get_trial_id() == str(told['parameter_id'])\n"
+        "assert os.environ['NNI_TRIAL_SEQ_ID'] == nni.get_trial_id()\n"
+        "open(folder + '/mine', 'w').write(nni.get_trial_id())\n"
+    )
+    for trial in (1, 2):
+        end = head.run(trial, parameters={"x": trial})
+        assert end.reason == wire.FINISHED, end.text + head.output(trial, stream="stderr")
+        assert (head.folder / "trials" / str(trial) / "1" / "mine").read_text() == str(trial)
+
+
 def test_a_worker_that_dies_is_replaced(head_with):
     head = head_with(function="train:main", reuse="inProcess")
     head.script("import os, signal\ndef main(p):\n    if p: os.kill(os.getpid(), 11)\n    return 1")
