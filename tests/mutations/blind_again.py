@@ -27,7 +27,7 @@ _CORE: tuple[Mutation, ...] = (
         "dispatcher/core/transitions/attempt.py",
         "    trial.last_seq = trial.weights_seq = trial.passed_over = 0\n",
         "    trial.last_seq = trial.passed_over = 0\n",
-        (CORE, SIM),
+        ("tests/unit/core/test_attempts.py",),
     ),
     # core, `head_started`: what the head before this one has found of full disks is kept. The
     # watch of the new head takes each disk for one with room, and tells of room again only after it
@@ -70,7 +70,7 @@ _CORE: tuple[Mutation, ...] = (
         "dispatcher/core/reservations.py",
         "    cleared = replace(worker, running=set(worker.running))\n",
         "    cleared = replace(worker)\n",
-        (CORE, SIM),
+        ("tests/unit/core/test_reservations.py",),
     ),
     # core, `request.admit`: a save path is claimed before it is known that the rest of the proposal
     # will do, so that a refusal does change something. Scenario: 'trial submit' with save_path
@@ -196,7 +196,7 @@ _REACHING: tuple[Mutation, ...] = (
         "dispatcher/ssh/forwarding.py",
         "            self._served += not refused\n",
         "            self._served += 1\n",
-        ("tests/unit/ssh", "tests/integration/ssh/test_losing_it.py"),
+        ("tests/unit/ssh/test_forwarding.py",),
     ),
 )
 
@@ -284,7 +284,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "trial_runtime/link.py",
         "        self.attempt = attempt\n        self.stop_reason = None\n",
         "        self.attempt = attempt\n",
-        ("tests/unit/trial_runtime", "tests/unit/api", "tests/integration/agent/test_warm.py"),
+        ("tests/unit/trial_runtime/test_link.py", "tests/integration/agent/test_warm.py"),
     ),
     # weights, `_stage_torch`: tensors that begin at one address and have one shape count as tied,
     # however they step through it. Scenario: a state with a square matrix and its transpose (a tied
@@ -296,7 +296,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "trial_runtime/weights/staging.py",
         "        tuple(detached.stride()),\n",
         "",
-        ("tests/unit/weights",),
+        ("tests/unit/weights/test_torch.py",),
     ),
     # api, `SharedStore.publish`: where others were quicker a second time, what was merged before is
     # merged again in place of this trial's own state: the difference to the base has the other's
@@ -362,11 +362,7 @@ _ASKING: tuple[Mutation, ...] = (
         "dispatcher/queries/trials.py",
         '        running = summary.state == "running" and row["attempt"] == summary.attempt\n',
         '        running = summary.state == "running"\n',
-        (
-            "tests/unit/queries",
-            "tests/unit/cli",
-            "tests/integration/queries/test_beside_a_writer.py",
-        ),
+        ("tests/unit/queries/test_trials.py",),
     ),
 )
 
