@@ -183,7 +183,7 @@ _REACHING: tuple[Mutation, ...] = (
         "dispatcher/backends/threaded.py",
         "        self._suspect = self._handed_out = False\n",
         "        self._suspect = False\n",
-        ("tests/unit/backends", SIM, "tests/integration/platforms/test_foreign_backends.py"),
+        ("tests/unit/backends/test_threaded.py",),
     ),
     # ssh, `ReverseForwards._take`: connections that are refused are counted among those that are
     # served, and never taken off again. Scenario: agents try a port that their head has taken away,
