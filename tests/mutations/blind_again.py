@@ -216,11 +216,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "dispatcher/tuner_host/gate.py",
         "                else:\n                    self._ask_again(wait)\n",
         "",
-        (
-            "tests/unit/tuner_host",
-            "tests/integration/tuner_host/test_requests.py",
-            "tests/integration/tuner_host/test_with_core.py",
-        ),
+        ("tests/unit/tuner_host/test_gate.py",),
     ),
     # tuner_host, `Gate._patience`: a short timeout is kept to the letter, also for parents of which
     # only the head knows that they ended. Scenario: a tuner that polls, wait_for(parent, timeout=0)
@@ -231,10 +227,10 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         5,
         "after a restart a tuner that polls its parents is told for ever that they have not ended",
         "dispatcher/tuner_host/gate.py",
-        "        known = self._all_pending(wait.parents) and not (wait.store and wait.parents)\n"
+        "        known = self._knows_all(wait.parents) and not (wait.store and wait.parents)\n"
         "        return min(timeout if known else max(timeout, ANSWER_S), threading.TIMEOUT_MAX)\n",
         "        return min(timeout, threading.TIMEOUT_MAX)\n",
-        ("tests/unit/tuner_host", "tests/integration/tuner_host/test_requests.py"),
+        ("tests/unit/tuner_host/test_gate.py",),
     ),
     # tuner_host, `StillDelivery.look`: that the delivery of one trial stood still is held against
     # the next one: nobody is told that this one does, too. Scenario: trial_end of trial 5 stands at
