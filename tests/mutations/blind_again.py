@@ -136,7 +136,7 @@ _KEEPING: tuple[Mutation, ...] = (
         "dispatcher/leading/user_requests.py",
         "        self._config = config\n        events: list[e.Event]",
         "        events: list[e.Event]",
-        ("tests/unit/leading", "tests/unit/head", "tests/unit/control"),
+        ("tests/unit/leading/test_user_requests.py",),
     ),
     # past, `read_past`: calls are gathered of events that had no effect as well. Scenario: of two
     # trials that offer a version made from the same one, the second is refused; when the tuner's
