@@ -151,7 +151,7 @@ _KEEPING: tuple[Mutation, ...] = (
         "dispatcher/past/history.py",
         "            if step.counted and call is not None:\n",
         "            if call is not None:\n",
-        ("tests/unit/past", SIM, "tests/integration/tuner_host/test_restoring.py"),
+        ("tests/unit/past/test_history.py", SIM),
     ),
 )
 
