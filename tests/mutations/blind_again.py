@@ -27,7 +27,7 @@ _CORE: tuple[Mutation, ...] = (
         "dispatcher/core/transitions/attempt.py",
         "    trial.last_seq = trial.weights_seq = trial.passed_over = 0\n",
         "    trial.last_seq = trial.passed_over = 0\n",
-        (CORE, SIM),
+        (f"{CORE}/test_attempts.py", SIM),
     ),
     # core, `head_started`: what the head before this one has found of full disks is kept. The
     # watch of the new head takes each disk for one with room, and tells of room again only after it
@@ -97,7 +97,7 @@ _CORE: tuple[Mutation, ...] = (
         "    unknown = stores.unknown(state, event.reads)\n"
         "    if unknown is not None:\n"
         "        return unknown\n",
-        (CORE, SIM),
+        (f"{CORE}/test_claims.py", SIM),
     ),
 )
 
