@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dispatcher import core
@@ -34,6 +36,42 @@ def test_back_off_doubles_and_is_bounded() -> None:
     assert pauses == [2.0, 4.0, 8.0, 10.0, 10.0]
     scene.exit(0, EndReason.FAILED, 6)
     assert scene.trial(0).state is TrialState.DELIVERING
+
+
+@pytest.mark.parametrize("end", ["failed", "lost"])
+def test_words_of_the_next_attempt_count_from_its_first_one(end: str) -> None:
+    """Each attempt numbers its own. Mutations: what the one before had numbered higher stands for
+    what the next one says: it has no weights, its children never start, and no metrics."""
+    scene = one(trial_retries=1, lost_retries=1)
+    scene.metric(0, 50, "9.0")
+    scene.say(e.WeightsPublished(T0, 1, 60, weights(0, 1)))
+    assert scene.trial(0).weights == weights(0, 1)
+    if end == "failed":
+        scene.exit(0, EndReason.FAILED)
+    else:
+        scene.say(e.WorkerLost(HOST, "gone"), e.WorkerJoined(HOST, 1))
+    scene.tick()
+    assert scene.trial(0).attempt == 2
+    assert scene.trial(0).weights is None
+    scene.started(0, attempt=2)
+    for seq in (1, 3):
+        scene.metric(0, seq, f"0.{seq}", attempt=2)
+        assert scene.counted
+        assert scene.trial(0).last_intermediate == f"0.{seq}"
+        found = replace(weights(0, 2), nbytes=seq)
+        scene.say(e.WeightsPublished(T0, 2, seq + 1, found))
+        assert scene.counted
+        assert scene.trial(0).weights == found
+    scene.metric(0, 3, "0.9", attempt=2)
+    assert not scene.counted, "said again"
+    scene.say(e.WeightsPublished(T0, 2, 4, weights(0, 1)))
+    assert not scene.counted, "said again"
+    scene.final(0, attempt=2)
+    scene.exit(0, attempt=2)
+    scene.deliver(0)
+    assert scene.trial(0).success
+    scene.propose(1, parent=0)
+    assert scene.trial(1).state is TrialState.RUNNING
 
 
 def test_a_lost_attempt_does_not_count_against_the_trial() -> None:
