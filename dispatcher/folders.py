@@ -77,11 +77,15 @@ class ExperimentFolder:
             text: the file; nobody else may read it, since secrets may be written out in it.
             shared: the same as others may see it; whoever may read the folder may read this.
         """
+        shown = None
         if shared:
             readers = self.path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
-            _draft(self.shared_config, shared, readers).replace(self.shared_config)
+            shown = _draft(self.shared_config, shared, readers)
+        # Before others see anything: it may find no room.
         draft = _draft(self.config, text, 0)
         failpoint("config.drafted")
+        if shown is not None:
+            shown.replace(self.shared_config)
         draft.replace(self.config)
         descriptor = os.open(self.path, os.O_RDONLY)
         try:

@@ -89,6 +89,11 @@ def current() -> Session:
     return _current
 
 
+def given() -> AgentSession | None:
+    """The session with an agent that this process has already; nothing is looked for."""
+    return _current if isinstance(_current, AgentSession) else None
+
+
 def adopt(session: Session | None) -> None:
     """Make this the session of the process (runners of functions; None forgets the last)."""
     global _current

@@ -5,7 +5,7 @@ On after each event in tests and simulation, and under ``debug``; costs a walk o
 
 from dataclasses import replace
 
-from dispatcher.core.model import Outcome, State, Trial, TrialState, Worker
+from dispatcher.core.model import AttemptState, Outcome, State, Trial, TrialState, Worker
 from dispatcher.core.queue_classes import needs_of, told_apart
 from dispatcher.core.resource_match import recount
 from dispatcher.core.stores import there
@@ -101,6 +101,8 @@ def _trial(state: State, trial: Trial) -> None:
     _must(runs == (trial.attempt_state is not None), "attempt without its state", trial)
     _must(not runs or trial.worker is not None, "attempt without a worker", trial)
     _must(runs or not trial.devices, "holds devices without an attempt", trial)
+    stops = trial.attempt_state is AttemptState.STOPPING
+    _must(stops or trial.stop_grace_s is None, "has a grace and is not to stop", trial)
     delivering = trial.state is TrialState.DELIVERING
     _must(not delivering or trial.verdict_due is not None, "no verdict to deliver", trial)
     if trial.state not in (TrialState.DELIVERING, TrialState.ENDED):

@@ -172,6 +172,7 @@ class Trial:
     weights: Weights | None = None
     self_published: bool = False  # the trial published the weights itself, completely
     kill_reason: EndReason | None = None  # why a stop was asked for
+    stop_grace_s: float | None = None  # what its newest attempt has to stop in; None: the usual
     result_delivered: bool = False
     delivery_still: bool = False  # the tuner stands still in taking it
     outcome: Outcome | None = None

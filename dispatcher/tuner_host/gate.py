@@ -261,7 +261,7 @@ class Gate:
                 if isinstance(known, BaseException):
                     raise known
                 return known
-            if timeout == 0 and self._all_pending(parents):
+            if timeout == 0 and self._knows_all(parents):
                 raise WaitTimeout(parents, 0.0)
             request.tickets += 1
             wait = PendingWait(request, request.tickets, parents, mode)
@@ -310,8 +310,7 @@ class Gate:
 
     def _ask_again(self, wait: PendingWait) -> None:
         """A parent that ended under the process before this one is known to the head only."""
-        missing = [parent for parent in wait.parents if parent not in self._verdicts]
-        if all(parent in self._requested for parent in missing):
+        if self._knows_all(wait.parents):
             return
         wait.request.tickets += 1
         wait.number = wait.request.tickets
@@ -345,8 +344,9 @@ class Gate:
         if wait.store:
             _strike(self._of_store, wait.store, trial)
 
-    def _all_pending(self, parents: tuple[int, ...]) -> bool:
-        return all(parent in self._requested for parent in parents)
+    def _knows_all(self, parents: tuple[int, ...]) -> bool:
+        """Whether each of them has ended, or has not, for all that this process knows."""
+        return all(parent in self._requested or parent in self._verdicts for parent in parents)
 
     # ---- waits that end by themselves ----------------------------------------------------
 
@@ -355,7 +355,7 @@ class Gate:
             return -1.0
         wait.timed = True
         # Only the head knows who has published under the process before this one.
-        known = self._all_pending(wait.parents) and not (wait.store and wait.parents)
+        known = self._knows_all(wait.parents) and not (wait.store and wait.parents)
         return min(timeout if known else max(timeout, ANSWER_S), threading.TIMEOUT_MAX)
 
     def _give_up(self, wait: PendingWait) -> None:

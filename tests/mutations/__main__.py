@@ -2,8 +2,9 @@
 
 The tree is copied once for each processor, without what git ignores; each mutation is applied
 there, its tests are run until the first failure, and it is taken back. First the tests run
-unharmed, since what fails anyway finds nothing, and to know for how long they may run. Exits 1 if
-a fault was missed, 2 if a test fails unharmed.
+unharmed, since what fails anyway finds nothing, and to know for how long they may run. Tests that
+merely take long find nothing either: a fault that is to be found by a hang says so. Exits 1 if a
+fault was not found, 2 if a test fails unharmed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,11 +21,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 from tests.mutations.catalogue import ALL
 from tests.mutations.mutation import ROOT, Mutation
 
-#: A fault that makes a test hang is found by this, or by three times what the tests take unharmed.
+#: Tests of a fault are ended after this, or after three times what they take unharmed.
 LIMIT_S = 180.0
 
 #: Unharmed tests that take longer are too wide for a fault.
@@ -33,6 +34,9 @@ UNHARMED_LIMIT_S = 1200.0
 
 #: What pytest's exit codes mean here; any other one but these is a fault that was found.
 OUTCOMES = {0: "passes", 4: "no such tests", 5: "no tests"}
+
+#: Runs tests, and ends what they leave.
+ALONE = Path(__file__).with_name("alone.py")
 
 
 def main() -> int:
@@ -103,11 +107,10 @@ class _Run:
             file.write_text(one.applied_to(whole))
             outcome, seconds, words = _test(copy, one.tests, limit_s)
             file.write_text(whole)
-        found = outcome in {"fails", "hangs"}
-        word = "found" if found else "MISSED"
-        by = _by(words) if outcome == "fails" else f"\n               {outcome}" if found else ""
-        print(f"{word:6} {seconds:5.0f} s  promise {one.promise:2}  {one.name}{by}", flush=True)
-        return found
+        word = verdict(one, outcome)
+        by = _by(words) if outcome == "fails" else f"\n               {outcome}"
+        print(f"{word:10} {seconds:5.0f} s  promise {one.promise:2}  {one.name}{by}", flush=True)
+        return word == FOUND
 
     @contextmanager
     def _copy(self) -> Iterator[Path]:
@@ -116,6 +119,16 @@ class _Run:
             yield copy
         finally:
             self._free.put(copy)
+
+
+FOUND, MISSED, TIME_LIMIT = "found", "MISSED", "TIME LIMIT"
+
+
+def verdict(one: Mutation, outcome: str) -> str:
+    """What the outcome of its tests says of a fault."""
+    if outcome == "hangs":
+        return FOUND if one.hangs else TIME_LIMIT
+    return FOUND if outcome == "fails" else MISSED
 
 
 def _by(words: str) -> str:
@@ -142,27 +155,35 @@ def _copy_tree(copy: Path) -> None:
 
 def _test(copy: Path, targets: tuple[str, ...], limit_s: float) -> tuple[str, float, str]:
     """Run tests in the copy: ``passes``, ``fails`` or ``hangs``; seconds; the end of what it said.
-    In a session of its own, so that nothing of a run that hangs is left."""
-    started = time.monotonic()
+    Nothing of a run is left when it is over."""
     # Byte code is told apart by second and size: a change of the same length would be missed.
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     there = [target for target in targets if (copy / target.partition("::")[0]).exists()]
-    run = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *there],
-        cwd=copy,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        said, _ = run.communicate(timeout=limit_s)
-        outcome = OUTCOMES.get(run.returncode, "fails")
-    except subprocess.TimeoutExpired:
-        os.killpg(run.pid, signal.SIGKILL)
-        said, _ = run.communicate()
-        outcome = "hangs"
+    pytest = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *there]
+    return run_alone(pytest, limit_s, cwd=copy, env=environment)
+
+
+def run_alone(command: list[str], limit_s: float, **settings: Any) -> tuple[str, float, str]:
+    """Run a command for so long; see :func:`_test`."""
+    started = time.monotonic()
+    read, write = os.pipe()
+    with open(read, "rb") as theirs, open(write, "wb") as ours:  # open as long as we want it
+        run = subprocess.Popen(
+            [sys.executable, "-P", str(ALONE), *command],
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            **settings,
+        )
+        try:
+            said, _ = run.communicate(timeout=limit_s)
+            outcome = OUTCOMES.get(run.returncode, "fails")
+        except subprocess.TimeoutExpired:
+            ours.close()
+            said, _ = run.communicate()
+            outcome = "hangs"
     return outcome, time.monotonic() - started, said[-3000:]
 
 

@@ -6,6 +6,18 @@ from tests.mutations.mutation import Mutation
 
 AGENTS: tuple[Mutation, ...] = (
     Mutation(
+        "a-stop-that-is-repeated-goes-further",
+        9,
+        "a trial that saves within its grace gets SIGTERM at once when its head has reconnected",
+        "trial_runtime/agent/attempts.py",
+        "        if grace_s > 0 and attempt.killed_at <= now + grace_s:\n",
+        "        if False:\n",
+        (
+            "tests/integration/agent/test_endings.py"
+            "::test_an_order_to_stop_that_is_repeated_changes_nothing",
+        ),
+    ),
+    Mutation(
         "an-agent-obeys-an-older-head",
         3,
         "two heads lead at once: the older one stops and starts trials of the newer one",

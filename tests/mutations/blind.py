@@ -180,7 +180,7 @@ _KEEPING: tuple[Mutation, ...] = (
         "return {\n                TrialId(removal.trial)\n"
         "                for removal in ledger.removals()\n"
         "                if removal.removed_at is not None\n            }",
-        ("tests/unit/head", "tests/faults/test_failpoints.py", "tests/integration/experiment"),
+        ("tests/unit/head/test_beginning.py",),
     ),
     # past, `RestoringTuner.perform`: the past that the head had read for the first launch is used
     # for each later one, too; its calls were cleared by then. Scenario: the tuner's process dies
@@ -205,7 +205,7 @@ _KEEPING: tuple[Mutation, ...] = (
         "dispatcher/head.py",
         "leaving = engine.error is not None or self._stepping_down or not leads",
         "leaving = self._stepping_down or not leads",
-        ("tests/unit/head", "tests/faults/storage", "tests/faults/heads"),
+        ("tests/unit/head/test_winding_up.py", "tests/faults/heads/test_head_fails.py"),
     ),
 )
 

@@ -27,7 +27,7 @@ _CORE: tuple[Mutation, ...] = (
         "dispatcher/core/transitions/attempt.py",
         "    trial.last_seq = trial.weights_seq = trial.passed_over = 0\n",
         "    trial.last_seq = trial.passed_over = 0\n",
-        (CORE, SIM),
+        ("tests/unit/core/test_attempts.py",),
     ),
     # core, `head_started`: what the head before this one has found of full disks is kept. The
     # watch of the new head takes each disk for one with room, and tells of room again only after it
@@ -70,7 +70,7 @@ _CORE: tuple[Mutation, ...] = (
         "dispatcher/core/reservations.py",
         "    cleared = replace(worker, running=set(worker.running))\n",
         "    cleared = replace(worker)\n",
-        (CORE, SIM),
+        ("tests/unit/core/test_reservations.py",),
     ),
     # core, `request.admit`: a save path is claimed before it is known that the rest of the proposal
     # will do, so that a refusal does change something. Scenario: 'trial submit' with save_path
@@ -97,7 +97,7 @@ _CORE: tuple[Mutation, ...] = (
         "    unknown = stores.unknown(state, event.reads)\n"
         "    if unknown is not None:\n"
         "        return unknown\n",
-        (CORE, SIM),
+        (f"{CORE}/test_claims.py", SIM),
     ),
 )
 
@@ -136,7 +136,7 @@ _KEEPING: tuple[Mutation, ...] = (
         "dispatcher/leading/user_requests.py",
         "        self._config = config\n        events: list[e.Event]",
         "        events: list[e.Event]",
-        ("tests/unit/leading", "tests/unit/head", "tests/unit/control"),
+        ("tests/unit/leading/test_user_requests.py",),
     ),
     # past, `read_past`: calls are gathered of events that had no effect as well. Scenario: of two
     # trials that offer a version made from the same one, the second is refused; when the tuner's
@@ -151,7 +151,7 @@ _KEEPING: tuple[Mutation, ...] = (
         "dispatcher/past/history.py",
         "            if step.counted and call is not None:\n",
         "            if call is not None:\n",
-        ("tests/unit/past", SIM, "tests/integration/tuner_host/test_restoring.py"),
+        ("tests/unit/past/test_history.py", SIM),
     ),
 )
 
@@ -170,7 +170,7 @@ _REACHING: tuple[Mutation, ...] = (
         "dispatcher/channel/router.py",
         "        self._keys |= {key.encode() for key in keys}\n",
         "        self._keys = frozenset(key.encode() for key in keys)\n",
-        ("tests/unit/channel", "tests/unit/leading", "tests/integration/machines/test_ways.py"),
+        ("tests/unit/leading/test_doors.py",),
     ),
     # backends/threaded, `_let_go`: that a batch of the backend before is on its way to the disk is
     # not forgotten with it. Scenario: somebody's backend says WorkerLost (its cluster is in
@@ -183,7 +183,7 @@ _REACHING: tuple[Mutation, ...] = (
         "dispatcher/backends/threaded.py",
         "        self._suspect = self._handed_out = False\n",
         "        self._suspect = False\n",
-        ("tests/unit/backends", SIM, "tests/integration/platforms/test_foreign_backends.py"),
+        ("tests/unit/backends/test_threaded.py",),
     ),
     # ssh, `ReverseForwards._take`: connections that are refused are counted among those that are
     # served, and never taken off again. Scenario: agents try a port that their head has taken away,
@@ -196,7 +196,7 @@ _REACHING: tuple[Mutation, ...] = (
         "dispatcher/ssh/forwarding.py",
         "            self._served += not refused\n",
         "            self._served += 1\n",
-        ("tests/unit/ssh", "tests/integration/ssh/test_losing_it.py"),
+        ("tests/unit/ssh/test_forwarding.py",),
     ),
 )
 
@@ -216,11 +216,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "dispatcher/tuner_host/gate.py",
         "                else:\n                    self._ask_again(wait)\n",
         "",
-        (
-            "tests/unit/tuner_host",
-            "tests/integration/tuner_host/test_requests.py",
-            "tests/integration/tuner_host/test_with_core.py",
-        ),
+        ("tests/unit/tuner_host/test_gate.py",),
     ),
     # tuner_host, `Gate._patience`: a short timeout is kept to the letter, also for parents of which
     # only the head knows that they ended. Scenario: a tuner that polls, wait_for(parent, timeout=0)
@@ -231,10 +227,10 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         5,
         "after a restart a tuner that polls its parents is told for ever that they have not ended",
         "dispatcher/tuner_host/gate.py",
-        "        known = self._all_pending(wait.parents) and not (wait.store and wait.parents)\n"
+        "        known = self._knows_all(wait.parents) and not (wait.store and wait.parents)\n"
         "        return min(timeout if known else max(timeout, ANSWER_S), threading.TIMEOUT_MAX)\n",
         "        return min(timeout, threading.TIMEOUT_MAX)\n",
-        ("tests/unit/tuner_host", "tests/integration/tuner_host/test_requests.py"),
+        ("tests/unit/tuner_host/test_gate.py",),
     ),
     # tuner_host, `StillDelivery.look`: that the delivery of one trial stood still is held against
     # the next one: nobody is told that this one does, too. Scenario: trial_end of trial 5 stands at
@@ -284,7 +280,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "trial_runtime/link.py",
         "        self.attempt = attempt\n        self.stop_reason = None\n",
         "        self.attempt = attempt\n",
-        ("tests/unit/trial_runtime", "tests/unit/api", "tests/integration/agent/test_warm.py"),
+        ("tests/unit/trial_runtime/test_link.py", "tests/integration/agent/test_warm.py"),
     ),
     # weights, `_stage_torch`: tensors that begin at one address and have one shape count as tied,
     # however they step through it. Scenario: a state with a square matrix and its transpose (a tied
@@ -296,7 +292,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "trial_runtime/weights/staging.py",
         "        tuple(detached.stride()),\n",
         "",
-        ("tests/unit/weights",),
+        ("tests/unit/weights/test_torch.py",),
     ),
     # api, `SharedStore.publish`: where others were quicker a second time, what was merged before is
     # merged again in place of this trial's own state: the difference to the base has the other's
@@ -362,11 +358,7 @@ _ASKING: tuple[Mutation, ...] = (
         "dispatcher/queries/trials.py",
         '        running = summary.state == "running" and row["attempt"] == summary.attempt\n',
         '        running = summary.state == "running"\n',
-        (
-            "tests/unit/queries",
-            "tests/unit/cli",
-            "tests/integration/queries/test_beside_a_writer.py",
-        ),
+        ("tests/unit/queries/test_trials.py",),
     ),
 )
 

@@ -6,6 +6,15 @@ from tests.mutations.mutation import SIM, Mutation
 
 DECIDING: tuple[Mutation, ...] = (
     Mutation(
+        "a-stop-that-is-ordered-again-has-the-usual-grace",
+        9,
+        "a trial that has ten minutes to save is killed after ten seconds when its line fails",
+        "dispatcher/core/transitions/attempt.py",
+        "    grace = usual if trial.stop_grace_s is None else trial.stop_grace_s\n",
+        "    grace = usual\n",
+        ("tests/unit/core/test_attempts.py",),
+    ),
+    Mutation(
         "a-drain-waits-for-a-lock-as-long-as-for-a-computation",
         10,
         "an experiment whose tuner stands at a lock drains for an hour",

@@ -20,6 +20,8 @@ class Mutation:
     """``old`` stands in ``file`` exactly once and becomes ``new``; ``tests`` must then fail.
 
     ``promise`` is its number in docs/reliability.md; ``what`` says what a user would suffer.
+    ``hangs``: a test that never ends is how it is found. Only where no test can do better: that
+    tests take long is found as well.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Mutation:
     old: str
     new: str
     tests: tuple[str, ...] = (SIM,)
+    hangs: bool = False
 
     def applied_to(self, text: str) -> str:
         """The file's text with the fault in it. Raises :class:`DoesNotApply`."""

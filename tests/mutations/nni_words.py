@@ -9,6 +9,18 @@ _FILES = ("tests/unit/experiment/nni",)
 
 NNI_WORDS = (
     Mutation(
+        "a-warm-workers-trial-knows-the-parameters-of-the-one-before",
+        9,
+        "each trial of NNI's but the first of a warm worker gets no parameters",
+        "trial_runtime/nni_shim/nni/trial.py",
+        "        _of, _params, _asked, _intermediates = given, None, False, 0\n",
+        "        _of = given\n",
+        (
+            "tests/integration/agent/test_warm.py"
+            "::test_nnis_functions_speak_for_the_trial_that_calls_them",
+        ),
+    ),
+    Mutation(
         "debug-is-taken-and-dropped",
         9,
         "`nni create --debug` starts an experiment like any other",

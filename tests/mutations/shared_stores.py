@@ -31,6 +31,15 @@ SHARED_STORES = (
         ("tests/unit/core/test_stores.py",),
     ),
     Mutation(
+        "an-attempt-pins-what-the-one-before-was-told-of",
+        8,
+        "versions stay on the disk for an attempt that was lost long ago",
+        "dispatcher/core/transitions/attempt.py",
+        "    trial.heard = ()\n",
+        "",
+        (_CORE,),
+    ),
+    Mutation(
         "what-waits-for-an-attempt-pins-nothing",
         7,
         "a version goes while a trial that reads it waits for its next attempt",

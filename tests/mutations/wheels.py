@@ -106,8 +106,8 @@ WHEELS: tuple[Mutation, ...] = (
         9,
         "new trials run the code of the version before as long as there are any",
         "dispatcher/backends/agents/driver.py",
-        'it gets nothing new", self._worker)\n            slots = 0\n',
-        'it gets nothing new", self._worker)\n            slots = hello.slots\n',
+        "            slots = 0\n",
+        "            slots = hello.slots\n",
         OUTDATED,
     ),
 )

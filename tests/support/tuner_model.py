@@ -206,6 +206,8 @@ class TunerModel:
                 case ["import", number, data]:
                     calls.append(("import", number, data))
                 case ["version", _, store, number]:
+                    before = 0 if past["state"] is None else number - 1
+                    assert number == newest.get(store, before) + 1, f"{call} after {newest}"
                     newest[store] = number
                 case _:  # a request that ended without a trial, or was refused a wait
                     assert call[0] in ("gate", "refused"), call

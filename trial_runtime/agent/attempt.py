@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -65,6 +66,7 @@ class Attempt:
     stop_reason: str | None = None
     stop_text: str = ""  # more about that, for the user
     remark: str = ""  # what its end says beside how it ended
+    killed_at: float = math.inf  # when its grace is over, once it was told to stop
     started_at: float = 0.0
     exit: Exit | None = None
     busy: bool = False  # something is being done for it on the share, which may take its time

@@ -120,7 +120,8 @@ class Attempts:
             self._prepare(attempt)
 
     def stop(self, order: wire.Stop) -> None:
-        """End an attempt: told, then SIGTERM, then SIGKILL after its grace."""
+        """End an attempt: told, then SIGTERM, then SIGKILL after its grace. Repeating an order
+        changes nothing, one with a shorter grace goes further."""
         attempt = self._live.get((order.trial, order.attempt))
         if attempt is not None:
             self._stop(attempt, order.reason, order.grace_s)
@@ -236,6 +237,9 @@ class Attempts:
             self._end(attempt, Ending(attempt.stop_reason or reason, ""))
             return
         now = time.monotonic()
+        if grace_s > 0 and attempt.killed_at <= now + grace_s:
+            return  # a head repeats its orders after each hello: only a shorter grace says more
+        attempt.killed_at = now + grace_s
         heard = not again and self.runner.tell_to_stop(attempt, reason)
         if heard and attempt.heeding and grace_s > 0:
             when = now + grace_s * HEEDING_PART

@@ -11,6 +11,7 @@ import socket
 import sys
 
 import msgspec
+from msgspec.structs import replace
 
 from trial_runtime.agent import zygote
 from trial_runtime.agent.attempt import Attempt, Exit
@@ -52,6 +53,12 @@ class ForkedRunner:
 
     def launch(self, attempt: Attempt) -> None:
         channel = self._channel or self._start_server()
+        if self._means.spec.nni:
+            from trial_runtime.agent import nni_trial
+
+            variables = dict(attempt.session.variables)
+            nni_trial.furnish(attempt, variables)
+            attempt.session = replace(attempt.session, variables=variables)
         write_session(attempt.session_path, attempt.session)
         if self._waiting or not self._ask_for(attempt, channel):
             self._waiting[attempt.key] = attempt

@@ -79,7 +79,9 @@ class FreshRunner:
         ends = self._means.outputs.open(attempt)
         try:
             if self._means.spec.nni:
-                self._furnish(attempt, environment)
+                from trial_runtime.agent import nni_trial
+
+                nni_trial.furnish(attempt, environment)
             process = spawn(
                 [*_joining(attempt.share.cgroup), *self._command],
                 folder=self._folder_of(attempt),
@@ -101,14 +103,6 @@ class FreshRunner:
             self._means.on_exit(attempt, outcome)
 
         self._means.children.add(process.pid, ended)
-
-    def _furnish(self, attempt: Attempt, environment: dict[str, str]) -> None:
-        from trial_runtime.agent import nni_trial
-
-        try:
-            nni_trial.furnish(attempt, environment)
-        except OSError as error:
-            raise CannotStart(f"cannot lay the parameters down: {error.strerror}") from error
 
     def _folder_of(self, attempt: Attempt) -> str:
         code, own = self._means.spec.code_directory, attempt.session.work_folder

@@ -10,6 +10,7 @@ import msgspec
 from trial_runtime import nni_shim
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.runners import CannotStart
 from trial_runtime.opening import open_regular
 
 #: Tells our module ``nni`` that it may give its place to a real one.
@@ -41,14 +42,13 @@ def furnish(attempt: Attempt, environment: MutableMapping[str, str]) -> None:
     """Lay the parameters where NNI has them, and say where that is.
 
     Raises:
-        OSError: the attempt's folder cannot be written to.
+        CannotStart: the attempt's folder cannot be written to.
     """
     session = attempt.session
     environment["NNI_SYS_DIR"] = session.folder
     environment["NNI_OUTPUT_DIR"] = session.folder
     environment["NNI_TRIAL_JOB_ID"] = str(attempt.trial)
     environment["NNI_TRIAL_SEQ_ID"] = str(attempt.trial)
-    os.makedirs(os.path.join(session.folder, ".nni"), exist_ok=True)
     content = {
         "parameter_id": attempt.trial,
         "parameter_source": "algorithm",
@@ -56,5 +56,9 @@ def furnish(attempt: Attempt, environment: MutableMapping[str, str]) -> None:
         "parameter_index": 0,
     }
     path = os.path.join(session.folder, PARAMETER_FILE)
-    with open(open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-        file.write(msgspec.json.encode(content))
+    try:
+        os.makedirs(os.path.join(session.folder, ".nni"), exist_ok=True)
+        with open(open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+            file.write(msgspec.json.encode(content))
+    except OSError as error:
+        raise CannotStart(f"cannot lay the parameters down: {error.strerror}") from error

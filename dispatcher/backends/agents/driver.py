@@ -355,11 +355,8 @@ class AgentDriver:
         self._holding.joined(held)
         self._check.joined(held)
         slots = min(hello.slots, self._config.slots)  # no machine takes more than it is to have
-        if self._process.outdated:
-            _log.info("agent %s is of another version: it gets nothing new", self._worker)
-            slots = 0
-        elif hello.trouble:
-            _log.info("agent %s hands in what it has: %s", self._worker, hello.trouble)
+        if self._process.outdated or hello.trouble:
+            _log.info("%s gets nothing new: %s", self._worker, hello.trouble or "another version")
             slots = 0
         events.append(
             WorkerJoined(

@@ -66,10 +66,12 @@ def start_of(state: State, trial: Trial) -> StartAttempt:
 
 
 def stop_of(state: State, trial: Trial) -> StopAttempt:
-    """The message that ends the trial's newest attempt with the usual grace."""
+    """The message that ends the trial's newest attempt, with the grace that it was given when its
+    end was asked for: a user's own holds however often the order is repeated."""
     assert trial.worker is not None
     reason = trial.kill_reason or EndReason.SHUTDOWN
-    grace = state.settings.trial_stop_grace_s
+    usual = state.settings.trial_stop_grace_s
+    grace = usual if trial.stop_grace_s is None else trial.stop_grace_s
     return StopAttempt(trial.worker, trial.id, trial.attempt, reason, grace)
 
 
@@ -150,7 +152,7 @@ def attempt_over(
         if needs_of(state, trial).counted:
             recount(state, worker)
         judge(state, worker, trial, reason, out)
-    trial.attempt_state = None
+    trial.attempt_state = trial.stop_grace_s = None
     trial.devices = ()
     if trial.kill_reason is not None and reason in (EndReason.LOST, EndReason.SHUTDOWN):
         reason = trial.kill_reason  # it was to end, and end it did

@@ -6,7 +6,6 @@ from dispatcher.core.actions import (
     Action,
     CancelRequest,
     ReportTunerError,
-    StopAttempt,
     TellImport,
 )
 from dispatcher.core.gates import end_without_trial, fail_unstarted
@@ -24,6 +23,7 @@ from dispatcher.core.model import (
 )
 from dispatcher.core.moves import move, new_trial
 from dispatcher.core.resource_match import recount
+from dispatcher.core.transitions.attempt import stop_of
 from dispatcher.core.transitions.request import admit
 from dispatcher.core.transitions.worker import follow_slots
 
@@ -44,7 +44,7 @@ def trial_stop_requested(state: State, event: e.TrialStopRequested, out: list[Ac
         trial.kill_reason = trial.kill_reason or event.reason
         state.dirty[trial.id] = None
         if trial.attempt_state is not AttemptState.STOPPING:  # else this is why, from now on
-            stop_attempt(state, trial, event.reason, state.settings.trial_stop_grace_s, out)
+            stop_attempt(state, trial, None, out)
     elif trial.state in (TrialState.OPEN, TrialState.BLOCKED, TrialState.PARKED):
         out.append(CancelRequest(trial.id))
         if state.settings.end_dropped and trial.state is not TrialState.PARKED:
@@ -58,14 +58,13 @@ def trial_stop_requested(state: State, event: e.TrialStopRequested, out: list[Ac
         fail_unstarted(state, trial, reason, (), out, outcome)
 
 
-def stop_attempt(
-    state: State, trial: Trial, reason: EndReason, grace_s: float, out: list[Action]
-) -> None:
-    """Ask for the end of a running attempt. What was *seen* of it does not change by that."""
-    assert trial.worker is not None
+def stop_attempt(state: State, trial: Trial, grace_s: float | None, out: list[Action]) -> None:
+    """Ask for the end of a running attempt, with a grace of its own or the usual one. What was
+    *seen* of it does not change by that."""
     trial.attempt_state = AttemptState.STOPPING
+    trial.stop_grace_s = grace_s
     state.dirty[trial.id] = None
-    out.append(StopAttempt(trial.worker, trial.id, trial.attempt, reason, grace_s))
+    out.append(stop_of(state, trial))
 
 
 def stop_requested(state: State, event: e.StopRequested, out: list[Action]) -> None:
@@ -77,13 +76,10 @@ def stop_requested(state: State, event: e.StopRequested, out: list[Action]) -> N
         state.phase_reason = event.reason
     if event.kind is e.StopKind.NOW:
         state.phase = Phase.STOPPING
-        usual = state.settings.trial_stop_grace_s
-        grace = usual if event.grace_s is None else event.grace_s
         for trial_id in state.running:
             trial = state.trials[trial_id]
             if trial.attempt_state is not AttemptState.STOPPING or event.grace_s is not None:
-                reason = trial.kill_reason or EndReason.SHUTDOWN
-                stop_attempt(state, trial, reason, grace, out)
+                stop_attempt(state, trial, event.grace_s, out)
     elif state.phase is Phase.RUNNING:
         state.phase = Phase.DRAINING
 
@@ -143,6 +139,7 @@ def head_started(state: State, event: e.HeadStarted) -> None:
         # What was stopped with the experiment goes on with it; what was killed is not forgiven.
         if trial.attempt_state is AttemptState.STOPPING and trial.kill_reason is None:
             trial.attempt_state = AttemptState.RUNNING
+            trial.stop_grace_s = None
 
 
 def settings_updated(state: State, event: e.SettingsUpdated) -> None:

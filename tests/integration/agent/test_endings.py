@@ -117,6 +117,54 @@ def test_a_trial_that_heeds_a_stop_has_time_to_report(head_with, reuse):
     assert head.finals(1) == [1]
 
 
+@pytest.mark.parametrize("heeds", [True, False])
+@pytest.mark.parametrize("reuse", ["none", "forked", "inProcess"])
+def test_an_order_to_stop_that_is_repeated_changes_nothing(head_with, reuse, heeds):
+    """After each hello a head repeats what may not have come. Mutation: SIGTERM comes at once for a
+    trial that heeds the stop and saves, and a second time for one that has begun to save by it."""
+    head = head_with(function="train:main", reuse=reuse, slots=3)
+    head.script(
+        "import os, signal, time, trial_runtime as t\n"
+        "def main(p):\n"
+        "    seen = []\n"
+        "    signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))\n"
+        "    while p and not (t.should_stop() if p['heeds'] else seen):\n"
+        "        t.report_intermediate(0)\n"
+        "        time.sleep(0.01)\n"
+        "    t.report_intermediate(1)\n"
+        "    while p and not os.path.exists('saved'): time.sleep(0.01)\n"
+        "    t.report_final(len(seen))\n"
+    )
+    head.start(1, parameters={"heeds": heeds})
+    head.until(lambda: head.metrics(1), "it runs")
+    head.send(wire.Stop(1, 1, "stopped early", 3600.0))
+    head.until(lambda: 1 in head.metrics(1), "it saves")
+    for trial in (2, 3):
+        head.send(wire.Stop(1, 1, "stopped early", 3600.0))
+        assert head.run(trial).reason == wire.FINISHED, "and the order before it was taken"
+    (head.code / "saved").touch()
+    assert (head.end_of(1).reason, head.end_of(1).exit_code) == ("stopped early", 0)
+    assert head.finals(1) == [0 if heeds else 1], "so many signals came"
+
+
+@pytest.mark.parametrize("grace_s", [0.0, 0.3])
+def test_an_order_to_stop_that_is_repeated_with_a_shorter_grace_goes_further(head_with, grace_s):
+    head = head_with(function="train:main")
+    head.script(
+        "import signal, time, trial_runtime as t\n"
+        "def main(p):\n"
+        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    t.report_intermediate(int(t.should_stop()))\n"
+        "    while True: time.sleep(1)\n"
+    )
+    head.start(1)
+    head.until(lambda: head.metrics(1), "it runs")
+    for each in (3600.0, grace_s):
+        head.send(wire.Stop(1, 1, "killed by the user", each))
+    end = head.end_of(1)
+    assert (end.reason, end.signal) == ("killed by the user", signal.SIGKILL)
+
+
 def test_fork_and_leave(head_with):
     """Daemons in sessions of their own, two generations deep, end with their trial."""
     head = head_with(command=f"{PY} train.py")
@@ -358,10 +406,16 @@ def test_a_stranger_cannot_speak_for_an_attempt(head_with):
     head.start(1)
     head.until(lambda: head.output(1))
     stranger = LocalChannel(f"{SCHEME}{head.run_folder}/a-local", "t1.1:guess", patience_s=5)
-    stranger.send(wire.frame([wire.Final("1")]))
-    with pytest.raises(ConnectionError):
+
+    def speak() -> None:  # the agent may be so quick that `send` is refused
+        stranger.send(wire.frame([wire.Final("1")]))
         stranger.receive(120)
-    stranger.close()
+
+    try:
+        with pytest.raises(ConnectionError):
+            speak()
+    finally:
+        stranger.close()
     head.send(wire.Stop(1, 1, "killed by the user", 0.0))
     head.end_of(1)
     assert head.finals(1) == []

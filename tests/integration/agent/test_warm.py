@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.integration.agent.fake_head import PATIENCE_S
 from trial_runtime import wire
 
 FUNCTION = """
@@ -107,6 +108,72 @@ def test_a_worker_that_was_sent_a_signal_runs_nothing_more(head_with):
     assert head.metrics(2) != head.metrics(1)
     assert head.run(3).reason == wire.FINISHED
     assert head.metrics(3) == head.metrics(2)
+
+
+def test_a_stop_is_heeded_by_the_trial_that_it_was_for_and_by_no_other(head_with):
+    """Mutation: what a worker was told while one trial ran holds for the next one as well."""
+    head = head_with(function="train:main", reuse="inProcess", slots=1)
+    head.script(
+        "import os, time, trial_runtime as t\n"
+        "def main(p):\n"
+        "    t.report_intermediate({'default': os.getpid(), 'heeds': t.should_stop()})\n"
+        "    while p.get('waits') and not t.should_stop(): time.sleep(0.01)\n"
+        "    return 5\n"
+    )
+    head.until(lambda: head.life, "hello")
+    for trial in (1, 3):
+        head.start(trial, parameters={"waits": True})
+        head.until(lambda trial=trial: head.metrics(trial), "its first metric")
+        # No signal comes before a part of the grace is over: a trial that heeds keeps its worker.
+        head.send(wire.Stop(trial, 1, "stopped early", 10 * PATIENCE_S))
+        assert (head.end_of(trial).reason, head.end_of(trial).exit_code) == ("stopped early", 0)
+        assert head.run(trial + 1).reason == wire.FINISHED
+    told = [head.metrics(trial)[0] for trial in range(1, 5)]
+    assert [each["heeds"] for each in told] == [False] * 4
+    assert len({each["default"] for each in told}) == 1, "one worker ran them all"
+
+
+@pytest.mark.parametrize("reuse", ["none", "forked", "inProcess"])
+def test_nnis_functions_speak_for_the_trial_that_calls_them(head_with, reuse):
+    """Mutation: they take a warm worker for a script that is run by hand, and print its results; or
+    they know the parameters of the trial before."""
+    head = head_with(function="train:main", reuse=reuse, slots=1, nni=True)
+    head.script(
+        "import nni\n"
+        "def main(params):\n"
+        "    assert nni.get_current_parameter() is None\n"
+        "    assert nni.get_next_parameter() == params == nni.get_current_parameter()\n"
+        "    assert nni.get_next_parameter() is None\n"
+        "    assert nni.get_current_parameter('x') == params['x']\n"
+        "    assert int(nni.get_trial_id()) == nni.get_sequence_id() == params['x']\n"
+        "    nni.report_intermediate_result(params['x'] / 2)\n"
+        "    nni.report_final_result(params['x'])\n"
+    )
+    for trial in (1, 2, 3):
+        end = head.run(trial, parameters={"x": trial})
+        assert (end.reason, end.text) == (wire.FINISHED, "")
+        assert (head.metrics(trial), head.finals(trial)) == ([trial / 2], [trial])
+        assert head.output(trial) == ""
+
+
+@pytest.mark.parametrize("reuse", ["none", "forked"])
+def test_a_trial_of_nnis_finds_its_own_folder_around_it(head_with, reuse):
+    """Mutation: only in a process that was made for it from the start."""
+    head = head_with(command="python train.py", reuse=reuse, slots=1, nni=True)
+    head.script(
+        "import json, os, nni\n"
+        "folder = os.environ['NNI_OUTPUT_DIR']\n"
+        "assert folder == os.environ['NNI_SYS_DIR'] and os.path.isdir(folder + '/.nni')\n"
+        "told = json.load(open(folder + '/parameter.cfg'))\n"
+        "assert told['parameters'] == nni.get_next_parameter()\n"
+        "assert os.environ['NNI_TRIAL_JOB_ID'] == nni.get_trial_id() == str(told['parameter_id'])\n"
+        "assert os.environ['NNI_TRIAL_SEQ_ID'] == nni.get_trial_id()\n"
+        "open(folder + '/mine', 'w').write(nni.get_trial_id())\n"
+    )
+    for trial in (1, 2):
+        end = head.run(trial, parameters={"x": trial})
+        assert end.reason == wire.FINISHED, end.text + head.output(trial, stream="stderr")
+        assert (head.folder / "trials" / str(trial) / "1" / "mine").read_text() == str(trial)
 
 
 def test_a_worker_that_dies_is_replaced(head_with):

@@ -274,6 +274,98 @@ def test_one_that_loses_its_worker_is_closed(scenes: Any) -> None:
     wait_until(lambda: inner.closed, "it is closed")
 
 
+@pytest.mark.parametrize("end", ["its own word", "an error", "a lie", "a hang"])
+@pytest.mark.parametrize("acknowledged", [True, False], ids=["heard", "words on their way"])
+def test_the_next_one_begins_as_if_it_were_the_first(
+    scenes: Any, end: str, acknowledged: bool
+) -> None:
+    """However the one before was lost, and whether or not its words were on disk by then.
+    Mutations: a batch of the one before counts as on its way for ever, and the next one is never
+    heard; the next one is heard again before it has joined, since the one before was suspect."""
+    now = [0.0]
+    let_go = threading.Event()
+
+    class Ending(Ticking):
+        def perform(self, action: a.WorkerAction) -> None:
+            if isinstance(action, a.StopAttempt):
+                if end == "an error":
+                    raise OSError("no water")
+                let_go.wait(120)
+            super().perform(action)
+
+    made: list[Ticking] = []
+
+    def make() -> Ticking:
+        made.append(Ticking(worker=LAKE) if made else Ending(worker=LAKE))
+        return made[-1]
+
+    scene = scenes(make, suspect_s=30.0, lost_s=120.0, clock=lambda: now[0])
+    try:
+        scene.launch()
+        scene.acknowledging = acknowledged
+        scene.until(e.WorkerJoined)
+        life = scene.backend._life
+        assert life is not None
+        if not acknowledged and end in ("its own word", "a lie"):
+            scene.acknowledging = True  # it says no more before that is on disk
+            scene.backend.acknowledge()
+        if end == "its own word":
+            scene.acknowledging = acknowledged
+            made[0].lose()
+        elif end == "a lie":
+            made[0].say(e.StopRequested(e.StopKind.NOW, "because"))
+        else:
+            scene.backend.perform(a.StopAttempt(LAKE, TrialId(9), 1, EndReason.KILLED, 0.0))
+        if end == "a hang":
+            wait_until(lambda: life.tasks.empty() and life.busy_since is not None, "it hangs")
+            now[0] += 31.0
+            scene.until(e.WorkerSuspect)
+            now[0] += 100.0
+        scene.until(e.WorkerLost)
+        scene.acknowledging = True
+        scene.backend.acknowledge()  # the end of the one before is on disk: nobody is there for it
+        before = len(scene.events)
+        scene.launch()
+        following = scene.backend._life
+        wait_until(lambda: following.told, "it says something")
+        scene.turn()
+        assert [type(event) for event in scene.events[before:]] == [e.WorkerJoined]
+        scene.start(1)
+        scene.until(e.AttemptEnded)
+    finally:
+        let_go.set()
+    kinds = [type(event) for event in scene.events[before:]]
+    assert kinds == [e.WorkerJoined, e.AttemptStarted, e.FinalReported, e.AttemptEnded]
+    wait_until(lambda: made[1].acknowledged == 4, "all is acknowledged")
+
+
+def test_those_that_end_soon_follow_one_another_at_growing_distance(
+    scenes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutations: a cluster in maintenance is asked for a backend without a pause; a backend that
+    is lost once a week waits five minutes for its next one after ten weeks."""
+    for name, seconds in (("FIRST_PAUSE_S", 0.01), ("LONGEST_PAUSE_S", 0.07)):
+        monkeypatch.setattr(threaded, name, seconds)
+    now = [0.0]
+    made: list[Ticking] = []
+
+    def make() -> Ticking:
+        made.append(Ticking(worker=LAKE))
+        return made[-1]
+
+    scene = scenes(make, clock=lambda: now[0])
+    pauses: list[float] = []
+    for count, lasts_s in enumerate((1.0, 1.0, 1.0, 1.0, 60.0, 1.0, 1.0), 1):
+        scene.launch()
+        pauses.append(scene.backend._life._pause_s)
+        wait_until(lambda: scene.backend._life.told, "it says something")
+        scene.until(e.WorkerJoined, count)
+        now[0] += lasts_s
+        made[-1].lose()
+        scene.until(e.WorkerLost, count)
+    assert pauses == [0.0, 0.01, 0.02, 0.04, 0.07, 0.01, 0.02]
+
+
 def test_nobody_waits_at_the_end_for_one_that_is_not_made_yet(
     scenes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from dispatcher import core
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import AttemptState, EndReason, Outcome, Phase, TrialState
+from dispatcher.state_codec import decode_state, encode_state
 from tests.support.scene import HOST, Scene, of_kind, weights
 
 T0 = TrialId(0)
@@ -32,6 +36,42 @@ def test_back_off_doubles_and_is_bounded() -> None:
     assert pauses == [2.0, 4.0, 8.0, 10.0, 10.0]
     scene.exit(0, EndReason.FAILED, 6)
     assert scene.trial(0).state is TrialState.DELIVERING
+
+
+@pytest.mark.parametrize("end", ["failed", "lost"])
+def test_words_of_the_next_attempt_count_from_its_first_one(end: str) -> None:
+    """Each attempt numbers its own. Mutations: what the one before had numbered higher stands for
+    what the next one says: it has no weights, its children never start, and no metrics."""
+    scene = one(trial_retries=1, lost_retries=1)
+    scene.metric(0, 50, "9.0")
+    scene.say(e.WeightsPublished(T0, 1, 60, weights(0, 1)))
+    assert scene.trial(0).weights == weights(0, 1)
+    if end == "failed":
+        scene.exit(0, EndReason.FAILED)
+    else:
+        scene.say(e.WorkerLost(HOST, "gone"), e.WorkerJoined(HOST, 1))
+    scene.tick()
+    assert scene.trial(0).attempt == 2
+    assert scene.trial(0).weights is None
+    scene.started(0, attempt=2)
+    for seq in (1, 3):
+        scene.metric(0, seq, f"0.{seq}", attempt=2)
+        assert scene.counted
+        assert scene.trial(0).last_intermediate == f"0.{seq}"
+        found = replace(weights(0, 2), nbytes=seq)
+        scene.say(e.WeightsPublished(T0, 2, seq + 1, found))
+        assert scene.counted
+        assert scene.trial(0).weights == found
+    scene.metric(0, 3, "0.9", attempt=2)
+    assert not scene.counted, "said again"
+    scene.say(e.WeightsPublished(T0, 2, 4, weights(0, 1)))
+    assert not scene.counted, "said again"
+    scene.final(0, attempt=2)
+    scene.exit(0, attempt=2)
+    scene.deliver(0)
+    assert scene.trial(0).success
+    scene.propose(1, parent=0)
+    assert scene.trial(1).state is TrialState.RUNNING
 
 
 def test_a_lost_attempt_does_not_count_against_the_trial() -> None:
@@ -95,6 +135,50 @@ def test_a_second_attempt_begins_with_nothing_of_the_first() -> None:
     scene.final(0, attempt=2)
     (deliver,) = of_kind(scene.exit(0, attempt=2), a.Deliver)
     assert deliver.verdict.reason is not None  # the first attempt's weights are not the trial's
+
+
+@pytest.mark.parametrize("earlier", [52, 200], ids=["the same message", "a later message"])
+@pytest.mark.parametrize("how", ["failed", "lost", "preempted", "stopped", "moved"])
+def test_an_attempt_that_says_what_the_one_before_said_counts(how: str, earlier: int) -> None:
+    """Each attempt numbers its messages from 1, and the same script says the same in the same
+    order. Mutation: the numbers of the attempt before still count."""
+
+    def say_all(scene: Scene, attempt: int, at: int) -> None:
+        scene.started(0, attempt)
+        for seq in (1, 50, at - 1):
+            scene.metric(0, seq, f"0.{seq}", attempt)
+            assert scene.counted
+        scene.say(e.WeightsPublished(T0, attempt, at, weights(0)))
+        assert scene.counted, f"the weights of attempt {attempt}"
+
+    scene, at_once = one(slots=2, workers=1), Scene(slots=2, workers=1)
+    at_once.propose(0)
+    for each in (scene, at_once):
+        each.propose(1, parent=0)  # and waits for its parent's weights
+    say_all(scene, 1, earlier)
+    if how == "lost":
+        scene.say(e.WorkerLost(HOST, "gone"), e.WorkerJoined(HOST, 1))
+    elif how == "stopped":
+        scene.say(e.StopRequested(e.StopKind.NOW, "user"))
+        scene.exit(0, EndReason.SHUTDOWN)
+        scene.say(e.HeadStarted(2), e.WorkerJoined(HOST, 1), e.TunerHostReady())
+    elif how == "moved":
+        scene.say(e.WorkerJoined(HOST, 1))  # as another agent, which holds nothing
+    else:
+        scene.exit(0, EndReason.FAILED if how == "failed" else EndReason.PREEMPTED)
+    while scene.trial(0).attempt < 2:
+        scene.tick()
+    say_all(scene, 2, 52)
+    say_all(at_once, 1, 52)
+    newest, first = scene.trial(0), at_once.trial(0)
+    for name in ("last_seq", "weights_seq", "last_intermediate", "weights", "self_published"):
+        assert getattr(newest, name) == getattr(first, name), name
+    assert (newest.heard, newest.attempt_state) == (first.heard, first.attempt_state)
+    scene.final(0, attempt=2)
+    scene.exit(0, attempt=2)
+    (start,) = of_kind(scene.deliver(0), a.StartAttempt)
+    assert (start.trial, start.restore_digest) == (1, weights(0).digest)
+    scene.assert_replays()
 
 
 def test_repeated_words_count_once() -> None:
@@ -346,6 +430,69 @@ def test_a_stop_goes_as_far_as_it_says_whatever_was_asked_before(
         assert stops == []
     else:
         assert stops == [a.StopAttempt(HOST, T0, 1, reason, 10.0)]
+
+
+STOPS: dict[str, tuple[tuple[e.Event, ...], float]] = {
+    "the usual grace": ((e.StopRequested(NOW, "user"),), 10.0),
+    "time to save": ((e.StopRequested(NOW, "user", grace_s=600.0),), 600.0),
+    "at once": ((e.StopRequested(NOW, "user", grace_s=0.0),), 0.0),
+    "at once after all": (
+        (e.StopRequested(NOW, "user", grace_s=600.0), e.StopRequested(NOW, "user", grace_s=0.0)),
+        0.0,
+    ),
+    "the same once more": (
+        (e.StopRequested(NOW, "user", grace_s=600.0), e.StopRequested(NOW, "user")),
+        600.0,
+    ),
+    "of a trial that is killed": (
+        (
+            e.TrialStopRequested(T0, EndReason.KILLED),
+            e.StopRequested(NOW, "user", grace_s=600.0),
+        ),
+        600.0,
+    ),
+    "of a trial that is killed then": (
+        (
+            e.StopRequested(NOW, "user", grace_s=600.0),
+            e.TrialStopRequested(T0, EndReason.KILLED),
+        ),
+        600.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("resumed", [False, True], ids=["one head", "the next head"])
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_stop_that_is_ordered_again_keeps_its_grace(stop: str, resumed: bool) -> None:
+    """After each hello of its agent an order is repeated, which may never have come. Mutation: with
+    the usual grace: a trial that has ten minutes to save is killed after ten seconds, as soon as
+    the line to its machine fails for a moment."""
+    events, grace_s = STOPS[stop]
+    scene = one(trial_stop_grace_s=10.0)
+    scene.say(*events)
+    reason = scene.trial(0).kill_reason or EndReason.SHUTDOWN
+    if resumed:
+        scene.say(e.HeadStarted(2))
+    again = [a.StopAttempt(HOST, T0, 1, reason, grace_s)]
+    if resumed and reason is EndReason.SHUTDOWN:
+        again = []  # what was stopped with the experiment goes on with it
+    for _ in range(2):
+        assert scene.say(e.WorkerJoined(HOST, 1, ((T0, 1),))) == again
+    for state in (scene.state, scene.replayed(), decode_state(encode_state(scene.state))):
+        assert of_kind(core.outstanding(state), a.StopAttempt) == again
+    scene.assert_replays()
+
+
+def test_a_grace_is_that_of_one_attempt() -> None:
+    """Mutation: the next attempt is stopped with what a user gave the one before."""
+    scene = one(trial_stop_grace_s=10.0)
+    scene.say(e.StopRequested(NOW, "user", grace_s=600.0))
+    scene.exit(0, EndReason.SHUTDOWN)
+    scene.say(e.HeadStarted(2), e.WorkerJoined(HOST, 1))
+    scene.started(0, 2)
+    (stop,) = scene.say(e.TrialStopRequested(T0, EndReason.KILLED))
+    assert stop == a.StopAttempt(HOST, T0, 2, EndReason.KILLED, 10.0)
+    assert scene.say(e.WorkerJoined(HOST, 1, ((T0, 2),))) == [stop]
 
 
 def test_a_drain_finishes_what_runs_and_starts_nothing() -> None:

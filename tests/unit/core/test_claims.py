@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dispatcher.core import actions as a
@@ -61,3 +63,34 @@ def test_a_refused_request_may_try_another_path() -> None:
     assert of_kind(actions, a.OpenRequest)
     scene.say(e.Proposed(TrialId(1), "{}", "b"))
     assert scene.state.claims == {"a": 0, "b": 1}
+
+
+@pytest.mark.parametrize("by", ["hand", "tuner"])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"reads": (("omega", 7),)}, {"restore_path": "nobody"}, {"restore_path": "mine/x"}],
+    ids=str,
+)
+def test_what_is_refused_takes_no_path(wrong: dict[str, Any], by: str) -> None:
+    """Mended, it is accepted. Mutation: its own save path is taken by then, by a trial that never
+    was one."""
+    scene = Scene(slots=4, on_tuner_error="retry")
+    (number,) = {min(scene.state.open)} if by == "tuner" else {scene.state.next_id}
+
+    def say(**more: Any) -> list[a.Action]:
+        if by == "hand":
+            return scene.say(e.TrialSubmitted("{}", "mine", **more))
+        return scene.say(e.Proposed(TrialId(number), "{}", "mine", **more))
+
+    for _ in range(2):
+        say(**wrong)
+        assert scene.trial(number).state is not TrialState.RUNNING
+        assert scene.trial(number).save_path is None
+        if by == "hand":
+            number = scene.state.next_id
+    accepted = scene.state.next_id
+    out = say()
+    number = number if by == "tuner" else accepted
+    assert of_kind(out, a.ReportTunerError) == []
+    assert scene.trial(number).state is TrialState.RUNNING
+    assert scene.trial(number).save_path == "mine"

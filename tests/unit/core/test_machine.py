@@ -54,6 +54,7 @@ class Core(RuleBasedStateMachine):
         self.followed: list[a.Action] = []  # of the newest event
         self.told: dict[int, list[str]] = {}  # what the tuner believes: trial → calls
         self.believed: dict[int, int] = {}  # trial → newest attempt that was started
+        self.graces: dict[TrialId, float] = {}  # of the newest order to stop
         self.deliveries: list[a.Deliver] = []  # to the present host, in order
         self.asked: set[int] = set()  # by the present host
         self.ended: set[int] = set()
@@ -81,6 +82,8 @@ class Core(RuleBasedStateMachine):
     def act(self, action: a.Action) -> None:
         state = self.scene.state
         match action:
+            case a.StopAttempt(trial=trial, grace_s=grace_s):
+                self.graces[trial] = grace_s
             case a.StartAttempt(trial=trial, attempt=attempt):
                 parent = state.trials[trial].parent
                 if parent is not None:
@@ -219,7 +222,14 @@ class Core(RuleBasedStateMachine):
         known = self.scene.state.workers.get(worker)
         holds = sorted(known.running) if known and keeps else []
         pairs = tuple((t, self.scene.state.trials[t].attempt) for t in holds)
+        stopping = {
+            t: self.graces[t]
+            for t in holds
+            if self.scene.state.trials[t].attempt_state is AttemptState.STOPPING
+        }
         self.say(e.WorkerJoined(worker, slots, pairs))
+        again = {x.trial: x.grace_s for x in self.followed if isinstance(x, a.StopAttempt)}
+        assert again == stopping, "ordered again, as it was"
 
     @precondition(goes_on)
     @rule(worker=st.sampled_from(WORKERS))

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from dispatcher.core.reservations import PASSED_OVER
-from dispatcher.core.resources import Needs, Offer
-from tests.support.cluster import Cluster
+import copy
+
+import pytest
+
+from dispatcher.core import events as e
+from dispatcher.core.ids import WorkerId
+from dispatcher.core.reservations import PASSED_OVER, Reservations
+from dispatcher.core.resource_match import fits_alone
+from dispatcher.core.resources import A_SLOT, Needs, Offer
+from tests.support.cluster import Cluster, gpus
+from tests.support.replaying import differences
 
 
 def turn_over(lab: Cluster, running: list[int], needs: Needs, host: str = "a") -> int:
@@ -87,6 +95,28 @@ def test_the_next_in_line_waits_its_own_turn() -> None:
         lab.leave(running.pop())
     assert lab.where(large) == "a"
     assert lab.trial(next_large).passed_over == 0
+
+
+@pytest.mark.parametrize("needs", [Needs(gpus=4), Needs(gpus=0.5), Needs(cpus=8), A_SLOT])
+def test_a_host_is_cleared_in_thought_only(needs: Needs) -> None:
+    """Mutation: while a host is looked for that could be kept, the books forget what runs there:
+    devices and slots are given twice, and what is lost with the host is never tried again."""
+    lab = Cluster({name: Offer(gpus(name, 4), cpus=8.0) for name in "ab"}, each=4)
+    running = [lab.submit(gpus=1, cpus=2) for _ in range(8)]
+    waiting = lab.trial(lab.submit(needs))
+    assert lab.where(waiting.id) is None
+    waiting.passed_over = PASSED_OVER
+    before = copy.deepcopy(lab.state)
+    for _ in range(2):
+        kept = Reservations(lab.state)
+        kept.keep_for(waiting, lambda *_: True)
+        assert [name for name, host in lab.state.workers.items() if kept.on(host)] == ["a"]
+        assert all(fits_alone(lab.state, waiting, host) for host in lab.state.workers.values())
+        assert not differences(lab.state, before)
+    lab.say(e.WorkerLost(WorkerId("a"), "gone"))
+    lost = [trial for trial in running if lab.trial(trial).losses]
+    assert len(lost) == 4
+    assert len(lab.state.workers[WorkerId("b")].running) == 4
 
 
 def test_two_large_trials_have_two_hosts_kept() -> None:

@@ -174,6 +174,20 @@ def test_what_a_publisher_was_told_of_stays_until_it_has_published() -> None:
     assert numbers(scene) == [9, 10]
 
 
+def test_what_an_attempt_was_told_of_is_nothing_to_the_next() -> None:
+    """Mutation: the versions that a lost attempt was told of stay for as long as its trial runs."""
+    scene = scene_of(2, keep=1)
+    publish(scene, 0, 0)
+    assert not asks(publish(scene, 1, 0)), "is told of version 1, and reads it"
+    publish(scene, 0, 1)
+    assert review(scene).removed == ()
+    scene.exit(1, EndReason.PREEMPTED)
+    while scene.trial(1).attempt < 2:
+        scene.tick()
+    assert [n for _, n, _ in review(scene).removed] == [1], "it has read nothing yet"
+    scene.assert_replays()
+
+
 def test_what_was_newest_when_a_request_was_asked_stays_until_it_is_answered() -> None:
     scene = scene_of(1)
     publish(scene, 0, 0)

@@ -19,6 +19,8 @@ from dispatcher.head import Head
 from dispatcher.past.history import read_past
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.verify import verify
+from dispatcher.store.weights_ledger import Removal, SqliteWeightsLedger
+from tests.unit.store.life import Life
 
 HOUR = 3600.0
 
@@ -63,6 +65,36 @@ def test_a_pause_in_which_settings_were_changed_is_not_counted(
         told = [x.event.settings for x in journal.rows() if isinstance(x.event, e.HeadStarted)]
         assert [settings and settings.max_trials for settings in told] == [None, 9, None]
         assert not [x for x in journal.rows() if isinstance(x.event, e.SettingsUpdated)]
+    finally:
+        journal.close()
+
+
+def test_weights_that_went_or_may_have_gone_while_nobody_led_are_told_once(folder: Path) -> None:
+    """``weights gc`` says what it will remove, removes it and says so; killed in between, it may
+    have removed some. Mutations: only what is known to be gone is told, and children of the rest
+    start and fail; each later head tells of all of them again."""
+    home = ExperimentFolder(folder)
+    journal = SqliteJournal.open(home.journal)
+    try:
+        life = Life.of(journal, read_past(journal).state)
+        life.say(e.HeadStarted(1), e.WorkerJoined(WorkerId("local"), 1), e.TunerHostReady())
+        for trial in range(3):
+            life.whole(trial)
+        ledger = SqliteWeightsLedger.open(home.journal)
+        paths = {trial: f"t/{trial}" for trial in range(3)}
+        intended = [Removal(path, trial, 10, None) for trial, path in paths.items() if trial]
+        assert ledger.intend_removal(intended, 2_000.0)
+        ledger.removal_done(paths[1], 2_001.0)
+        ledger.close()
+        for epoch in (2, 3):
+            head = Head(folder)
+            head._config = from_json(home.read_config(), str(home.config))
+            state = read_past(journal).state
+            head._begin_epoch(journal, state, epoch)
+            assert state.removed_weights == {1, 2}
+            assert read_past(journal).state.removed_weights == {1, 2}
+        told = [x.event for x in journal.rows() if isinstance(x.event, e.RemovalAnnounced)]
+        assert told == [e.RemovalAnnounced((TrialId(1), TrialId(2)))]
     finally:
         journal.close()
 

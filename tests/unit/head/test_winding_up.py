@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dispatcher import head as head_module
+from dispatcher.errors import ProtocolError
 from dispatcher.head import Head
 from dispatcher.notices import Notice, NoticeKind
 
@@ -19,7 +20,7 @@ PATIENCE_S = 120.0
 class Engine(threading.Thread):
     """Stands in a write that the disk does not finish."""
 
-    error = None
+    error: Exception | None = None
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -46,11 +47,16 @@ def _head(told: list[Notice], enough: threading.Event) -> Any:
     return head
 
 
-def _others(order: list[str], engine: Engine) -> tuple[Any, Any, Any]:
+Calls = dict[str, tuple[tuple[Any, ...], dict[str, Any]]]
+
+
+def _others(order: list[str], engine: Engine, calls: Calls | None = None) -> tuple[Any, Any, Any]:
     def closes(name: str) -> Any:
-        def close(*_: object, **__: object) -> None:
+        def close(*given: Any, **named: Any) -> None:
             assert not engine.is_alive(), "two threads would use its sockets"
             order.append(name)
+            if calls is not None:
+                calls[name] = given, named
 
         return close
 
@@ -79,3 +85,28 @@ def test_an_engine_that_never_began_is_not_waited_for() -> None:
     engine = Engine()
     _head([], engine.written)._wind_up(engine, *_others(order, engine))
     assert order == ["tuner", "crew", "files"]
+
+
+@pytest.mark.parametrize("fails", [None, OSError("no space"), ProtocolError("nonsense")], ids=repr)
+@pytest.mark.parametrize("asked_to_leave", [False, True])
+@pytest.mark.parametrize("leads", [True, False])
+def test_trials_end_with_a_head_that_has_done_its_work_and_with_no_other(
+    fails: Exception | None, asked_to_leave: bool, leads: bool
+) -> None:
+    """Mutations: a disk that is full for a minute kills trials that have trained for days; a head
+    that was taken over ends the trials of its successor, or has its own tuner say goodbye; trials
+    get less time to stop than their file says; what they left elsewhere is not fetched."""
+    calls: Calls = {}
+    engine = Engine()
+    engine.error = fails
+    head = _head([], engine.written)
+    head._config.trial_stop_grace = 33.0
+    head._stepping_down = asked_to_leave
+    head._leadership.holds = leads
+    head._wind_up(engine, *_others([], engine, calls))
+    done = leads and not asked_to_leave and fails is None
+    assert calls == {
+        "tuner": ((head_module.TUNER_EXIT_S if leads else 0.0,), {}),
+        "crew": ((), {"leave_running": not done, "deadline_s": head_module.AGENT_EXIT_S + 33.0}),
+        "files": ((head_module.FILES_EXIT_S if done else 0.0,), {}),
+    }

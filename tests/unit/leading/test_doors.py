@@ -19,6 +19,7 @@ from dispatcher.channel.router import MAX_AGENT_FRAME_BYTES
 from dispatcher.folders import ExperimentFolder
 from dispatcher.leading.workers import TUNNEL_NAME, Doors, open_doors
 from dispatcher.ssh.forwarding import ReverseForwards
+from tests.support.peers import try_to_say
 from tests.unit.wiring.test_machines import config, ssh
 from trial_runtime.endpoint import Endpoint, connect
 
@@ -195,14 +196,49 @@ def speak_through(tunnel: Tunnel, head: Head, doors: Doors) -> None:
         connect(head.context, plain) as worse,
         connect(head.context, known) as good,
     ):
-        bad.send(b"let me in")
-        worse.send(b"let me in")
+        try_to_say(bad, b"let me in")
+        try_to_say(worse, b"let me in")
         head.until_refused("foreign key")
         good.send(b"hello")
         assert head.hear() == [Said("a", b"agent:a:secret", b"hello")]
         link.send(b"welcome")
         assert good.poll(int(PATIENCE_S * 1000))
         assert good.recv() == b"welcome"
+
+
+def test_whoever_may_come_is_heard_whichever_way_it_comes(head: Head) -> None:
+    """Each way is opened after the one before, by keys of its own. Mutation: the keys of the last
+    one are the only ones; who comes by another way is refused, given up and started again."""
+    there = [ssh({"host": "a"}, {"host": "c"}), ssh({"host": "b", "headAddress": "127.0.0.1"})]
+    doors = head.open([*there, {"platform": "local"}], channel={"transport": "tcp"})
+    peers = {**doors.workers, "tuner": doors.tuner}
+    assert {peer.address.partition(":")[0] for peer in peers.values()} == {"ipc", "tcp"}
+    assert {*peers} == {"a", "b", "c", "local", "tuner"}
+    for name, peer in peers.items():
+        link = head.router.admit(name, f"{name}:secret")
+        with connect(head.context, replace(peer, routing_id=f"{name}:secret")) as one:
+            try_to_say(one, b"hello")
+            said: list[Said] = []
+            while not said:
+                said = head.router.poll(1.0)
+                assert head.router.refusals() == {}, name
+            assert said == [Said(name, f"{name}:secret".encode(), b"hello")]
+            link.send(b"welcome")
+            assert one.poll(int(PATIENCE_S * 1000))
+            assert one.recv() == b"welcome"
+    foreign = CurveKeys.fresh()
+    for name in ("a", "b"):  # nobody else, by neither way
+        before = head.router.refusals().get("foreign key", 0)
+        stranger = replace(
+            peers[name],
+            routing_id=f"{name}:secret",
+            public_key=foreign.public,
+            secret_key=foreign.secret,
+        )
+        with connect(head.context, stranger) as one:
+            try_to_say(one, b"let me in")
+            while head.router.refusals().get("foreign key", 0) <= before:
+                assert head.router.poll(0.05) == []
 
 
 def test_who_shows_no_key_is_disconnected(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:

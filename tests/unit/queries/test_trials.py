@@ -11,6 +11,7 @@ import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
+from dispatcher.core.model import EndReason
 from dispatcher.errors import ExperimentNotFound, StoreError, UserError
 from dispatcher.queries import (
     ExperimentReader,
@@ -27,7 +28,7 @@ from dispatcher.queries import (
 )
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import evolve, make_folder
-from tests.unit.store.life import Life
+from tests.unit.store.life import HOST, Life
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +128,44 @@ def test_an_attempt_nobody_saw_end_is_lost(tmp_path: Path) -> None:
         assert trial(reader, 0).attempts[0].end_reason is None
         life.say(e.WorkerLost("local", "gone"))  # type: ignore[arg-type]
         assert trial(reader, 0).attempts[0].end_reason == "lost"
+    journal.close()
+
+
+@pytest.mark.parametrize("seen", [False, True], ids=["with its host", "as its agent saw"])
+def test_one_attempt_of_a_trial_runs_and_the_others_are_over(tmp_path: Path, seen: bool) -> None:
+    """Mutation: of a trial that runs, each attempt without an end is shown as running."""
+    folder = make_folder(tmp_path)
+    journal = SqliteJournal.open(folder / "journal.sqlite")
+    life = Life(journal, lost_retries=2)
+    life.begin()
+    life.propose(0)
+    with ExperimentReader.open(folder) as reader:
+
+        def shown() -> list[tuple[int, str | None, bool]]:
+            detail = trial(reader, 0)
+            of_json = [each["end_reason"] for each in detail.to_json()["attempts"]]
+            assert of_json == [each.end_reason for each in detail.attempts]
+            return [(each.number, each.end_reason, bool(each.pid)) for each in detail.attempts]
+
+        for attempt in (1, 2):
+            life.say(e.AttemptStarted(TrialId(0), attempt, 4000 + attempt))
+            over = [(number, "lost", True) for number in range(1, attempt)]
+            assert shown() == [*over, (attempt, None, True)]
+            if seen:
+                life.exit(0, attempt, EndReason.LOST)
+            else:
+                life.say(e.WorkerLost(HOST, "gone"))
+            over.append((attempt, "lost", True))
+            assert shown() == over, "while it waits for its next attempt"
+            life.now += 3600
+            life.say(e.WorkerJoined(HOST, 2), e.Tick())
+            assert (trial(reader, 0).trial.state, trial(reader, 0).trial.attempt) == (
+                "running",
+                attempt + 1,
+            )
+            assert shown() == over, "the next one has not begun to run"
+        life.run(0, attempt=3)
+        assert shown() == [*over, (3, "finished", True)]
     journal.close()
 
 

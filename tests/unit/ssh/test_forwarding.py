@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import pytest
@@ -13,6 +16,17 @@ from dispatcher.ssh import forwarding
 from dispatcher.ssh.forwarding import ReverseForwards
 
 WAIT_S = 120.0
+
+
+class Link:
+    """A connection that is asked for nothing that matters here."""
+
+    @contextmanager
+    def asking(self) -> Iterator[Link]:
+        yield self
+
+    def cancel_port_forward(self, _host: str, _port: int) -> None:
+        pass
 
 
 class Channel:
@@ -36,38 +50,100 @@ class Channel:
         self.gone.set()
 
 
+def end_of(server: socket.socket, channel: Channel) -> socket.socket | None:
+    """Where a connection that came just now leads to; None if it was refused."""
+    give_up = time.monotonic() + WAIT_S
+    while not channel.closed and time.monotonic() < give_up:
+        if select.select([server], [], [], 0.01)[0]:
+            return server.accept()[0]
+    return None
+
+
+@pytest.mark.parametrize("why", ["no such port", "taken away", "too many", "nobody there"])
+def test_a_connection_that_was_refused_takes_nobodys_place(
+    monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """Agents try a port that was taken away, and anybody may scan the ports of a machine.
+    Mutation: each of these counts for ever, until no agent gets through any more."""
+    monkeypatch.setattr(forwarding, "MOST_CONNECTIONS", 2)
+    forwards = ReverseForwards(cast("Any", Link()))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        forwards._targets[7000] = forwards._targets[7001] = server.getsockname()
+        kept = []
+
+        def come() -> bool:
+            channel = Channel()
+            forwards._accept(channel, None, ("127.0.0.1", 7000))
+            end = end_of(server, channel)
+            if end is not None:
+                kept.append((channel, end))
+            return end is not None
+
+        port, most = 7002, 0
+        if why == "taken away":
+            port = 7001
+            forwards.remove(port)
+        elif why == "too many":
+            port, most = 7000, 2
+            assert come()
+            assert come()
+        elif why == "nobody there":
+            forwards._targets[port] = "/nowhere/at/all"
+        for _ in range(5):
+            channel = Channel()
+            forwards._take(channel, port)  # in this thread: a refusal waits for nobody
+            assert channel.closed
+            assert forwards._served == most
+        hang_up(kept)
+        assert come()
+        assert come(), "there are as many places as there were"
+        assert not come()
+        hang_up(kept)
+        assert forwards._served == 0
+
+
+def hang_up(kept: list[tuple[Channel, socket.socket]]) -> None:
+    """All of them, and wait until nobody is served any more."""
+    for channel, end in kept:
+        channel.close()
+        end.close()
+    kept.clear()
+    for thread in threading.enumerate():
+        if thread.name.startswith("ssh port"):
+            thread.join(WAIT_S)
+
+
 def test_connections_beyond_the_bound_are_closed_and_others_take_their_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(forwarding, "MOST_CONNECTIONS", 2)
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(WAIT_S)
         forwards = ReverseForwards(cast("Any", None))
         forwards._targets[7000] = server.getsockname()
+        kept: list[tuple[Channel, socket.socket]] = []
 
         def come() -> Channel:
             channel = Channel()
             forwards._accept(channel, None, ("127.0.0.1", 7000))
+            end = end_of(server, channel)
+            if end is not None:
+                kept.append((channel, end))
             return channel
 
-        ends, kept = [], []
-        for _ in range(2):
-            kept.append(come())
-            ends.append(server.accept()[0])
-        assert come().gone.wait(WAIT_S)
-        assert not any(channel.closed for channel in kept)
-        kept[0].close()
-        assert ends[0].recv(1) == b"", "it is carried no more"
-        ends[0].close()
+        first, second = come(), come()
+        assert come().closed
+        assert [channel for channel, _ in kept] == [first, second]
+        assert not first.closed
+        assert not second.closed
+        first.close()
+        end = kept.pop(0)[1]
+        end.settimeout(WAIT_S)
+        assert end.recv(1) == b"", "it is carried no more"
+        end.close()
         give_up = time.monotonic() + WAIT_S
         while forwards._served > 1 and time.monotonic() < give_up:
             time.sleep(0.01)
-        kept.append(come())
-        ends.append(server.accept()[0])
-        for channel, end in zip(kept, ends, strict=True):
-            channel.close()
-            end.close()
-        for thread in threading.enumerate():
-            if thread.name.startswith("ssh port"):
-                thread.join(WAIT_S)
+        third = come()
+        assert [channel for channel, _ in kept] == [second, third]
+        hang_up(kept)
         assert forwards._served == 0

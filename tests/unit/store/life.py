@@ -23,6 +23,13 @@ class Life:
         self.state = core.new_state(chosen)
         self.say(e.ExperimentCreated(chosen), e.HeadStarted(1))
 
+    @classmethod
+    def of(cls, journal: Journal, state: core.State) -> Life:
+        """The life of an experiment that is there."""
+        life = cls.__new__(cls)
+        life.journal, life.state, life.now = journal, state, max(1000.0, state.now)
+        return life
+
     def say(self, *events: e.Event, durable: bool = True) -> int:
         """One batch: apply, then append."""
         entries = []

@@ -102,3 +102,21 @@ def test_a_stop_is_noted_when_somebody_looks(agent: Agent, link: AgentLink) -> N
     assert link.stop_reason is None
     link.poll()
     assert link.stop_reason == "killed by the user"
+
+
+def test_a_warm_workers_next_attempt_begins_with_nothing_of_the_one_before(
+    agent: Agent, link: AgentLink
+) -> None:
+    """Mutation: the next trial is to stop, or its first report is refused, since that of the
+    trial before was."""
+    link.renew((1, 1))
+    agent.say(wire.StopAsked("stopped early"), wire.Refused("too many"), order(2))
+    link.poll()
+    assert link.stop_reason == "stopped early"
+    assert link.next_order() == order(2)
+    link.renew((2, 1))
+    assert (link.attempt, link.stop_reason) == ((2, 1), None)
+    link.post([wire.Metric("1")])
+    agent.say(wire.StopAsked("stopped early, too"))
+    link.poll()
+    assert link.stop_reason == "stopped early, too", "which was meant for this one"

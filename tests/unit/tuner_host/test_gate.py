@@ -13,9 +13,11 @@ from dispatcher.core.actions import AnswerWait
 from dispatcher.core.events import EndDelivered, WaitGivenUp, WaitStarted
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Verdict
+from dispatcher.tuner_host import gate as gate_module
 from dispatcher.tuner_host.gate import FIRST_LET_GO, Gate
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.run_token import RunToken
+from dispatcher.tuner_host.wait import PendingWait
 from tuners.errors import (
     ParentFailed,
     SelfWait,
@@ -210,6 +212,86 @@ def test_timeouts(bench: Bench) -> None:
     assert isinstance(bench.wait(6, 3, timeout=0).result(), WaitTimeout)
     assert bench.said.empty()  # known to be pending: nobody needs to be asked
     assert not bench.floor.is_running()
+
+
+@pytest.mark.parametrize("timeout", [0, 1e-6])
+def test_a_poll_for_what_only_the_head_knows_waits_for_its_answer(
+    bench: Bench, timeout: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A parent that ended under the process before this one. Mutation: a tuner that polls is told
+    for ever that it has not ended."""
+    monkeypatch.setattr(gate_module, "ANSWER_S", PATIENCE_S)
+    for trial in range(5, 25):
+        child = bench.wait(trial, 3, timeout=timeout)
+        assert bench.heard() == WaitStarted(TrialId(trial), 1, (TrialId(3),), "all")
+        bench.gate.answer(AnswerWait(TrialId(trial), 1, "granted", (TrialId(3),)))
+        assert child.result() == [3]
+    assert bench.said.empty()
+
+
+@pytest.mark.parametrize(
+    "parents, asked",
+    [((3,), True), ((1,), False), ((1, 2), False), ((1, 3), True), ((1, 4), False)],
+    ids=str,
+)
+@pytest.mark.parametrize("mode", ["all", "any"])
+@pytest.mark.parametrize("timeout", [0, 1e-6, 60.0, 3600.0, float("inf")])
+def test_how_long_a_wait_stands(
+    bench: Bench, timeout: float, mode: str, parents: tuple[int, ...], asked: bool
+) -> None:
+    """To the letter, but for parents of which the head alone may know that they ended: its answer
+    needs a moment. Mutations: those are not waited for; that moment is taken off a longer timeout,
+    or added to it; all short timeouts are as long as that moment; no end at all is too long for
+    the system."""
+    for known in (1, 2, 4):
+        bench.gate.opened(known)  # 3 is from before
+    bench.gate.open(4, OK if mode == "all" else Verdict(FailReason.FAILED))
+    wait = PendingWait(Request(5, bench.said.put), 1, parents, mode)
+    least_s = gate_module.ANSWER_S if asked else 0.0
+    expected = min(max(timeout, least_s), threading.TIMEOUT_MAX)
+    assert bench.gate._patience(wait, timeout) == expected
+    assert wait.timed
+    forever = PendingWait(Request(6, bench.said.put), 1, parents, mode)
+    assert bench.gate._patience(forever, None) == -1.0
+    assert not forever.timed
+
+
+def test_of_a_parent_from_before_the_head_is_asked_again_when_the_others_have_ended(
+    bench: Bench,
+) -> None:
+    """By then it has taken the wait off its books. Mutation: the thread stands for ever."""
+    bench.gate.opened(9)
+    bench.gate.opened(10)
+    child = bench.wait(20, 3, 9, 10)
+    assert bench.heard() == WaitStarted(TrialId(20), 1, tuple(map(TrialId, (3, 9, 10))), "all")
+    for ticket, ended in ((2, 9), (3, 10)):
+        bench.gate.open(ended, OK)
+        told = bench.said.get_nowait()
+        assert told == WaitStarted(TrialId(20), ticket, tuple(map(TrialId, (3, 9, 10))), "all")
+    bench.gate.answer(AnswerWait(TrialId(20), 1, "unknown", parent=TrialId(3)))  # of a former one
+    bench.gate.answer(AnswerWait(TrialId(20), 3, "granted", tuple(map(TrialId, (3, 9, 10)))))
+    assert child.result() == [3, 9, 10]
+
+
+def test_of_parents_of_this_process_the_head_is_asked_once(bench: Bench) -> None:
+    bench.gate.opened(9)
+    bench.gate.opened(10)
+    child = bench.wait(20, 9, 10)
+    bench.heard()
+    bench.gate.open(9, OK)
+    bench.gate.open(10, OK)
+    assert child.result() == [9, 10]
+    assert bench.said.empty()
+
+
+def test_a_poll_asks_nobody_where_all_is_known(bench: Bench) -> None:
+    """Mutation: of one parent that has ended here and one that has not, the head is asked."""
+    bench.gate.opened(3)
+    bench.gate.opened(4)
+    bench.gate.open(4, OK)
+    assert isinstance(bench.wait(5, 3, 4, timeout=0).result(), WaitTimeout)
+    assert bench.said.empty()
+    assert bench.wait(6, 3, 4, mode="any", timeout=0).result() == [4]
 
 
 def test_cancelled_once_and_for_all(bench: Bench) -> None:

@@ -8,9 +8,10 @@ from dispatcher.core.actions import AnswerWait
 from dispatcher.core.events import VersionsHeld, WaitGivenUp, WaitStarted
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason
+from dispatcher.tuner_host import gate
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.run_token import RunToken
-from tests.unit.tuner_host.test_gate import Bench, bench  # noqa: F401 - a fixture
+from tests.unit.tuner_host.test_gate import PATIENCE_S, Bench, bench  # noqa: F401 - a fixture
 from tuners.errors import (
     ParentFailed,
     SelfWait,
@@ -83,6 +84,26 @@ def test_a_timeout_a_cancellation_and_what_cannot_be(bench: Bench) -> None:  # n
     serial = Gate(RunToken(), refusal="one call at a time")
     with pytest.raises(WaitNotAllowed, match="one call at a time"):
         serial.wait_for_version("omega", 1, None, None)
+
+
+@pytest.mark.parametrize("requested", [True, False], ids=["asked here", "from before"])
+def test_a_poll_for_a_publisher_waits_for_the_head(
+    bench: Bench,  # noqa: F811
+    requested: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who has published is known to the head alone. Mutation: a tuner that polls is told for ever
+    that it has not."""
+    monkeypatch.setattr(gate, "ANSWER_S", PATIENCE_S)
+    if requested:
+        bench.gate.opened(3)
+    bench.gate.tell_version("omega", 4, None)
+    for trial in range(5, 25):
+        child = wait(bench, trial, by=3, timeout=0)
+        assert bench.heard() == WaitStarted(TrialId(trial), 1, (TrialId(3),), "version", "omega")
+        bench.gate.answer(AnswerWait(TrialId(trial), 1, "granted", version=4))
+        assert child.result() == 4
+    assert bench.said.empty()
 
 
 def test_what_is_held_is_said_in_the_thread_of_a_request(bench: Bench) -> None:  # noqa: F811

@@ -201,6 +201,58 @@ def test_tied_tensors_are_stored_once_and_tied_again(root: Path, tmp_path: Path)
     Tied().load_state_dict(load_file(export(root / "1", tmp_path / "x.safetensors").path))
 
 
+SQUARE = torch.arange(16.0).reshape(4, 4)
+COMPLEX = torch.tensor([[1 + 2j, 3 - 4j]])
+ONE_ADDRESS: dict[str, tuple[Any, Any]] = {
+    "transposed": (SQUARE, SQUARE.T),
+    "other steps": (SQUARE[:2], SQUARE[::2]),
+    "expanded": (SQUARE[0], SQUARE[0, :1].expand(4)),
+    "another shape": (SQUARE, SQUARE.reshape(2, 8)),
+    "a part": (SQUARE, SQUARE[:3]),
+    "another type": (SQUARE, SQUARE.view(torch.int32)),
+    "conjugated": (COMPLEX, COMPLEX.conj()),
+    "negated": (COMPLEX.imag, COMPLEX.conj().imag),
+    "of numpy": (SQUARE, SQUARE.numpy()),
+    "of numpy, transposed": (SQUARE.numpy(), SQUARE.numpy().T),
+    "of numpy, other steps": (SQUARE.numpy()[:2], SQUARE.numpy()[::2]),
+    "of numpy, another shape": (SQUARE.numpy(), SQUARE.numpy().reshape(2, 8)),
+    "of numpy, a part": (SQUARE.numpy(), SQUARE.numpy()[:3]),
+    "of numpy, another type": (SQUARE.numpy(), SQUARE.numpy().view(np.int32)),
+    "of numpy, another byte order": (SQUARE.numpy(), SQUARE.numpy().view(">f4")),
+    "empty": (SQUARE[:0], SQUARE[:0]),
+    "of numpy, empty": (SQUARE.numpy()[:0], SQUARE.numpy()[:0]),
+}
+
+
+@pytest.mark.parametrize("how", ONE_ADDRESS)
+@pytest.mark.parametrize("turned", [False, True], ids=["", "the other way round"])
+def test_what_only_begins_at_one_address_is_not_tied(root: Path, how: str, turned: bool) -> None:
+    """An encoder and a decoder may share a square matrix, one of them transposed. Mutation: one of
+    the two is stored for both, and each child gets it untransposed, without an error."""
+    one, other = reversed(ONE_ADDRESS[how]) if turned else ONE_ADDRESS[how]
+    assert address(one) == address(other)
+    save({"one": one, "other": other}, root / "1")
+    for verify in (False, True):
+        back = load(root / "1", verify=verify)
+        for name, tensor in (("one", one), ("other", other)):
+            assert type(back[name]) is type(tensor)
+            np.testing.assert_array_equal(np.asarray(back[name]), plain(tensor))
+        assert back["one"] is not back["other"]
+
+
+def address(tensor: Any) -> int:
+    if torch.is_tensor(tensor):
+        return int(tensor.data_ptr())
+    return int(tensor.__array_interface__["data"][0])
+
+
+def plain(tensor: Any) -> Any:
+    """Its values, laid out by torch or numpy themselves."""
+    if torch.is_tensor(tensor):
+        return tensor.resolve_conj().resolve_neg().clone().numpy()
+    return tensor
+
+
 def test_loaded_tensors_can_be_trained_and_the_file_stays(root: Path) -> None:
     save({"w": torch.zeros(10)}, root / "1")
     first = load(root / "1")["w"].requires_grad_()

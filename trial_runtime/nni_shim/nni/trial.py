@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from typing import Any
 
 from ._json import dump
@@ -15,10 +16,23 @@ _log = logging.getLogger("nni")
 _params: Any = None
 _asked = False
 _intermediates = 0
+_of: Any = None  # the trial of a warm worker that the three are of
 
 
 def _is_trial() -> bool:
-    return "BEQUEATH_SESSION" in os.environ
+    """Whether an agent runs this: its environment names a session or, in a warm worker, there is
+    one without a file. In a worker trials follow one another, and each begins as in a process of
+    its own."""
+    global _asked, _intermediates, _of, _params
+    if "BEQUEATH_SESSION" in os.environ:
+        return True
+    sessions = sys.modules.get("trial_runtime.session")  # not imported: by hand it takes its time
+    given = sessions.given() if sessions is not None else None
+    if given is None:
+        return False
+    if given is not _of:
+        _of, _params, _asked, _intermediates = given, None, False, 0
+    return True
 
 
 def get_next_parameter() -> Any:
@@ -41,6 +55,7 @@ get_parameters = get_next_parameter  # before v0.3
 
 def get_current_parameter(tag: Any = None) -> Any:
     """The parameters that were asked for last, or one of them; None before that."""
+    _is_trial()
     if _params is None or tag is None:
         return _params
     return _params[tag]
@@ -112,7 +127,5 @@ def _shown(metric: Any) -> str:
 
 
 def _say(text: str) -> None:
-    import sys
-
     sys.stdout.write(f"[nni] {text}\n")
     sys.stdout.flush()
