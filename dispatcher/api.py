@@ -277,8 +277,8 @@ class Experiment:
 
     def best(self) -> TrialSummary | None:
         """The best trial by ``optimize_mode``; None while there is no result."""
-        found = self.leaders(1)
-        return found[0] if found else None
+        leaders = self.leaders(1)
+        return leaders[0] if leaders else None
 
     def leaders(self, many: int = 5) -> list[TrialSummary]:
         """The best trials, the best first."""

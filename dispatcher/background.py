@@ -67,12 +67,12 @@ def start_in_background(folder: Path, *, take_over: bool = False) -> int:
     raise PassingBackendError(f"the head did not answer within {START_S:.0f} s", where=str(errors))
 
 
-def spawn_head(folder: Path, errors: Path, *words: str) -> subprocess.Popen[bytes]:
+def spawn_head(folder: Path, errors: Path, *options: str) -> subprocess.Popen[bytes]:
     """A head's process, of which nothing is known yet; ``errors`` gets what it says at its end."""
     with errors.open("wb") as stderr:
         return subprocess.Popen(
             # -P: a user's own dispatcher.py in the folder they are in must not be ours.
-            [sys.executable, "-P", "-m", "dispatcher.background", str(folder), *words],
+            [sys.executable, "-P", "-m", "dispatcher.background", str(folder), *options],
             env=_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -152,12 +152,12 @@ def _belongs(process: psutil.Process, folder: Path) -> bool:
     if process.pid == os.getpid():
         return False
     try:
-        words = process.cmdline()
+        arguments = process.cmdline()
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return False
     modules = {"dispatcher.background", "dispatcher.tuner_host", "trial_runtime.agent"}
-    return any(w in modules for w in words) and any(
-        w == str(folder) or w.startswith(f"{folder}/") for w in words
+    return any(one in modules for one in arguments) and any(
+        one == str(folder) or one.startswith(f"{folder}/") for one in arguments
     )
 
 

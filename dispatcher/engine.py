@@ -118,7 +118,7 @@ class Engine(threading.Thread):
         router: Router,
         tuner: TunerPort,
         backends: dict[str, Backend],
-        desk: ControlServer,
+        control: ControlServer,
         watcher: Watcher,
         *,
         row: int = 0,
@@ -136,7 +136,7 @@ class Engine(threading.Thread):
         self._router = router
         self._tuner = tuner
         self._backends = backends
-        self._desk = desk
+        self._control = control
         self._watcher = watcher
         self._row = row  # number of the newest journal row
         self._compactor = compactor
@@ -212,14 +212,14 @@ class Engine(threading.Thread):
             timeout = min(timeout, due - self._clock())
         return max(0.0, timeout)
 
-    def _collect(self, said: list[Said]) -> list[_Fact]:
+    def _collect(self, received: list[Said]) -> list[_Fact]:
         facts: list[_Fact] = []
         for _ in range(self._inbox.qsize()):
             facts.append(_Fact("", self._inbox.get()))
-        for owner, peer, payload in said:
+        for owner, peer, payload in received:
             try:
                 if owner == "":
-                    handled = self._desk.receive(payload, self.state)
+                    handled = self._control.receive(payload, self.state)
                     if handled.events:
                         self._turn([_Fact("", event) for event in handled.events], last=False)
                     self._replies.append((peer, handled))

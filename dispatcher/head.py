@@ -242,7 +242,7 @@ class Head:
         tuner = RestoringTuner(
             driver, journal, compaction, self._folder.restore, past, store=self._folder.journal
         )
-        crew = Workers(
+        workers = Workers(
             self._config,
             self._folder,
             router,
@@ -256,19 +256,22 @@ class Head:
         users = UserRequests(self._config, self._folder)
 
         def refused() -> dict[str, dict[str, int]]:
-            return {"head": router.refusals() | watcher.faults.counts} | crew.refused()
+            return {"head": router.refusals() | watcher.faults.counts} | workers.refused()
 
+        control = ControlServer(
+            users.admit, users.update, clock, refused, self._step_down, workers.samples
+        )
         engine = Engine(
             state,
             journal,
             router,
             tuner,
-            dict(crew.drivers),
-            ControlServer(users.admit, users.update, clock, refused, self._step_down, crew.samples),
+            dict(workers.drivers),
+            control,
             watcher,
             row=row,
             compactor=compaction,
-            foreign=crew.foreign,
+            foreign=workers.foreign,
             debug=self._config.debug,
             clock=clock,
         )
@@ -276,7 +279,7 @@ class Head:
         run_file = RunFile(os.getpid(), control_address, token, epoch, time.time(), str(sockets))
         run_file.write(self._folder.path)
         actions = outstanding(state)
-        actions += [a.LaunchWorker(each) for each in crew.workers if each not in state.workers]
+        actions += [a.LaunchWorker(each) for each in workers.workers if each not in state.workers]
         if self._early_stop is not None:
             engine.post(self._early_stop)
         self._board.pin(NoticeKind.STARTED, f"head {epoch} of {self._folder.id}")
@@ -290,7 +293,7 @@ class Head:
             gathering.start()
             self._until_it_is_over(engine)
         finally:
-            self._wind_up(engine, tuner, crew, gathering)
+            self._wind_up(engine, tuner, workers, gathering)
             run_file.remove(self._folder.path)
         if engine.error is not None:
             raise self._explain(engine.error)
@@ -315,7 +318,7 @@ class Head:
         self._engine.abandon()
 
     def _wind_up(
-        self, engine: Engine, tuner: TunerPort, crew: Workers, gathering: Gathering
+        self, engine: Engine, tuner: TunerPort, workers: Workers, gathering: Gathering
     ) -> None:
         """In this order, and why: the engine first, so that nothing new is asked for; the
         tuner next, since nothing will be delivered; then the agents, which end what runs (or,
@@ -336,7 +339,7 @@ class Head:
         tuner.close(TUNER_EXIT_S if leads else 0.0)
         failpoint("head.tuner.closed")
         leaving = engine.error is not None or self._stepping_down or not leads
-        crew.close(
+        workers.close(
             leave_running=leaving,
             deadline_s=AGENT_EXIT_S + self._config.trial_stop_grace,
         )

@@ -93,8 +93,8 @@ def _has_owner_of_new_files(folder: Path) -> bool:
         with tempfile.NamedTemporaryFile(prefix=".bequeath-owner-", dir=folder) as file:
             if os.fstat(file.fileno()).st_uid != owner:
                 return False
-        found = (folder / name for name in _JUDGED)
-        return all(path.lstat().st_uid == owner for path in found if os.path.lexists(path))
+        paths = (folder / name for name in _JUDGED)
+        return all(path.lstat().st_uid == owner for path in paths if os.path.lexists(path))
     except OSError:
         return False
 

@@ -37,12 +37,12 @@ def looked_up(folder: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
     config = from_json(place.read_config(), str(place.config))
     keys = config.weight_keys
     save, restore = _paths(config, place, parameters, resolve_in_root)
-    found = dict(parameters)
+    resolved = dict(parameters)
     if save is not None:
-        found[keys.save] = save
+        resolved[keys.save] = save
     if restore is not None:
-        found[keys.restore] = as_declared(restore, map(str, config.weights_read_roots))
-    return found
+        resolved[keys.restore] = as_declared(restore, map(str, config.weights_read_roots))
+    return resolved
 
 
 def spelled(

@@ -84,7 +84,7 @@ def _counts(state: State, event: e.Event) -> bool:
         raise InvalidTransition(f"{type(event).__name__} names trial {event.trial}, which is not")  # type: ignore[union-attr]
     if isinstance(event, table.ATTEMPT_EVENTS) and event.attempt != trial.attempt:
         return False  # promise 3: one attempt is believed
-    if isinstance(event, table.HOST_WORDS) and not state.host_ready:
+    if isinstance(event, table.TUNER_EVENTS) and not state.host_ready:
         return False
     if trial.state in legal:
         objection = table.objection(trial, event)
@@ -257,6 +257,6 @@ def next_deadline(state: State) -> float | None:
         if state.settings.max_duration_s is not None and state.started_at is not None:
             left = state.settings.max_duration_s - state.active_s
             due.append(state.started_at + left)
-        ends = (worker.conduct.quarantined_until for worker in state.workers.values())
+        ends = (worker.health.quarantined_until for worker in state.workers.values())
         due.extend(end for end in ends if end is not None)
     return min(due, default=None)

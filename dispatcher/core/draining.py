@@ -56,7 +56,9 @@ def watch(state: State, out: list[Action]) -> None:
         return
     stuck = (*list(state.delivering)[:1], *state.blocked)[:64]
     out.append(AskStacks(stuck))
-    out.append(ReportStall(False, f"the drain ends without the tuner: {whereabouts(state)}", stuck))
+    out.append(
+        ReportStall(False, f"the drain ends without the tuner: {standstill_text(state)}", stuck)
+    )
     state.fail_at = state.now + STALL_REPORT_S
 
 
@@ -66,14 +68,14 @@ def _end(state: State) -> None:
     state.phase = Phase.STOPPING
     if state.over_phase is Phase.COMPLETED:
         state.over_phase = Phase.FAILED  # it is not complete, and can be resumed
-    told = (
-        f"the drain ended without the tuner: {whereabouts(state)}; results that are delivered "
+    text = (
+        f"the drain ended without the tuner: {standstill_text(state)}; results that are delivered "
         f"after a resume: {undelivered}"
     )
-    state.phase_reason = f"{state.phase_reason}; {told}" if state.phase_reason else told
+    state.phase_reason = f"{state.phase_reason}; {text}" if state.phase_reason else text
 
 
-def whereabouts(state: State) -> str:
+def standstill_text(state: State) -> str:
     """What the tuner is at instead of taking the first result that waits for it."""
     first = next(iter(state.delivering))
     if not state.host_ready:
@@ -99,7 +101,7 @@ def sentence(state: State, now: float) -> str:
     since = max(state.quiet_since, state.still_since) if still else state.quiet_since
     bound = "stallTimeout" if end == since + state.settings.stall_timeout_s else _LONG
     return (
-        f"{len(state.delivering)} results wait for the tuner: {whereabouts(state)}, for "
+        f"{len(state.delivering)} results wait for the tuner: {standstill_text(state)}, for "
         f"{max(0.0, now - since):.0f} s so far; the drain ends in {max(0.0, end - now):.0f} s "
         f"({bound}) at the latest, and what is not delivered by then is delivered after a resume"
     )

@@ -17,7 +17,7 @@ _TRACEBACK = "Traceback (most recent call last)"
 
 
 def take_note(
-    state: State, trial: Trial, ending: Ending, reason: EndReason, said: AttemptEnded | None
+    state: State, trial: Trial, ending: Ending, reason: EndReason, event: AttemptEnded | None
 ) -> None:
     """A trial is over, and will not be tried again.
 
@@ -36,7 +36,7 @@ def take_note(
             failures.causes.clear()
         failures.in_all += 1
         failures.in_a_row += 1
-        _count(failures.causes, trial, *cause_of(reason, said))
+        _count(failures.causes, trial, *cause_of(reason, event))
         _trip(state)
 
 
@@ -70,21 +70,21 @@ def common_cause(state: State) -> str:
     return f"{share} with: {most.text} (trial {most.trial})"
 
 
-def cause_of(reason: EndReason, said: AttemptEnded | None) -> tuple[str, str]:
+def cause_of(reason: EndReason, event: AttemptEnded | None) -> tuple[str, str]:
     """The kind of an attempt's end, and the end in one line: the reason, the code, the line of
     its errors that tells most. Numbers, addresses and paths differ among ends of one kind."""
-    words = "ended without a result" if reason is EndReason.FINISHED else reason.value
-    if said is None:
-        return words, words
+    end = "ended without a result" if reason is EndReason.FINISHED else reason.value
+    if event is None:
+        return end, end
     if reason is EndReason.SIGNALLED:
-        words += f" (signal {said.signal})"
-    elif reason is EndReason.FAILED and said.exit_code:
-        words += f" (exit code {said.exit_code})"
-    line = telling_line(said.text)
-    if not line or reason is EndReason.TIMED_OUT:  # what it said last is no reason for that
-        return words, words
+        end += f" (signal {event.signal})"
+    elif reason is EndReason.FAILED and event.exit_code:
+        end += f" (exit code {event.exit_code})"
+    line = telling_line(event.text)
+    if not line or reason is EndReason.TIMED_OUT:  # what it printed last is no reason for that
+        return end, end
     bare = ["#" if any(map(str.isdigit, word)) else word for word in line.split()]
-    return f"{words}: {' '.join(bare)}", f"{words}: {line}"
+    return f"{end}: {' '.join(bare)}", f"{end}: {line}"
 
 
 def telling_line(text: str) -> str:

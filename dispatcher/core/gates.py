@@ -25,7 +25,7 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
     move(state, trial, TrialState.ENDED)
     trial.parameters = ""
     trial.asked_after = 0
-    trial.final = trial.told = trial.last_intermediate = trial.restore_path = None
+    trial.final = trial.result = trial.last_intermediate = trial.restore_path = None
     trial.retried = trial.needs = None
     trial.reads = trial.heard = ()
     trial.asked_serial = 0
@@ -95,7 +95,7 @@ def delivery_of(trial: Trial) -> Deliver:
     return Deliver(
         trial=trial.id,
         parameters=trial.parameters,
-        value=trial.told,
+        value=trial.result,
         success=trial.success,
         verdict=trial.verdict_due,
         result_delivered=trial.result_delivered,

@@ -22,7 +22,7 @@ def judge(state: State, out: list[Action]) -> None:
     if state.phase is not Phase.RUNNING:
         return
     state.unjudged = False
-    if not _all_have_spoken(state):
+    if not _all_have_reported(state):
         return
     usual = state.settings.needs
     workers = list(state.workers.values())
@@ -31,21 +31,21 @@ def judge(state: State, out: list[Action]) -> None:
         state.over_phase = Phase.FAILED
         state.phase_reason = _sentence("each trial", usual, workers)
         return
-    lines = sorted(state.lines.items(), key=lambda one: state.trials[one[1][0]].place)
-    for line, standing in lines:
-        if line.needs is None:
+    classes = sorted(state.queue_classes.items(), key=lambda one: state.trials[one[1][0]].place)
+    for (needs, home, _), members in classes:
+        if needs is None:
             continue
-        reached = [w for w in workers if line.home is None or domain_of(state, w) == line.home]
-        if reached and _nowhere(line.needs, reached):
-            for trial_id in list(standing):
-                text = _sentence(f"trial {trial_id}", line.needs, reached)
+        reached = [w for w in workers if home is None or domain_of(state, w) == home]
+        if reached and _nowhere(needs, reached):
+            for trial_id in list(members):
+                text = _sentence(f"trial {trial_id}", needs, reached)
                 _refuse(state, state.trials[trial_id], text, out)
 
 
-def _all_have_spoken(state: State) -> bool:
+def _all_have_reported(state: State) -> bool:
     workers = state.workers.values()
-    spoken = sum(worker.known is not None or is_given_up(worker) for worker in workers)
-    return spoken >= state.settings.workers
+    reported = sum(worker.known is not None or is_given_up(worker) for worker in workers)
+    return reported >= state.settings.workers
 
 
 def _nowhere(needs: Needs, workers: list[Worker]) -> bool:
@@ -65,9 +65,9 @@ def _refuse(state: State, trial: Trial, text: str, out: list[Action]) -> None:
     ending = conclude(trial, EndReason.START_FAILED, state.settings)
     trial.outcome = ending.outcome
     trial.success = ending.success
-    trial.told = ending.value
+    trial.result = ending.value
     trial.verdict_due = ending.verdict
-    said = AttemptEnded(trial.id, trial.attempt, EndReason.START_FAILED, text=text)
-    take_note(state, trial, ending, EndReason.START_FAILED, said)
+    event = AttemptEnded(trial.id, trial.attempt, EndReason.START_FAILED, text=text)
+    take_note(state, trial, ending, EndReason.START_FAILED, event)
     out.append(ReportTrial(trial.id, text))
     deliver(state, trial, out)

@@ -176,7 +176,7 @@ class Trial:
     delivery_still: bool = False  # the tuner stands still in taking it
     outcome: Outcome | None = None
     success: bool = False
-    told: str | None = None  # what receive_trial_result is given; None: not called
+    result: str | None = None  # JSON text for receive_trial_result; None: not called
     verdict_due: Verdict | None = None  # decided, and not spoken before the delivery
     verdict: Verdict | None = None  # spoken: the gate is open, or failed
     needs: Needs | None = None  # its own; None: those of the settings
@@ -223,7 +223,7 @@ class Wait:
 
 
 @dataclass(slots=True)
-class Conduct:
+class WorkerHealth:
     """How attempts fared on a worker; see :mod:`dispatcher.core.quarantine`."""
 
     failing: dict[TrialId, None] = field(default_factory=dict)  # failed there, none well since
@@ -249,9 +249,9 @@ class Worker:
     alive: bool = True
     losses: int = 0  # in a row, without a hello in between
     trouble: str = ""  # why it was lost last
-    kept_out: bool = False  # it is there, and waits for its host to be mended
+    excluded: bool = False  # it is there, and waits for its host to be repaired
     suspect_since: float | None = None  # silent, and not given up yet: since its last word
-    conduct: Conduct = field(default_factory=Conduct)
+    health: WorkerHealth = field(default_factory=WorkerHealth)
     running: set[TrialId] = field(default_factory=set)
     offer: Offer | None = None  # what it has beside slots; None: it has not said
     known: Offer | None = None  # the most that it had since the head started
@@ -347,10 +347,10 @@ class State:
     parked: dict[TrialId, int] = field(default_factory=dict)  # → results it was answered with
     held: dict[TrialId, None] = field(default_factory=dict)
     queued: dict[TrialId, None] = field(default_factory=dict)
-    lines: dict[QueueClass, deque[TrialId]] = field(default_factory=dict)  # the queue, told apart
+    queue_classes: dict[QueueClass, deque[TrialId]] = field(default_factory=dict)  # of ``queued``
     came: int = 0  # trials that have come into the queue
     unjudged: bool = False  # something new may show that a need can never be met
-    all_wait: bool = False  # there was no place for any line, and nothing has come free since
+    all_wait: bool = False  # there was no place for any class, and nothing has come free since
     running: dict[TrialId, None] = field(default_factory=dict)
     backoff: dict[TrialId, float] = field(default_factory=dict)  # → when it may start again
     delivering: dict[TrialId, None] = field(default_factory=dict)  # in commit order

@@ -27,16 +27,16 @@ def read_needs(value: Any, usual: Needs) -> Needs:
     """
     if not isinstance(value, Mapping):
         raise BadNeeds(f"must be a mapping such as {{'gpus': 1}}, not {value!r}")
-    found: dict[str, Any] = {}
+    own: dict[str, Any] = {}
     for key, given in value.items():
         if key not in _READERS:
             raise BadNeeds(f"has the unknown key {key!r}; known are {', '.join(_READERS)}")
         name, read = _READERS[key]
         try:
-            found[name] = read(given)
+            own[name] = read(given)
         except BadNeeds as error:
             raise BadNeeds(f"{key} {error}") from None
-    return replace(usual, **found)
+    return replace(usual, **own)
 
 
 def _number(value: Any) -> float:
@@ -71,15 +71,15 @@ def _priority(value: Any) -> int:
 def _amounts(value: Any) -> tuple[tuple[str, float], ...]:
     if not isinstance(value, Mapping):
         raise BadNeeds(f"must be names with their amounts, as in {{'licence': 1}}, not {value!r}")
-    found = []
+    amounts = []
     for name, amount in value.items():
         try:
             number = _number(amount)
         except BadNeeds as error:
             raise BadNeeds(f"has {name!r}, which {error}") from None
         if number:
-            found.append((str(name), number))
-    return tuple(sorted(found))
+            amounts.append((str(name), number))
+    return tuple(sorted(amounts))
 
 
 _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {

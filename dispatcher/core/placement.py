@@ -45,9 +45,9 @@ def next_placement(state: State) -> Placement | None:
     passed: tuple[Trial, ...] = ()
     kept: Reservations | None = None
     for trial in heads(state):
-        found = _best(state, trial, free, kept)
-        if found is not None:
-            worker, devices = found
+        best = _best(state, trial, free, kept)
+        if best is not None:
+            worker, devices = best
             return Placement(trial, worker, devices, passed)
         if needs_of(state, trial).counted:  # else whatever gets free would do for it
             passed = (*passed, trial)
@@ -58,12 +58,12 @@ def next_placement(state: State) -> Placement | None:
 
 def takes(worker: Worker) -> bool:
     """Whether one more attempt may go there."""
-    conduct = worker.conduct
+    health = worker.health
     return (
         worker.usable
         and len(worker.running) < worker.slots
-        and conduct.quarantined_until is None
-        and not (conduct.on_probation and conduct.probe is not None)
+        and health.quarantined_until is None
+        and not (health.on_probation and health.probe is not None)
     )
 
 
@@ -80,11 +80,11 @@ def avoids(state: State, trial: Trial, worker: Worker) -> bool:
     A broken worker ends all it gets at once, and is therefore always free for the retry. There
     must be another one on which the trial would fit, were it alone there.
     """
-    if worker.id != trial.failed_on or len(worker.conduct.failing) < SUSPICIOUS:
+    if worker.id != trial.failed_on or len(worker.health.failing) < SUSPICIOUS:
         return False
     return any(
         other.usable
-        and other.conduct.trusted
+        and other.health.trusted
         and _reaches(state, trial, other)
         and fits_alone(state, trial, other)
         for other in state.workers.values()

@@ -42,17 +42,17 @@ class Reservations:
         if trial.passed_over < PASSED_OVER:
             return
         state, needs = self._state, needs_of(self._state, trial)
-        found: list[tuple[tuple[int, float, float, str], Worker, tuple[str, ...]]] = []
+        candidates: list[tuple[tuple[int, float, float, str], Worker, tuple[str, ...]]] = []
         for worker in state.workers.values():
-            if not (worker.usable and worker.conduct.trusted and may_go(state, trial, worker)):
+            if not (worker.usable and worker.health.trusted and may_go(state, trial, worker)):
                 continue
             cleared = _cleared(state, needs, worker, self.on(worker))
             if cleared is not None:
                 devices, ends, since = cleared
                 key = (ends, rules_of(state, worker).cost, since, worker.id)
-                found.append((key, worker, devices))
-        if found:
-            _, worker, devices = min(found, key=lambda one: one[0])
+                candidates.append((key, worker, devices))
+        if candidates:
+            _, worker, devices = min(candidates, key=lambda one: one[0])
             kept = self._kept.setdefault(worker.id, Kept())
             kept.trials.append(trial)
             kept.devices.update(devices)

@@ -37,7 +37,7 @@ def shortage(state: State) -> Shortage | None:
 
     Only workers that could take a trial are asked; what ails the others is another sentence.
     """
-    workers = [w for w in state.workers.values() if w.usable and w.conduct.trusted]
+    workers = [w for w in state.workers.values() if w.usable and w.health.trusted]
     kept = Reservations(state)
     waiting = list(heads(state))
     for trial in waiting:
@@ -72,10 +72,10 @@ def _only_kept_from(state: State, trial: Trial, worker: Worker, kept: Reservatio
 
 
 def _kept_text(state: State, worker: Worker, kept: Reservations) -> str:
-    found: Kept | None = kept.on(worker)
-    assert found is not None
+    reserved: Kept | None = kept.on(worker)
+    assert reserved is not None
     trials = joined(
-        [f"trial {t.id}, which needs {needs_text(needs_of(state, t))}" for t in found.trials]
+        [f"trial {t.id}, which needs {needs_text(needs_of(state, t))}" for t in reserved.trials]
     )
     return f"what is free on {worker.id} is kept for {trials}"
 

@@ -158,5 +158,5 @@ def _awaited_version(state: State, wait: Wait) -> str:
     if wait.version:
         return f"version {wait.version} of the shared store {wait.store!r} ({there})"
     (publisher,) = wait.parents
-    told = state.trials[publisher].state.value
-    return f"a version of the shared store {wait.store!r} by {publisher} ({told})"
+    status = state.trials[publisher].state.value
+    return f"a version of the shared store {wait.store!r} by {publisher} ({status})"

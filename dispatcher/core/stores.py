@@ -50,15 +50,15 @@ def read_pins(parameters: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     Raises:
         BadPins: what stands under :data:`PINS_KEY` is no mapping of names to numbers from 1.
     """
-    told = parameters.get(PINS_KEY, {})
-    if not isinstance(told, Mapping):
-        raise BadPins(f"must be a mapping such as {{'omega': 3}}, not {told!r}")
-    for name, number in told.items():
+    pins = parameters.get(PINS_KEY, {})
+    if not isinstance(pins, Mapping):
+        raise BadPins(f"must be a mapping such as {{'omega': 3}}, not {pins!r}")
+    for name, number in pins.items():
         if not is_name(str(name)):
             raise BadPins(f"{name!r} is no name of a shared store")
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise BadPins(f"{name}: {number!r} is no number of a version: they count from 1")
-    return tuple((str(name), number) for name, number in sorted(told.items()))
+    return tuple((str(name), number) for name, number in sorted(pins.items()))
 
 
 def read_version(path: str) -> tuple[str, int] | None:
@@ -107,8 +107,8 @@ def unknown(state: State, reads: Iterable[tuple[str, int]]) -> str | None:
                 f"version {number} of the shared store {store!r} was removed: sharedStores says "
                 "how many are kept, and hold() keeps those that trials to come will pin"
             )
-        told = f"its newest is {newest}" if newest else "it has none yet"
-        return f"the shared store {store!r} has no version {number}: {told}"
+        newest_text = f"its newest is {newest}" if newest else "it has none yet"
+        return f"the shared store {store!r} has no version {number}: {newest_text}"
     return None
 
 
@@ -147,15 +147,15 @@ def enter(state: State, store: str, version: Version) -> int:
     return len(versions)
 
 
-def hear(trial: Trial, store: str, number: int, *, own: bool) -> None:
+def note_known(trial: Trial, store: str, number: int, *, own: bool) -> None:
     """Note what a running attempt was told of: it may read that as long as it runs, until it has
     published one of its own, at which it stands then."""
     before = () if own else tuple(each for each in trial.heard if each != (store, number))
     others = tuple(each for each in trial.heard if own and each[0] != store)
     trial.heard = (*before, *others, (store, number))
     if own:
-        told = tuple(each for each in trial.published if each[0] != store)
-        trial.published = (*told, (store, number))
+        published = tuple(each for each in trial.published if each[0] != store)
+        trial.published = (*published, (store, number))
 
 
 def bound_of(state: State, store: str) -> int:
@@ -228,13 +228,13 @@ def _over_bound(state: State, keep: int = 0) -> dict[str, int]:
 
 def kept(state: State) -> tuple[tuple[str, int, Version], ...]:
     """All versions that are there."""
-    found = []
+    versions = []
     for store in state.stores:
         for number in _kept(state, store):
             version = there(state, store, number)
             assert version is not None
-            found.append((store, number, version))
-    return tuple(found)
+            versions.append((store, number, version))
+    return tuple(versions)
 
 
 def _kept(state: State, store: str) -> list[int]:

@@ -58,7 +58,7 @@ LATE: dict[type, frozenset[S]] = {
 
 #: Words of the tuner's process. While none is ready they are those of one that is gone: what
 #: it thought and was told went with it, and its successor is asked and told again.
-HOST_WORDS = (
+TUNER_EVENTS = (
     e.WaitStarted,
     e.WaitGivenUp,
     e.ForeignWaitSeen,
@@ -117,7 +117,7 @@ def objection(trial: Trial, event: object) -> str:
     Result, then end, then gate, each once: DELIVERING is one state for both calls, so what
     orders them is said here (promises 1 and 2).
     """
-    owed = trial.told is not None and not trial.result_delivered
+    owed = trial.result is not None and not trial.result_delivered
     if isinstance(event, e.ResultDelivered) and not owed:
         return "its result was delivered before" if trial.result_delivered else "it has no result"
     if isinstance(event, e.EndDelivered) and owed:

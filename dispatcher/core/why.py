@@ -106,7 +106,7 @@ def _no_place(state: State, now: float) -> Explanation:
         return _because(Cause.WORKER_LOST, f"{text}; {beside}" if beside else text)
     if not any(worker.usable for worker in workers):
         return _because(Cause.WORKER_SUSPECT, f"{queued}: {beside}")
-    if any(worker.usable and not worker.conduct.trusted for worker in workers):
+    if any(worker.usable and not worker.health.trusted for worker in workers):
         return _because(Cause.WORKER_QUARANTINED, f"{queued}: {beside}")
     short = shortage(state)
     if short is not None:

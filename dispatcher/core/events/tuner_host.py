@@ -158,8 +158,8 @@ class ImportDelivered:
     error: str = ""
 
 
-#: What the tuner host itself may say.
-HostSays: TypeAlias = (
+#: Events that the tuner host itself may report.
+HostEvent: TypeAlias = (
     TunerHostReady
     | WaitStarted
     | WaitGivenUp

@@ -28,8 +28,8 @@ def start_attempt(
     worker.running.add(trial.id)
     if needs_of(state, trial).counted:
         recount(state, worker)
-    if worker.conduct.on_probation:
-        worker.conduct.probe = trial.id
+    if worker.health.on_probation:
+        worker.health.probe = trial.id
     out.append(start_of(state, trial))
 
 
@@ -89,7 +89,7 @@ def metric_reported(state: State, event: e.MetricReported) -> bool:
     """Only the newest value is kept here; the metrics table has them all."""
     trial = state.trials[event.trial]
     if event.seq <= trial.last_seq:
-        return False  # said before: an agent that caught up repeats itself
+        return False  # known: an agent that caught up repeats itself
     trial.last_seq = event.seq
     trial.last_intermediate = event.value
     return True
@@ -139,7 +139,7 @@ def attempt_over(
     trial: Trial,
     reason: EndReason,
     out: list[Action],
-    said: e.AttemptEnded | None = None,
+    event: e.AttemptEnded | None = None,
 ) -> None:
     """Retry, or conclude by the table of endings. A failed attempt that will be tried again
     releases nobody."""
@@ -154,7 +154,7 @@ def attempt_over(
     trial.devices = ()
     if trial.kill_reason is not None and reason in (EndReason.LOST, EndReason.SHUTDOWN):
         reason = trial.kill_reason  # it was to end, and end it did
-    if reason is EndReason.SHUTDOWN and said is not None and _was_through(state, trial, said):
+    if reason is EndReason.SHUTDOWN and event is not None and _was_through(state, trial, event):
         reason = EndReason.FINISHED
     if retries(trial, reason, state.settings):
         _retry(state, trial, reason)
@@ -162,16 +162,16 @@ def attempt_over(
     ending = conclude(trial, reason, state.settings)
     trial.outcome = ending.outcome
     trial.success = ending.success
-    trial.told = ending.value
+    trial.result = ending.value
     trial.verdict_due = ending.verdict
-    take_note(state, trial, ending, reason, said)
+    take_note(state, trial, ending, reason, event)
     deliver(state, trial, out)
 
 
-def _was_through(state: State, trial: Trial, said: e.AttemptEnded) -> bool:
+def _was_through(state: State, trial: Trial, event: e.AttemptEnded) -> bool:
     """Whether the order to stop met a trial that had done all it was to do."""
-    told = trial.final is not None and said.exit_code == 0
-    return state.settings.through_when_stopped and told
+    complete = trial.final is not None and event.exit_code == 0
+    return state.settings.through_when_stopped and complete
 
 
 def _retry(state: State, trial: Trial, reason: EndReason) -> None:

@@ -22,7 +22,7 @@ from dispatcher.core.transitions.store import awaited_version
 def wait_started(state: State, event: e.WaitStarted, out: list[Action]) -> None:
     """Answer at once where that is possible, else draw the edges."""
     trial = state.trials[event.trial]
-    if trial.state is TrialState.BLOCKED:  # a foreign wait whose end we were not told of
+    if trial.state is TrialState.BLOCKED:  # a foreign wait whose end was not reported
         waits.erase(state, trial.id)
         move(state, trial, TrialState.OPEN)
     if event.answered:
@@ -70,8 +70,8 @@ def _answer_of_version(state: State, event: e.WaitStarted) -> AnswerWait | None:
     for publisher in event.parents:
         verdict = state.trials[publisher].verdict
         if verdict is not None:
-            told = verdict if not verdict.ok else Verdict(FailReason.NO_VERSION)
-            failed = waits.Answer("failed", publisher, told)
+            failure = verdict if not verdict.ok else Verdict(FailReason.NO_VERSION)
+            failed = waits.Answer("failed", publisher, failure)
             return version_failed(event.trial, event.ticket, failed)
     cycle = waits.find_cycle(state, event.trial, event.parents)
     if cycle is not None:

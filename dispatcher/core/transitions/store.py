@@ -33,9 +33,9 @@ def version_offered(state: State, event: e.VersionOffered, out: list[Action]) ->
     if entered:
         number = _enter(state, trial, event, out)
         versions = state.stores[event.store]
-    told = 0 if refusal else number or len(versions)
-    if told:
-        stores.hear(trial, event.store, told, own=bool(number))
+    newest = 0 if refusal else number or len(versions)
+    if newest:
+        stores.note_known(trial, event.store, newest, own=bool(number))
         stores.ask_for_review(state, out)
     out.append(
         AnswerOffer(
@@ -44,7 +44,7 @@ def version_offered(state: State, event: e.VersionOffered, out: list[Action]) ->
             event.attempt,
             event.digest,
             accepted=bool(number),
-            newest=stores.pinned(state, event.store, told) if told else None,
+            newest=stores.pinned(state, event.store, newest) if newest else None,
             refusal=refusal,
         )
     )

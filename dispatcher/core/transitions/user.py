@@ -13,7 +13,6 @@ from dispatcher.core.gates import end_without_trial, fail_unstarted
 from dispatcher.core.model import (
     OVER,
     AttemptState,
-    Conduct,
     EndReason,
     FailReason,
     Outcome,
@@ -21,6 +20,7 @@ from dispatcher.core.model import (
     State,
     Trial,
     TrialState,
+    WorkerHealth,
 )
 from dispatcher.core.moves import move, new_trial
 from dispatcher.core.resource_match import recount
@@ -134,7 +134,7 @@ def head_started(state: State, event: e.HeadStarted) -> None:
         worker.alive = False
         worker.suspect_since = None
         worker.losses = 0
-        worker.conduct = Conduct()
+        worker.health = WorkerHealth()
         worker.offer = worker.known = None  # each says anew what it has
         worker.cached = frozenset()
         recount(state, worker)

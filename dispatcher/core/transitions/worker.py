@@ -24,7 +24,7 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
     worker.alive = True
     worker.losses = 0
     worker.trouble = ""
-    worker.kept_out = False
+    worker.excluded = False
     worker.suspect_since = None
     worker.domain = event.domain
     _takes_stock(state, worker, event.offer)
@@ -84,7 +84,7 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
     state.unjudged = True
     worker.alive = False
     worker.suspect_since = None
-    worker.kept_out = event.kept_out
+    worker.excluded = event.kept_out
     if not event.kept_out:
         worker.losses += 1
     if event.hopeless:
