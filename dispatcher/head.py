@@ -78,7 +78,7 @@ from trial_runtime.masking import Mask
 TUNER_EXIT_S = 5.0
 AGENT_EXIT_S = 10.0
 
-#: Seconds after which, and again after each, it is said that the engine has not ended yet.
+#: Seconds after which, and again after each, a notice says that the engine has not ended yet.
 ENGINE_EXIT_S = 30.0
 
 _STILL_WRITES = (
@@ -86,7 +86,7 @@ _STILL_WRITES = (
     "killed, it loses nothing that was acknowledged"
 )
 
-#: Seconds at the end of an experiment for files of trials elsewhere, from machines that answer.
+#: Seconds at the end of an experiment for files on other machines, from machines that answer.
 FILES_EXIT_S = 60.0
 
 
@@ -95,9 +95,9 @@ class Head:
 
     Args:
         folder: made by :func:`dispatcher.creating.create`.
-        on_notice: told what happens, in the thread that called :meth:`run`.
-        take_over: lead even if another head does: it is asked to step down, and fenced if it
-            does not answer.
+        on_notice: gets each notice, in the thread that called :meth:`run`.
+        take_over: lead even if another head does: it is asked to step down, and fenced if it does
+            not answer.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Head:
 
     @property
     def trials_over(self) -> int:
-        """How many trials have ended and were told to the tuner, in all. From any thread."""
+        """The number of trials that are over and delivered to the tuner. From any thread."""
         return self._engine.state.results_seen if self._engine is not None else 0
 
     def run(self) -> Phase:
@@ -312,7 +312,7 @@ class Head:
             )
 
     def _step_down(self) -> None:
-        """A head that takes over has asked for it. In the engine's thread."""
+        """Step down: a head that takes over has asked for it. In the engine's thread."""
         self._stepping_down = True
         assert self._engine is not None
         self._engine.abandon()
@@ -320,11 +320,11 @@ class Head:
     def _wind_up(
         self, engine: Engine, tuner: TunerPort, workers: Workers, gathering: Gathering
     ) -> None:
-        """In this order, and why: the engine first, so that nothing new is asked for; the
-        tuner next, since nothing will be delivered; then the agents, which end what runs (or,
-        after an error of ours, go on for their grace: the next head will find them); then what
-        their trials have left is fetched; the journal and the channel are closed by the caller's
-        stack, the channel last, so that acknowledgements still leave."""
+        """Wind up in this order: the engine first, so that nothing new is asked for; the tuner
+        next, since nothing will be delivered; then the agents, which end what runs (or, after an
+        error of ours, go on for their grace until the next head connects); then the files that
+        their trials have left are fetched; the journal and the channel are closed by the
+        caller's stack, the channel last, so that acknowledgements still leave."""
         engine.abandon()
         # However long: its sockets and its journal are its own while it lives, and ZeroMQ ends a
         # process in which two threads use a socket.

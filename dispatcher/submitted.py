@@ -1,8 +1,8 @@
-"""Parameters by hand: their paths of weights, looked at by who asks, checked by the head.
+"""Parameters by hand: their paths of weights, resolved by the user's process, checked by the head.
 
-Where a path leads is a question to the disk, which may lie on a server that is away; so it is
-asked in the process of the one who submits, who waits and may give up. The head's engine, for
-which everybody waits, judges the spelling alone. The agent that starts the trial looks again.
+Where a path leads is a question to the disk, which may lie on a server that is away; so it is asked
+in the process of the user who submits, who waits and may give up. The head's engine, for which
+everybody waits, judges the spelling alone. The agent that starts the trial looks again.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ def spelled(
     config: ExperimentConfig, folder: ExperimentFolder, parameters: Mapping[str, Any]
 ) -> tuple[str | None, str | None]:
     """The save path and the restore path, by their spelling alone: the disk is not asked.
+
+    Args:
+        config: names the keys of the paths, and the read roots.
+        folder: the experiment's.
+        parameters: as they were submitted.
 
     Raises:
         UserError: a path leads nowhere that it may lead.

@@ -5,7 +5,13 @@ from dispatcher.core.model import State
 
 
 def claim(state: State, trial: TrialId, path: str) -> str | None:
-    """Enter the claim, or return why it is refused, naming the owner."""
+    """Enter the claim, or return why it is refused, naming the owner.
+
+    Args:
+        state: changed in place, unless the claim is refused.
+        trial: the new owner.
+        path: canonical, relative to the weights root.
+    """
     owner = state.claims.get(path)
     if owner is not None:
         return f"save path {path!r} belongs to trial {owner} already"

@@ -22,7 +22,7 @@ from dispatcher.core.transitions.attempt import start_attempt
 
 
 def settle(state: State, out: list[Action]) -> None:
-    """Bring the state to rest."""
+    """Bring the state to rest: do all that follows from it, now that an event had its effect."""
     _end_of_time(state)
     if state.unjudged:
         impossible.judge(state, out)
@@ -139,7 +139,7 @@ def _finish(state: State, out: list[Action]) -> None:
         if state.running:
             return
         if waits_for_tuner(state):
-            return  # a stop does not wait for the tuner: what is untold is told after a resume
+            return  # a stop does not wait for the tuner: results are delivered after a resume
         state.phase = state.over_phase
     nothing_to_show = all_failed(state)
     if state.phase is Phase.COMPLETED and nothing_to_show:

@@ -17,7 +17,7 @@ from dispatcher.core.settings import DRAIN_PATIENCE, HOST_RESTARTS_IN_A_ROW, STA
 
 
 def waits_for_tuner(state: State) -> bool:
-    """Whether a drain has nothing left to wait for but what the tuner was not told yet."""
+    """Whether all that a drain still waits for is the tuner's taking of results and ends."""
     if state.phase is not Phase.DRAINING or state.running or not state.delivering:
         return False
     if state.host_ready:
@@ -76,7 +76,7 @@ def _end(state: State) -> None:
 
 
 def standstill_text(state: State) -> str:
-    """What the tuner is at instead of taking the first result that waits for it."""
+    """The state of a tuner that does not take the first result that waits for it, as text."""
     first = next(iter(state.delivering))
     if not state.host_ready:
         return "its process has not started again"
@@ -86,13 +86,13 @@ def standstill_text(state: State) -> str:
 
 
 def standing_at(state: State, trial: TrialId) -> str:
-    """Where a delivery stands still: as the tuner's process said it, if it could."""
+    """The place at which a delivery stands still, as the tuner's process has reported it."""
     return state.still_at or f"in receive_trial_result or trial_end of trial {trial}"
 
 
 def sentence(state: State, now: float) -> str:
-    """For ``why``: where the tuner is, since when, and when the drain ends. Empty if the drain
-    waits for something else."""
+    """The sentence for ``why``: where the tuner is, since when, and when the drain ends. Empty if
+    the drain waits for something else."""
     end = due(state)
     if end is None or not waits_for_tuner(state):
         return ""

@@ -19,10 +19,17 @@ _TRACEBACK = "Traceback (most recent call last)"
 def take_note(
     state: State, trial: Trial, ending: Ending, reason: EndReason, event: AttemptEnded | None
 ) -> None:
-    """A trial is over, and will not be tried again.
+    """Count the end of a trial that will not be tried again, as a failure or as one that went well.
 
-    One that brought a result went well, whatever became of its process. What a user killed
-    or an assessor stopped says nothing about the next trial, either way.
+    A trial that brought a result went well, whatever became of its process. A trial that a user
+    killed or an assessor stopped says nothing about the next one, either way.
+
+    Args:
+        state: changed in place; too many failures in a row begin a drain.
+        trial: the one that is over.
+        ending: how it ended.
+        reason: how its last attempt ended.
+        event: the attempt's end as its agent reported it; None if no agent did.
     """
     failures = state.failures
     if ending.success or ending.value is not None:
@@ -60,7 +67,7 @@ def all_failed(state: State) -> str:
 
 
 def common_cause(state: State) -> str:
-    """What most trials of the row failed of, to be put behind a count; empty for no row."""
+    """The most frequent cause of failure in the row, to be put behind a count; empty for no row."""
     causes = state.failures.causes
     if not causes:
         return ""
@@ -71,8 +78,9 @@ def common_cause(state: State) -> str:
 
 
 def cause_of(reason: EndReason, event: AttemptEnded | None) -> tuple[str, str]:
-    """The kind of an attempt's end, and the end in one line: the reason, the code, the line of
-    its errors that tells most. Numbers, addresses and paths differ among ends of one kind."""
+    """The kind of an attempt's end, and the end in one line: the reason, the code, and the line of
+    its errors that tells most. In the kind, words with digits are masked: numbers, addresses and
+    paths differ among ends of one kind."""
     end = "ended without a result" if reason is EndReason.FINISHED else reason.value
     if event is None:
         return end, end
@@ -88,8 +96,8 @@ def cause_of(reason: EndReason, event: AttemptEnded | None) -> tuple[str, str]:
 
 
 def telling_line(text: str) -> str:
-    """The exception of the last traceback, or else the last line that says something by itself;
-    bounded, without what a terminal would obey."""
+    """The exception of the last traceback, or else the last line that is not indented; bounded, and
+    without control characters."""
     lines = text.splitlines()
     at = max((n for n, line in enumerate(lines) if line.startswith(_TRACEBACK)), default=None)
     if at is not None:

@@ -1,8 +1,8 @@
-"""Needs that no worker can ever meet: said before anything waits for them in vain.
+"""Needs that no worker can ever meet: reported before trials wait for them in vain.
 
-Judged once each worker that takes part has said what it has. A device that is in trouble, a host
-that is lost for now: both may come back, and count. What every trial needs ends the experiment;
-what one trial needs ends that trial as one that could not start.
+Judged once each worker that takes part has reported its resources. A device that is in trouble, a
+host that is lost for now: both may come back, and count. If each trial has such needs, the
+experiment ends; if one trial has, that trial ends as one that could not start.
 """
 
 from dispatcher.core.actions import Action, ReportTrial
@@ -11,7 +11,7 @@ from dispatcher.core.events import AttemptEnded
 from dispatcher.core.failures import take_note
 from dispatcher.core.gates import deliver
 from dispatcher.core.model import EndReason, Phase, State, Trial, Worker
-from dispatcher.core.needs_words import best_of, needs_text
+from dispatcher.core.needs_text import best_of, needs_text
 from dispatcher.core.resource_match import domain_of, never_fits
 from dispatcher.core.resources import Needs
 from dispatcher.core.trouble import is_given_up
@@ -60,7 +60,7 @@ def _sentence(who: str, needs: Needs, workers: list[Worker]) -> str:
 
 
 def _refuse(state: State, trial: Trial, text: str, out: list[Action]) -> None:
-    """It could not start, and never will: no attempt follows, and its children hear of it."""
+    """End a trial that can never start: no attempt follows, and its children fail with it."""
     trial.refusal = text
     ending = conclude(trial, EndReason.START_FAILED, state.settings)
     trial.outcome = ending.outcome

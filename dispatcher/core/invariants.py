@@ -1,4 +1,4 @@
-"""What must hold after every event, recounted from the trials alone.
+"""The invariants: they hold after every event, and are recounted from the trials alone.
 
 On after each event in tests and simulation, and under ``debug``; costs a walk over all trials.
 """
@@ -40,8 +40,9 @@ def check(state: State) -> None:
 
 
 def _held_there(state: State, worker: Worker) -> None:
-    """What is counted is not given twice. A device that is gone may be held still; a worker may
-    offer less than it did when its attempts were placed, and file or user may say other rules."""
+    """Check that nothing that is counted is given twice. A device that is gone may still be held; a
+    worker may offer less than it did when its attempts were placed, and file or user may set
+    other rules."""
     recounted = replace(worker)
     recount(state, recounted)
     _must(worker.used == recounted.used, f"{worker.id} uses {worker.used}, {recounted.used} held")

@@ -11,7 +11,7 @@ _MOST = 1 << 50
 
 
 class BadNeeds(ValueError):
-    """``str()`` says what is wrong, in one line that begins with the key."""
+    """Raised for bad needs: ``str()`` is one line that begins with the key."""
 
 
 def read_needs(value: Any, usual: Needs) -> Needs:
@@ -20,7 +20,7 @@ def read_needs(value: Any, usual: Needs) -> Needs:
     Args:
         value: a mapping with any of ``gpus``, ``gpu_memory_bytes``, ``cpus``, ``memory_bytes``,
             ``resources`` (amounts by name) and ``priority``.
-        usual: of trials that bring none.
+        usual: the needs of trials that bring none.
 
     Raises:
         BadNeeds: another key, or a value that no trial can need.

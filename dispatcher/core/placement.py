@@ -1,10 +1,10 @@
-"""Who goes where. Pure: by priority, then first in, first out, onto the best worker of those
-that may be trusted and on which it fits.
+"""Placement of queued trials. Pure: by priority, then first in, first out, onto the best worker of
+those that may be trusted and on which the trial fits.
 
-Which one is best, in this order: not the one on which the trial failed last; the cheapest; where
+The best worker is, in this order: not the one on which the trial failed last; the cheapest; where
 it breaks into the fewest untouched devices; where its parent's weights lie on the disk; then the
 fullest, so that room is kept for large trials. A trial that takes nothing but a slot goes to the
-emptiest worker instead. What nothing may take from a trial that waits too long is
+emptiest worker instead. Resources that are kept for a trial which waits too long are
 :mod:`dispatcher.core.reservations`.
 """
 
@@ -24,7 +24,7 @@ _Key = tuple[bool, float, int, bool, tuple[float, ...], str]
 
 
 class Placement(NamedTuple):
-    """Where the next attempt goes, and which trials were before it and found no place."""
+    """The place of the next attempt, and the trials that were before it and fit nowhere."""
 
     trial: Trial
     worker: Worker
@@ -68,7 +68,13 @@ def takes(worker: Worker) -> bool:
 
 
 def may_go(state: State, trial: Trial, worker: Worker) -> bool:
-    """Whether the worker is one for this trial, whatever is free there."""
+    """Whether the worker is one for this trial, whatever is free there.
+
+    Args:
+        state: as it is.
+        trial: a queued one.
+        worker: any; its free slots and resources are not looked at.
+    """
     if worker.id == trial.failed_on and avoids(state, trial, worker):
         return False
     return _reaches(state, trial, worker)
@@ -79,6 +85,11 @@ def avoids(state: State, trial: Trial, worker: Worker) -> bool:
 
     A broken worker ends all it gets at once, and is therefore always free for the retry. There
     must be another one on which the trial would fit, were it alone there.
+
+    Args:
+        state: as it is.
+        trial: a queued one.
+        worker: any.
     """
     if worker.id != trial.failed_on or len(worker.health.failing) < SUSPICIOUS:
         return False

@@ -24,7 +24,15 @@ _BLAMED = frozenset(
 
 
 def judge(state: State, worker: Worker, trial: Trial, reason: EndReason, out: list[Action]) -> None:
-    """An attempt is over on this worker: draw the conclusions about the worker."""
+    """Update the worker's health now that an attempt is over there.
+
+    Args:
+        state: changed in place.
+        worker: where the attempt ran.
+        trial: the attempt's.
+        reason: how the attempt ended.
+        out: gets a report if the worker is left out, or works again.
+    """
     health = worker.health
     was_probe = health.probe == trial.id
     if was_probe:
@@ -100,7 +108,7 @@ def _leave_out(state: State, worker: Worker, why: str, out: list[Action]) -> Non
 
 
 def end_quarantines(state: State) -> None:
-    """Give those a probe whose time is over, or who are all that is left."""
+    """Give a probe to each worker whose quarantine is over, or that is the only one left."""
     for worker in state.workers.values():
         until = worker.health.quarantined_until
         if until is not None and (until <= state.now or not _another_usable(state, worker)):

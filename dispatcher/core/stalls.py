@@ -96,13 +96,21 @@ def _name(state: State, certain: bool, out: list[Action]) -> bool:
 
 
 def stalled(state: State, now: float) -> str:
-    """Why an experiment ends that stands still. Facts of before places were known read as then."""
+    """Why an experiment that stands still ends. Events from before places were recorded read as
+    they did then."""
     text = f"nothing can move any more: {who_waits(state, now)}"
     return f"{text}. {STACKS}" if any(wait.place for wait in state.waits.values()) else text
 
 
 def who_waits(state: State, now: float | None = None, limit: int = 8) -> str:
-    """One line: which requests wait for what. Those that wait for the same are named together."""
+    """The line that names which requests wait for what. Requests that wait for the same are named
+    together.
+
+    Args:
+        state: as it is.
+        now: in seconds since the epoch; None: the time of the last event.
+        limit: how many groups are named.
+    """
     now = state.now if now is None else now
     parts: list[str] = []
     taking = stuck_delivery(state)
@@ -126,8 +134,8 @@ def who_waits(state: State, now: float | None = None, limit: int = 8) -> str:
 
 
 def _what(state: State, trial_id: TrialId) -> tuple[str, str]:
-    """What a request or trial waits for; the verb comes before it. Of a wait of the author's own
-    the place."""
+    """The kind of a wait, and what a request or trial waits for; the verb comes before it. Of a
+    foreign wait, the place."""
     wait = state.waits.get(trial_id)
     if wait is None or wait.mode == "foreign":
         return "foreign", wait.place if wait is not None else ""

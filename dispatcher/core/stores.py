@@ -1,12 +1,12 @@
 """Shared stores of weights: named sequences of versions that never change.
 
-A version is what a trial wrote while it runs and the core then gave a number: the next one, if
-it was made from the newest, and none otherwise. So versions form one line, each made with the
-one before in view, however many trials write at once (compare-and-swap; who lost merges and
-offers again). Readers name the version they read, and are not disturbed by later ones.
+A version is what a trial wrote while it runs and the core then gave a number: the next one, if it
+was made from the newest, and none otherwise. So versions form one line, each made with the one
+before in view, however many trials write at once (compare-and-swap; who lost merges and offers
+again). Readers name the version they read, and are not disturbed by later ones.
 
-Old versions go (:func:`let_go_of_old`) once nobody can ask for them: what somebody has pinned,
-was told of, or may be told to pin, is known here, and nowhere else.
+Old versions go (:func:`let_go_of_old`) once nobody can ask for them. The core alone knows which
+versions are pinned, were named to an attempt, or may still be pinned.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +41,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 class BadPins(ValueError):
-    """``str()`` says what is wrong with them, in one line."""
+    """Raised for bad pins: ``str()`` says in one line what is wrong with them."""
 
 
 def read_pins(parameters: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
@@ -84,13 +84,25 @@ def is_name(name: str) -> bool:
 
 
 def there(state: State, store: str, number: int) -> Version | None:
-    """A version, if there is one of this number and it was not removed."""
+    """A version, if there is one of this number and it was not removed.
+
+    Args:
+        state: as it is.
+        store: its name.
+        number: of the version, from 1.
+    """
     versions = state.stores.get(store, ())
     return versions[number - 1] if 1 <= number <= len(versions) else None
 
 
 def pinned(state: State, store: str, number: int) -> Pinned:
-    """A version that is there, as a reader needs it."""
+    """A version that is there, as a reader needs it.
+
+    Args:
+        state: as it is.
+        store: its name.
+        number: of a version that is there.
+    """
     version = there(state, store, number)
     assert version is not None, "kept for whoever reads it"
     return Pinned(store, number, version.path, version.digest)
@@ -139,7 +151,13 @@ def objection(state: State, store: str, path: str, owner: str) -> str:
 
 
 def enter(state: State, store: str, version: Version) -> int:
-    """Make it the newest version; its number."""
+    """Make it the newest version; its number.
+
+    Args:
+        state: changed in place.
+        store: its name; it is made with its first version.
+        version: the new one.
+    """
     numbers = _kept(state, store)
     versions = state.stores.setdefault(store, [])
     versions.append(version)
@@ -148,8 +166,15 @@ def enter(state: State, store: str, version: Version) -> int:
 
 
 def note_known(trial: Trial, store: str, number: int, *, own: bool) -> None:
-    """Note what a running attempt was told of: it may read that as long as it runs, until it has
-    published one of its own, at which it stands then."""
+    """Note which version a running attempt knows of: it may read that one as long as it runs, until
+    it has published one of its own, which it has then.
+
+    Args:
+        trial: changed in place.
+        store: its name.
+        number: of the version.
+        own: the attempt has published it.
+    """
     before = () if own else tuple(each for each in trial.heard if each != (store, number))
     others = tuple(each for each in trial.heard if own and each[0] != store)
     trial.heard = (*before, *others, (store, number))
@@ -165,8 +190,8 @@ def bound_of(state: State, store: str) -> int:
 
 
 def ask_for_review(state: State, out: list[Action]) -> None:
-    """Let the weight keeper look, if it would be granted a version: asked for nothing it would read
-    a share for nothing, each second for as long as a trial reads what is old. Where many trials and
+    """Let the weight keeper look, if it would be granted a version. Otherwise it would read a share
+    for nothing, each second for as long as a trial reads an old version. Where many trials and
     requests are at hand it is asked all the same, see :data:`_FEW`."""
     if not _over_bound(state):
         return
@@ -181,9 +206,9 @@ def let_go_of_old(state: State, keep: int = 0) -> tuple[tuple[str, int, Version]
     """Take those versions off the books that are older than the newest ``keep`` (0: as many as the
     settings say) and that nobody needs.
 
-    Needed is what a trial that has not ended reads or was told of, what the tuner holds, and, for
-    as long as a request is open, the version that was the newest when it was asked for, with all
-    after that: the tuner may be about to pin it.
+    Needed are versions that a trial which has not ended reads or knows of, versions that the tuner
+    holds, and, for as long as a request is open, the version that was the newest when it was asked
+    for, with all after that: the tuner may be about to pin it.
     """
     removed = []
     for store, gone, staying in _judged(state, keep):
@@ -198,7 +223,8 @@ def let_go_of_old(state: State, keep: int = 0) -> tuple[tuple[str, int, Version]
 
 
 def _judged(state: State, keep: int) -> Iterator[tuple[str, list[int], list[int]]]:
-    """Of each store with more versions than are kept in any case: which may go, and which stay."""
+    """Each store with more versions than are kept in any case, with those that may go, and those
+    that stay."""
     over = _over_bound(state, keep)
     if not over:
         return

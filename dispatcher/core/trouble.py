@@ -1,4 +1,4 @@
-"""What is not as it should be, whether or not it keeps anything from running."""
+"""The troubles of an experiment, whether or not they keep anything from running."""
 
 from dispatcher.core.model import LowDisk, State, Worker
 from dispatcher.core.resources import Device
@@ -6,7 +6,7 @@ from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
 
 
 def troubles(state: State, now: float) -> list[str]:
-    """One sentence for each; empty for an experiment in good health."""
+    """One sentence for each trouble; empty for an experiment in good health."""
     texts = [low_disk_text(place, low) for place, low in state.low_disks.items()]
     texts.extend(trouble_of(worker, now) for worker in state.workers.values())
     for worker in state.workers.values():
@@ -42,12 +42,13 @@ def trouble_of(worker: Worker, now: float) -> str:
 
 
 def is_given_up(worker: Worker) -> bool:
-    """Whether it was lost so often that nobody counts on it; it may come back all the same."""
+    """Whether the worker was lost so often that nobody counts on it; it may still come back."""
     return not worker.alive and worker.losses >= WORKER_LOSSES_IN_A_ROW
 
 
 def low_disk_text(place: str, low: LowDisk) -> str:
-    """What is full, and how much has to go."""
+    """The sentence for a disk that is nearly full: how much is left, and how much is kept in
+    reserve."""
     return (
         f"no new trials: the disk of {place} has {_mb(low.free_bytes)} left and "
         f"{_mb(low.needed_bytes)} are kept in reserve; free space there, and they start again"

@@ -12,7 +12,7 @@ from dispatcher.core.shortage import Short, shortage
 from dispatcher.core.stalls import stalled, who_waits
 from dispatcher.core.trouble import low_disk_text, trouble_of
 
-#: Seconds after which a delivery that has not returned is worth a word.
+#: Seconds after which a delivery that has not returned is worth mentioning.
 SLOW_DELIVERY_S = 5.0
 
 

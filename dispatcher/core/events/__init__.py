@@ -1,7 +1,7 @@
 """Facts that reach the core, in the past tense. Each is journalled, except where it says not.
 
-Texts (``parameters``, ``value``) are JSON. An event says who did what; when it happened is
-given to :func:`dispatcher.core.apply` beside it. Whoever applies or makes events takes them from
+Texts (``parameters``, ``value``) are JSON. An event says who did what; when it happened is given to
+:func:`dispatcher.core.apply` beside it. All code that applies or makes events imports them from
 here, whichever family they are of.
 """
 

@@ -1,4 +1,4 @@
-"""Facts about the tuner: what its host says of requests, waits and calls, and that it is gone."""
+"""Facts about the tuner: its host's reports of requests, waits and calls, and its end."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -136,7 +136,7 @@ class EndDelivered:
 
 @dataclass(frozen=True, slots=True)
 class StacksReported:
-    """What the blocked tuner threads are doing, one text per request (not journalled)."""
+    """The stacks of the blocked tuner threads, one text per request (not journalled)."""
 
     stacks: dict[int, str]
 

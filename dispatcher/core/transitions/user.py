@@ -1,4 +1,4 @@
-"""What users ask for: trials by hand, trials to be killed, the end of it all, other limits."""
+"""Requests of users: trials by hand, trials to be killed, the end of it all, other limits."""
 
 from dispatcher.core import events as e
 from dispatcher.core import waits
@@ -29,7 +29,13 @@ from dispatcher.core.transitions.worker import follow_slots
 
 
 def trial_submitted(state: State, event: e.TrialSubmitted, out: list[Action]) -> None:
-    """Parameters proposed by hand get an id like all others and may be parents."""
+    """Give parameters by hand an id like all others; they may be parents.
+
+    Args:
+        state: changed in place.
+        event: the parameters.
+        out: gets the error if they are refused.
+    """
     trial = new_trial(state, to=TrialState.OPEN, by_hand=True)
     refusal = admit(state, trial, event, out)
     if refusal is not None:
@@ -38,7 +44,13 @@ def trial_submitted(state: State, event: e.TrialSubmitted, out: list[Action]) ->
 
 
 def trial_stop_requested(state: State, event: e.TrialStopRequested, out: list[Action]) -> None:
-    """Kill a trial in whatever state it is."""
+    """Kill a trial in whatever state it is.
+
+    Args:
+        state: changed in place.
+        event: ``reason`` tells a user's request from an assessor's.
+        out: gets the stop of its attempt, or the end of its request, or its delivery.
+    """
     trial = state.trials[event.trial]
     if trial.state is TrialState.RUNNING:
         trial.kill_reason = trial.kill_reason or event.reason
@@ -61,7 +73,16 @@ def trial_stop_requested(state: State, event: e.TrialStopRequested, out: list[Ac
 def stop_attempt(
     state: State, trial: Trial, reason: EndReason, grace_s: float, out: list[Action]
 ) -> None:
-    """Ask for the end of a running attempt. What was *seen* of it does not change by that."""
+    """Ask for the end of a running attempt. What its agent has reported of it does not change by
+    that.
+
+    Args:
+        state: changed in place.
+        trial: a running one.
+        reason: how the attempt shall end.
+        grace_s: seconds between SIGTERM and SIGKILL.
+        out: gets the stop.
+    """
     assert trial.worker is not None
     trial.attempt_state = AttemptState.STOPPING
     state.dirty[trial.id] = None
@@ -69,7 +90,13 @@ def stop_attempt(
 
 
 def stop_requested(state: State, event: e.StopRequested, out: list[Action]) -> None:
-    """Drain or stop. A stop after a drain goes further; nothing goes back."""
+    """Drain or stop. A stop after a drain goes further; nothing goes back.
+
+    Args:
+        state: changed in place.
+        event: how, and why.
+        out: gets the stop of each running attempt, if it is not a drain.
+    """
     if state.phase in OVER:
         return
     if state.phase is Phase.RUNNING:
@@ -89,7 +116,13 @@ def stop_requested(state: State, event: e.StopRequested, out: list[Action]) -> N
 
 
 def data_imported(state: State, event: e.DataImported, out: list[Action]) -> None:
-    """Kept until the tuner has taken it: a host that dies before that is told again."""
+    """Keep the data until the tuner has taken it: a host that dies before that gets it again.
+
+    Args:
+        state: changed in place.
+        event: results of another experiment.
+        out: gets the import, if the tuner's process is there.
+    """
     state.imports[state.imported] = event.data
     if state.host_ready:
         out.append(TellImport(state.imported, event.data))
@@ -97,7 +130,14 @@ def data_imported(state: State, event: e.DataImported, out: list[Action]) -> Non
 
 
 def import_delivered(state: State, event: e.ImportDelivered, out: list[Action]) -> bool:
-    """Once. Words of a process that is gone are not counted: its successor is told again."""
+    """Forget data that the tuner has taken, once. A report of a process that is gone does not
+    count: its successor gets the data again.
+
+    Args:
+        state: changed in place.
+        event: ``error`` is the tuner's traceback, if it raised.
+        out: gets that error.
+    """
     if not state.host_ready or state.imports.pop(event.number, None) is None:
         return False
     if event.error:
@@ -106,10 +146,11 @@ def import_delivered(state: State, event: e.ImportDelivered, out: list[Action]) 
 
 
 def head_started(state: State, event: e.HeadStarted) -> None:
-    """A new head: peers of the old one are not known yet; all requests are asked again.
+    """Begin under a new head: peers of the old one are not known yet; all requests are asked again.
 
     Changed settings come with it, not in an event before it: no rule is to be applied to a state
-    that nobody leads, and the time until now is not the old head's."""
+    that nobody leads, and the time until now is not the old head's.
+    """
     if state.started_at is not None:
         state.active_s += max(0.0, state.last_event_at - state.started_at)
     state.started_at = state.now
@@ -146,7 +187,7 @@ def head_started(state: State, event: e.HeadStarted) -> None:
 
 
 def settings_updated(state: State, event: e.SettingsUpdated) -> None:
-    """Other limits, or other rules: what workers hold is counted by them."""
+    """Take in other limits or other rules: resources that workers hold are counted by them."""
     state.settings = event.settings
     state.unjudged = True
     for worker in state.workers.values():
@@ -155,7 +196,8 @@ def settings_updated(state: State, event: e.SettingsUpdated) -> None:
 
 
 def host_gone(state: State) -> None:
-    """The threads of all requests are gone with their process: they will be asked again."""
+    """Open all blocked requests again: their threads are gone with their process, and the next one
+    is asked for them."""
     state.host_ready = False
     for trial_id in state.delivering:
         state.trials[trial_id].delivery_still = False
