@@ -21,7 +21,7 @@ from dispatcher.queries.small_file import read_small
 from trial_runtime.failpoints import failpoint
 from trial_runtime.run_folder import NotOurs, is_private, run_folder_below
 
-#: Whom an experiment is shared with → who else may read.
+#: The users with whom an experiment is shared → the bits that let them read.
 _READERS = {"nobody": 0, "group": stat.S_IRGRP, "all": stat.S_IRGRP | stat.S_IROTH}
 
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # no letters that are taken for one another
@@ -52,7 +52,7 @@ class ExperimentFolder:
         """The resolved experiment file; of somebody else's, the one with secrets masked.
 
         Raises:
-            PermanentBackendError: there is none: whoever made the folder died meanwhile.
+            PermanentBackendError: there is none: the process that made the folder died meanwhile.
         """
         try:
             try:

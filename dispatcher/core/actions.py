@@ -64,7 +64,7 @@ class Deliver:
 
 @dataclass(frozen=True, slots=True)
 class OpenGate:
-    """A request ended without a trial: tell those who wait for it."""
+    """A request ended without a trial: release the threads that wait for it."""
 
     trial: TrialId
     verdict: Verdict
@@ -192,7 +192,7 @@ class ReportTunerError:
 
 @dataclass(frozen=True, slots=True)
 class ReportStall:
-    """Nothing moves: name who waits for whom."""
+    """Nothing moves: name which requests wait for which."""
 
     certain: bool  # a deadlock, not a suspicion
     text: str

@@ -1,9 +1,9 @@
-"""How many requests may be under way: when another one is opened, and when it has to wait.
+"""The number of requests under way: when another one is opened, and when it has to wait.
 
-Ours: what a slot would idle without, up to ``lookahead`` that wait for something. As NNI did
-(``Settings.asks_at_most``): a request when a trial is over, so that never more than so many lie
-between being asked for and having been delivered. Where all of those wait, NNI would stand still
-for ever; here the bound is raised by one, and the user hears of it.
+Our own rule: as many as a slot would idle without, up to ``lookahead`` that wait for something. As
+NNI did (``Settings.asks_at_most``): a request when a trial is over, so that never more than so many
+lie between being asked for and having been delivered. Where all of those wait, NNI would stand
+still for ever; here the bound is raised by one, and the user gets a report.
 """
 
 from dispatcher.core.actions import Action, ReportAsking

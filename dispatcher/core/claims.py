@@ -1,4 +1,5 @@
-"""One canonical save path, one trial. Paths are relative to the weights root, with ``/``."""
+"""Claims of save paths: each canonical path belongs to one trial. Paths are relative to the weights
+root, with ``/``."""
 
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import State

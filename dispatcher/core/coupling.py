@@ -71,7 +71,7 @@ def _start_attempts(state: State, out: list[Action]) -> None:
 
 
 def _open_requests(state: State, out: list[Action]) -> None:
-    """Promise 5 and the rule of design §1: open what a slot would idle without."""
+    """Open the requests without which a slot would idle (promise 5 and design §1)."""
     if not state.host_ready or state.tuner_done or state.low_disks:
         return
     while _slot_would_idle(state):

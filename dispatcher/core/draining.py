@@ -1,10 +1,10 @@
-"""How long a drain waits for the tuner, whatever the tuner does.
+"""The bound on a drain: how long it waits for the tuner, whatever the tuner does.
 
-A drain lets trials that run finish, then waits until their results were delivered. A delivery
-that stands still (at a lock that nobody gives back) ends the drain after ``stallTimeout``; one
-that computes, or of which nothing is heard, after :data:`~dispatcher.core.settings.DRAIN_PATIENCE`
-times that. Both are counted from the newest delivery, so that a long line of results that the
-tuner does take is taken to its end. What was not delivered is delivered after a resume.
+A drain lets trials that run finish, then waits until their results were delivered. A delivery that
+stands still (at a lock that nobody gives back) ends the drain after ``stallTimeout``; one that
+computes, or is silent, after :data:`~dispatcher.core.settings.DRAIN_PATIENCE` times that. Both are
+counted from the newest delivery, so that a long line of results that the tuner does take is taken
+to its end. Results that were not delivered are delivered after a resume.
 
 The clock of a stall goes on in a drain that begins after it: a tuner that had stood still for
 ``stallTimeout`` by then has had the time that a drain gives it.

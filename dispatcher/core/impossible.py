@@ -53,10 +53,9 @@ def _nowhere(needs: Needs, workers: list[Worker]) -> bool:
     return needs.counted and bool(known) and all(never_fits(needs, worker) for worker in known)
 
 
-def _sentence(who: str, needs: Needs, workers: list[Worker]) -> str:
-    return (
-        f"{who} needs {needs_text(needs)}, which no worker can ever give: {best_of(needs, workers)}"
-    )
+def _sentence(subject: str, needs: Needs, workers: list[Worker]) -> str:
+    needed = needs_text(needs)
+    return f"{subject} needs {needed}, which no worker can ever give: {best_of(needs, workers)}"
 
 
 def _refuse(state: State, trial: Trial, text: str, out: list[Action]) -> None:

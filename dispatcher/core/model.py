@@ -185,7 +185,7 @@ class Trial:
     devices: tuple[str, ...] = ()  # that the newest attempt holds, by id
     domain: str = ""  # the storage domain in which its weights were committed
     refusal: str = ""  # why it was never started
-    place: int = 0  # in the queue: whoever came first has the lowest
+    place: int = 0  # in the queue: the trial that came first has the lowest
     passed_over: int = 0  # later trials that began while there was no place for it
     reads: tuple[tuple[str, int], ...] = ()  # versions of shared stores, while it has not ended
     heard: tuple[tuple[str, int], ...] = ()  # versions that its newest attempt knows of
@@ -226,7 +226,7 @@ class Wait:
 
 @dataclass(slots=True)
 class WorkerHealth:
-    """How attempts fared on a worker; see :mod:`dispatcher.core.quarantine`."""
+    """The health of a worker: how attempts ended there. See :mod:`dispatcher.core.quarantine`."""
 
     failing: dict[TrialId, None] = field(default_factory=dict)  # failed there, none well since
     failing_since: float = 0.0
@@ -238,7 +238,7 @@ class WorkerHealth:
 
     @property
     def trusted(self) -> bool:
-        """Neither left out nor watched."""
+        """Whether the worker is neither left out nor on probation."""
         return self.quarantined_until is None and not self.on_probation
 
 

@@ -2,8 +2,8 @@
 
 A version is what a trial wrote while it runs and the core then gave a number: the next one, if it
 was made from the newest, and none otherwise. So versions form one line, each made with the one
-before in view, however many trials write at once (compare-and-swap; who lost merges and offers
-again). Readers name the version they read, and are not disturbed by later ones.
+before in view, however many trials write at once (compare-and-swap; a trial that lost merges and
+offers again). Readers name the version they read, and are not disturbed by later ones.
 
 Old versions go (:func:`let_go_of_old`) once nobody can ask for them. The core alone knows which
 versions are pinned, were named to an attempt, or may still be pinned.

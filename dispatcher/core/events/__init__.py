@@ -1,6 +1,6 @@
 """Facts that reach the core, in the past tense. Each is journalled, except where it says not.
 
-Texts (``parameters``, ``value``) are JSON. An event says who did what; when it happened is given to
+Texts (``parameters``, ``value``) are JSON. The time of an event is given to
 :func:`dispatcher.core.apply` beside it. All code that applies or makes events imports them from
 here, whichever family they are of.
 """

@@ -27,7 +27,7 @@ class WaitStarted:
     """``wait_for`` was called in request ``trial``; ``ticket`` (from 1) tells its waits apart.
     With mode ``version`` it is ``wait_for_version``: for ``version`` of ``store``, or (0) for one
     that its only parent publishes. ``answered``: the host knew the answer, so that nobody waits;
-    it is recorded all the same, since whom a request has waited for is a likely parent."""
+    it is recorded all the same, since a trial that a request has waited for is a likely parent."""
 
     trial: TrialId
     ticket: int
