@@ -21,8 +21,8 @@ _BESIDE = {"tuners": "builtin", "trial_runtime": "session_file"}
 
 
 def _refuse_namesakes() -> None:
-    """A user's own ``tuners.py`` beside a script comes before our package of that name, and what
-    fails then is an import deep in ours. Said here, with its place."""
+    """Refuse a user's own ``tuners.py`` beside a script: it comes before our package of that name,
+    and the error would be an import deep in ours. Reported here, with its place."""
     import importlib.util
     import os
 

@@ -136,7 +136,7 @@ class Experiment:
 
     @property
     def folder(self) -> Path:
-        """Where the experiment is kept. Raises ``UserError`` before it was started."""
+        """The experiment's folder. Raises ``UserError`` before it was started."""
         if self._folder is None:
             raise UserError(
                 "the experiment has not been started", hint="call run() or start() first"
@@ -164,7 +164,7 @@ class Experiment:
 
         Raises:
             ExperimentBusy: it runs already, or somebody else is just taking over.
-            BequeathError: the head ended before it answered; its own words.
+            BequeathError: the head ended before it answered; its own message.
         """
         if self._folder is None:
             self._folder, self.config = self._code.create(self.config)
@@ -255,13 +255,13 @@ class Experiment:
             return queries.experiment_summary(reader)
 
     def why(self) -> str:
-        """One sentence: why nothing, or not more, is running."""
+        """The reason why nothing, or not more, is running, in one sentence."""
         from dispatcher.finding.explaining import explain
 
         return explain(self.folder)[1]
 
     def trials(self, wanted: queries.TrialFilter | None = None) -> list[TrialSummary]:
-        """Its trials, in the order of their numbers.
+        """The trials, in the order of their numbers.
 
         Args:
             wanted: which; a :class:`dispatcher.queries.TrialFilter`, such as
@@ -277,8 +277,8 @@ class Experiment:
 
     def best(self) -> TrialSummary | None:
         """The best trial by ``optimize_mode``; None while there is no result."""
-        found = self.leaders(1)
-        return found[0] if found else None
+        leaders = self.leaders(1)
+        return leaders[0] if leaders else None
 
     def leaders(self, many: int = 5) -> list[TrialSummary]:
         """The best trials, the best first."""
@@ -286,8 +286,8 @@ class Experiment:
             return queries.best(reader, many)
 
     def front(self) -> list[TrialSummary]:
-        """Of several objectives the trials that no other one beats in all of them (the Pareto
-        front), by the first objective; empty with one."""
+        """The trials that no other one beats in all of several objectives (the Pareto front), by
+        the first objective; empty with one."""
         with queries.ExperimentReader.open(self.folder) as reader:
             return queries.front(reader)
 
@@ -302,7 +302,7 @@ class Experiment:
             return queries.export_rows(reader)
 
     def lineage(self) -> Lineage:
-        """Who inherited from whom; print :meth:`lineage_text` to see it."""
+        """The inheritance tree, as records; :meth:`lineage_text` shows it as text."""
         with queries.ExperimentReader.open(self.folder) as reader:
             return queries.lineage(reader)
 
@@ -329,7 +329,7 @@ class Experiment:
         """Run a trial with parameters of your own; returns its number.
 
         Returns when the head has recorded it, before it runs. It is queued behind those that
-        wait for a slot, may name save and restore paths, and is told to the tuner when it ends.
+        wait for a slot, may name save and restore paths, and the tuner gets its end.
 
         Raises:
             UserError: they are no JSON, or their paths are taken or lead nowhere.

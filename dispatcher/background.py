@@ -39,7 +39,7 @@ def start_in_background(folder: Path, *, take_over: bool = False) -> int:
     Raises:
         NotOurs: the experiment is somebody else's.
         UserError: no experiment may begin in this process.
-        BequeathError: it ended before that; its own words.
+        BequeathError: it ended before that; its own message.
     """
     refuse_nested()
     demand_ours(folder)
@@ -67,12 +67,18 @@ def start_in_background(folder: Path, *, take_over: bool = False) -> int:
     raise PassingBackendError(f"the head did not answer within {START_S:.0f} s", where=str(errors))
 
 
-def spawn_head(folder: Path, errors: Path, *words: str) -> subprocess.Popen[bytes]:
-    """A head's process, of which nothing is known yet; ``errors`` gets what it says at its end."""
+def spawn_head(folder: Path, errors: Path, *options: str) -> subprocess.Popen[bytes]:
+    """Start a head's process without waiting for it; ``errors`` gets what it prints at its end.
+
+    Args:
+        folder: the experiment's.
+        errors: a file, which is replaced.
+        *options: of the command line, such as :data:`TAKE_OVER`.
+    """
     with errors.open("wb") as stderr:
         return subprocess.Popen(
             # -P: a user's own dispatcher.py in the folder they are in must not be ours.
-            [sys.executable, "-P", "-m", "dispatcher.background", str(folder), *words],
+            [sys.executable, "-P", "-m", "dispatcher.background", str(folder), *options],
             env=_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -82,8 +88,8 @@ def spawn_head(folder: Path, errors: Path, *words: str) -> subprocess.Popen[byte
 
 
 def _tuner_is_there(folder: Path, started: float) -> bool:
-    """Whether the tuner was built, or takes its time: one that cannot be built ends the head
-    within a moment, and whoever started it should be told."""
+    """Whether the tuner was built, or takes its time: one that cannot be built ends the head within
+    a moment, and the caller should know."""
     if time.monotonic() > started + TUNER_S:
         return True
     try:
@@ -94,7 +100,8 @@ def _tuner_is_there(folder: Path, started: float) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, in which we are found as well where nothing is installed."""
+    """The environment of this process, in which the child can import our packages even where
+    nothing is installed."""
     root = str(Path(__file__).resolve().parents[1])
     before = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (before, root)))}
@@ -152,12 +159,12 @@ def _belongs(process: psutil.Process, folder: Path) -> bool:
     if process.pid == os.getpid():
         return False
     try:
-        words = process.cmdline()
+        arguments = process.cmdline()
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return False
     modules = {"dispatcher.background", "dispatcher.tuner_host", "trial_runtime.agent"}
-    return any(w in modules for w in words) and any(
-        w == str(folder) or w.startswith(f"{folder}/") for w in words
+    return any(one in modules for one in arguments) and any(
+        one == str(folder) or one.startswith(f"{folder}/") for one in arguments
     )
 
 

@@ -29,7 +29,8 @@ def create(config: ExperimentConfig, ident: str | None = None) -> Path:
 
     Args:
         config: the experiment.
-        ident: its id, of :func:`dispatcher.folders.new_id`, where somebody knows it already.
+        ident: its id, of :func:`dispatcher.folders.new_id`, if the caller has made one; None: a new
+            one.
 
     Raises:
         BackendError: the folder cannot be made, or lies where a journal is not safe; the

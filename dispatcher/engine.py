@@ -1,6 +1,6 @@
 """The one thread that owns the state and the journal's write side.
 
-One turn: poll the peers, turn what they said into facts, apply them, commit the batch, and
+One turn: poll the peers, turn their messages into facts, apply them, commit the batch, and
 only then let acknowledgements and actions leave. It decides nothing (the core does) and
 waits for nothing but the poll.
 """
@@ -30,7 +30,7 @@ from trial_runtime.failpoints import failpoint
 BATCH = 256
 
 #: Facts of the tuner host taken in one turn of the loop. Ten thousand requests that are let
-#: go answer within a second, and an attempt's words must not wait behind all of them.
+#: go answer within a second, and an attempt's reports must not wait behind all of them.
 TUNER_SLICE = 64
 
 #: Rows of the read model that lag behind and are written with a batch beside those of the trials
@@ -39,7 +39,7 @@ TUNER_SLICE = 64
 ROWS_BESIDE = 8
 ROWS_AT_REST = 64
 
-#: Seconds without a word after which there is nothing else to do.
+#: Seconds without a message after which there is nothing else to do.
 REST_S = 0.002
 
 #: Seconds between looks at the peers' processes and leases.
@@ -85,23 +85,23 @@ _OF_ATTEMPTS = (e.AttemptStarted, e.AttemptEnded)
 
 
 class Watcher(Protocol):
-    """Whom the engine tells of what leaves it. Thread: the engine's; must not wait."""
+    """The engine's observer, which gets what leaves it. Thread: the engine's; must not wait."""
 
     def act(self, action: a.HeadAction) -> None:
-        """Something for the head itself."""
+        """Carry out an action that is for the head itself."""
         ...
 
     def stacks(self, stacks: dict[int, str]) -> None:
-        """Stacks of blocked tuner threads have come in."""
+        """Take in stacks of blocked tuner threads."""
         ...
 
     def peer_fault(self, owner: str, error: Exception) -> None:
-        """A peer said what it may not say; the message was dropped."""
+        """Note that a peer sent what it may not send; the message was dropped."""
         ...
 
 
 class _Fact(NamedTuple):
-    owner: str  # which door it came through; empty: ours
+    owner: str  # the peer that sent it; empty: ours
     event: e.Event
 
 
@@ -118,7 +118,7 @@ class Engine(threading.Thread):
         router: Router,
         tuner: TunerPort,
         backends: dict[str, Backend],
-        desk: ControlServer,
+        control: ControlServer,
         watcher: Watcher,
         *,
         row: int = 0,
@@ -136,7 +136,7 @@ class Engine(threading.Thread):
         self._router = router
         self._tuner = tuner
         self._backends = backends
-        self._desk = desk
+        self._control = control
         self._watcher = watcher
         self._row = row  # number of the newest journal row
         self._compactor = compactor
@@ -147,7 +147,7 @@ class Engine(threading.Thread):
         # A SimpleQueue may be used in a signal handler; a Queue's lock may not.
         self._inbox: queue.SimpleQueue[e.Event] = queue.SimpleQueue()
         self._replies: list[tuple[bytes, Handled]] = []
-        self._heard: set[str] = set()  # backends whose words are being applied
+        self._heard: set[str] = set()  # backends whose messages are being applied
         self._of_tuner: deque[_Fact] = deque()
         self._abandon = False
 
@@ -168,7 +168,7 @@ class Engine(threading.Thread):
         self._router.wake()
 
     def run(self) -> None:
-        """The thread."""
+        """Run the thread."""
         try:
             self._loop()
         except BaseException as error:  # noqa: BLE001 - the head re-raises it
@@ -212,14 +212,14 @@ class Engine(threading.Thread):
             timeout = min(timeout, due - self._clock())
         return max(0.0, timeout)
 
-    def _collect(self, said: list[Said]) -> list[_Fact]:
+    def _collect(self, received: list[Said]) -> list[_Fact]:
         facts: list[_Fact] = []
         for _ in range(self._inbox.qsize()):
             facts.append(_Fact("", self._inbox.get()))
-        for owner, peer, payload in said:
+        for owner, peer, payload in received:
             try:
                 if owner == "":
-                    handled = self._desk.receive(payload, self.state)
+                    handled = self._control.receive(payload, self.state)
                     if handled.events:
                         self._turn([_Fact("", event) for event in handled.events], last=False)
                     self._replies.append((peer, handled))
@@ -238,7 +238,7 @@ class Engine(threading.Thread):
     def _check_peers(self) -> list[_Fact]:
         if self._compactor is not None:
             self._compactor.tidy()
-        # Behind what the host said before it died.
+        # Behind what the host sent before it died.
         self._of_tuner.extend(_Fact("", event) for event in self._tuner.check())
         facts: list[_Fact] = []
         for name, backend in self._backends.items():
@@ -250,7 +250,7 @@ class Engine(threading.Thread):
         return facts
 
     def _turn(self, facts: list[_Fact], *, last: bool) -> None:
-        """Apply a batch, commit it, then act. With the ``last`` one all that was heard is on
+        """Apply a batch, commit it, then act. With the ``last`` one all that was received is on
         disk: acknowledgements travel with the actions."""
         state = self.state
         entries: list[JournalEntry] = []
@@ -301,8 +301,8 @@ class Engine(threading.Thread):
         self._perform(actions)
 
     def _catch_up(self, facts: list[_Fact]) -> None:
-        """Write the rows that lag behind of trials which are about to end: the core lets go of
-        what an ended trial said and was told, and the read model is where it stays."""
+        """Write the rows that lag behind of trials which are about to end: the core drops the
+        result and the parameters of an ended trial, and only the read model keeps them."""
         state = self.state
         if not state.dirty:
             return
@@ -346,13 +346,14 @@ class Engine(threading.Thread):
         return self._backends[self._owner_of(worker)]
 
     def _owner_of(self, worker: str) -> str:
-        """Each worker has a backend of its own, or is called ``<backend>/<host>``."""
+        """The backend of a worker: each worker has one of its own, or is called
+        ``<backend>/<host>``."""
         return worker if worker in self._backends else worker.partition("/")[0]
 
     def _is_its_own(self, event: e.Event, owner: str) -> bool:
         """Whether an event is of no attempt that another backend runs, nor of one that nobody was
-        given yet. What is said of an attempt that is not believed any more is late, whoever says
-        it, and has no effect."""
+        given yet. Events of an attempt that is not believed any more are late, whoever sends
+        them, and have no effect."""
         trial = self.state.trials.get(getattr(event, "trial", None))  # type: ignore[arg-type]
         if trial is None:
             return True  # of no trial that there is: the core says so
@@ -369,8 +370,8 @@ class Engine(threading.Thread):
 
 
 def _with_what_judges(state: State, facts: Iterable[_Fact]) -> Iterator[_Fact]:
-    """The facts, and before each that ends an attempt what it is judged by and no row tells. As
-    it goes: each is asked for when those before it are applied."""
+    """The facts, and before each that ends an attempt the metrics that it is judged by and that are
+    in no row. Lazy: the metrics are asked for when the facts before them are applied."""
     for fact in facts:
         for metric in judged_by(state, fact.event):
             yield _Fact("", metric)
@@ -378,12 +379,12 @@ def _with_what_judges(state: State, facts: Iterable[_Fact]) -> Iterator[_Fact]:
 
 
 def _worker_of(state: State, event: e.AttemptStarted | e.AttemptEnded) -> str | None:
-    """Where the attempt runs, as long as it is the one that is believed."""
+    """The worker that runs the attempt, as long as the attempt is the one that is believed."""
     trial = state.trials.get(event.trial)
     return trial.worker if trial is not None and trial.attempt == event.attempt else None
 
 
 def _named(event: e.Event) -> str:
-    """For the log: what it is, and of what. Whatever else is in it may be long."""
+    """An event for the log: its kind and its attempt. Whatever else is in it may be long."""
     trial, attempt = getattr(event, "trial", "?"), getattr(event, "attempt", "?")
     return f"{type(event).__name__} of attempt {trial}.{attempt}"

@@ -47,7 +47,7 @@ class PermanentBackendError(BackendError):
 
 
 class ProtocolError(BequeathError):
-    """A peer said what it may not say; its session is closed and nobody else is harmed."""
+    """A peer sent what it may not send; its session is closed and nobody else is harmed."""
 
     exit_code = 5
 

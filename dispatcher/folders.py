@@ -1,7 +1,7 @@
-"""Where things of one experiment lie.
+"""The places of an experiment's files.
 
-The experiment's folder holds what must last; the run folder holds its sockets and is
-short, since the path of a socket is limited to about a hundred bytes.
+The experiment's folder holds what must last; the run folder holds its sockets and is short, since
+the path of a socket is limited to about a hundred bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dispatcher.queries.small_file import read_small
 from trial_runtime.failpoints import failpoint
 from trial_runtime.run_folder import NotOurs, is_private, run_folder_below
 
-#: Whom an experiment is shared with → who else may read.
+#: The users with whom an experiment is shared → the bits that let them read.
 _READERS = {"nobody": 0, "group": stat.S_IRGRP, "all": stat.S_IRGRP | stat.S_IROTH}
 
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # no letters that are taken for one another
@@ -52,7 +52,7 @@ class ExperimentFolder:
         """The resolved experiment file; of somebody else's, the one with secrets masked.
 
         Raises:
-            PermanentBackendError: there is none: whoever made the folder died meanwhile.
+            PermanentBackendError: there is none: the process that made the folder died meanwhile.
         """
         try:
             try:
@@ -70,7 +70,7 @@ class ExperimentFolder:
             ) from error
 
     def write_config(self, text: str, shared: str = "") -> None:
-        """Replace the resolved experiment file, durably and all at once: whoever dies
+        """Replace the resolved experiment file, durably and all at once: a process that dies
         meanwhile leaves the old one or the new one.
 
         Args:
@@ -95,7 +95,7 @@ class ExperimentFolder:
 
     @property
     def journal(self) -> Path:
-        """The truth."""
+        """The journal, which is the truth."""
         return self.path / "journal.sqlite"
 
     @property
@@ -125,12 +125,12 @@ class ExperimentFolder:
 
     @property
     def restore(self) -> Path:
-        """What a tuner host that starts again has to repeat."""
+        """The calls that a tuner host which starts again has to repeat."""
         return self.path / "tuner_restore.msgpack"
 
     @property
     def shown(self) -> Path:
-        """What trials have reported so far, for a tuner host that asks."""
+        """The metrics that trials have reported so far, for a tuner host that asks."""
         return self.path / "tuner_restore.msgpack.shown"
 
     def share(self, share_with: str) -> None:
@@ -155,7 +155,7 @@ class ExperimentFolder:
         Args:
             base: made if it is missing.
             ident: its name.
-            share_with: who else may look into it: ``nobody``, ``group`` or ``all``.
+            share_with: the users who may look into it: ``nobody``, ``group`` or ``all``.
 
         Raises:
             PermanentBackendError: it cannot be made.

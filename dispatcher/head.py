@@ -78,7 +78,7 @@ from trial_runtime.masking import Mask
 TUNER_EXIT_S = 5.0
 AGENT_EXIT_S = 10.0
 
-#: Seconds after which, and again after each, it is said that the engine has not ended yet.
+#: Seconds after which, and again after each, a notice says that the engine has not ended yet.
 ENGINE_EXIT_S = 30.0
 
 _STILL_WRITES = (
@@ -86,7 +86,7 @@ _STILL_WRITES = (
     "killed, it loses nothing that was acknowledged"
 )
 
-#: Seconds at the end of an experiment for files of trials elsewhere, from machines that answer.
+#: Seconds at the end of an experiment for files on other machines, from machines that answer.
 FILES_EXIT_S = 60.0
 
 
@@ -95,9 +95,9 @@ class Head:
 
     Args:
         folder: made by :func:`dispatcher.creating.create`.
-        on_notice: told what happens, in the thread that called :meth:`run`.
-        take_over: lead even if another head does: it is asked to step down, and fenced if it
-            does not answer.
+        on_notice: gets each notice, in the thread that called :meth:`run`.
+        take_over: lead even if another head does: it is asked to step down, and fenced if it does
+            not answer.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Head:
 
     @property
     def trials_over(self) -> int:
-        """How many trials have ended and were told to the tuner, in all. From any thread."""
+        """The number of trials that are over and delivered to the tuner. From any thread."""
         return self._engine.state.results_seen if self._engine is not None else 0
 
     def run(self) -> Phase:
@@ -242,7 +242,7 @@ class Head:
         tuner = RestoringTuner(
             driver, journal, compaction, self._folder.restore, past, store=self._folder.journal
         )
-        crew = Workers(
+        workers = Workers(
             self._config,
             self._folder,
             router,
@@ -256,19 +256,22 @@ class Head:
         users = UserRequests(self._config, self._folder)
 
         def refused() -> dict[str, dict[str, int]]:
-            return {"head": router.refusals() | watcher.faults.counts} | crew.refused()
+            return {"head": router.refusals() | watcher.faults.counts} | workers.refused()
 
+        control = ControlServer(
+            users.admit, users.update, clock, refused, self._step_down, workers.samples
+        )
         engine = Engine(
             state,
             journal,
             router,
             tuner,
-            dict(crew.drivers),
-            ControlServer(users.admit, users.update, clock, refused, self._step_down, crew.samples),
+            dict(workers.drivers),
+            control,
             watcher,
             row=row,
             compactor=compaction,
-            foreign=crew.foreign,
+            foreign=workers.foreign,
             debug=self._config.debug,
             clock=clock,
         )
@@ -276,7 +279,7 @@ class Head:
         run_file = RunFile(os.getpid(), control_address, token, epoch, time.time(), str(sockets))
         run_file.write(self._folder.path)
         actions = outstanding(state)
-        actions += [a.LaunchWorker(each) for each in crew.workers if each not in state.workers]
+        actions += [a.LaunchWorker(each) for each in workers.workers if each not in state.workers]
         if self._early_stop is not None:
             engine.post(self._early_stop)
         self._board.pin(NoticeKind.STARTED, f"head {epoch} of {self._folder.id}")
@@ -290,7 +293,7 @@ class Head:
             gathering.start()
             self._until_it_is_over(engine)
         finally:
-            self._wind_up(engine, tuner, crew, gathering)
+            self._wind_up(engine, tuner, workers, gathering)
             run_file.remove(self._folder.path)
         if engine.error is not None:
             raise self._explain(engine.error)
@@ -309,19 +312,19 @@ class Head:
             )
 
     def _step_down(self) -> None:
-        """A head that takes over has asked for it. In the engine's thread."""
+        """Step down: a head that takes over has asked for it. In the engine's thread."""
         self._stepping_down = True
         assert self._engine is not None
         self._engine.abandon()
 
     def _wind_up(
-        self, engine: Engine, tuner: TunerPort, crew: Workers, gathering: Gathering
+        self, engine: Engine, tuner: TunerPort, workers: Workers, gathering: Gathering
     ) -> None:
-        """In this order, and why: the engine first, so that nothing new is asked for; the
-        tuner next, since nothing will be delivered; then the agents, which end what runs (or,
-        after an error of ours, go on for their grace: the next head will find them); then what
-        their trials have left is fetched; the journal and the channel are closed by the caller's
-        stack, the channel last, so that acknowledgements still leave."""
+        """Wind up in this order: the engine first, so that nothing new is asked for; the tuner
+        next, since nothing will be delivered; then the agents, which end what runs (or, after an
+        error of ours, go on for their grace until the next head connects); then the files that
+        their trials have left are fetched; the journal and the channel are closed by the
+        caller's stack, the channel last, so that acknowledgements still leave."""
         engine.abandon()
         # However long: its sockets and its journal are its own while it lives, and ZeroMQ ends a
         # process in which two threads use a socket.
@@ -336,7 +339,7 @@ class Head:
         tuner.close(TUNER_EXIT_S if leads else 0.0)
         failpoint("head.tuner.closed")
         leaving = engine.error is not None or self._stepping_down or not leads
-        crew.close(
+        workers.close(
             leave_running=leaving,
             deadline_s=AGENT_EXIT_S + self._config.trial_stop_grace,
         )

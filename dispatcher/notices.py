@@ -1,4 +1,4 @@
-"""What a head tells whoever watches it: the terminal, a notebook, its log."""
+"""Notices of a head to its observers: the terminal, a notebook, its log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class NoticeKind(StrEnum):
-    """What a notice is about."""
+    """The subject of a notice."""
 
     STARTED = "started"
     TUNER_ERROR = "tuner_error"

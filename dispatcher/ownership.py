@@ -1,8 +1,8 @@
-"""Whose an experiment's folder is: the one judge, asked before anything in it is believed.
+"""Ownership of an experiment's folder: the one judge, asked before anything in it is believed.
 
-Ours is what we own, and what root owns if nobody else may write there and we may read it. An
-experiment of somebody else is found only by its path, only to be read: it is never resumed or
-changed, nobody asks its head anything, and what its file refers to (``env:``, ``file:``) is not
+Ours is a folder that we own, or that root owns if nobody else may write there and we may read it.
+An experiment of somebody else is opened only by its path, only to be read: it is never resumed or
+changed, nobody asks its head anything, and references in its file (``env:``, ``file:``) are not
 looked up.
 """
 
@@ -43,7 +43,7 @@ def is_ours(folder: Path) -> bool:
 
 
 def why_foreign(folder: Path) -> str:
-    """What makes an experiment's folder somebody else's; empty if it is ours, or not there."""
+    """Why an experiment's folder is somebody else's; empty if it is ours, or not there."""
     try:
         for path in (folder, folder.resolve(), *(folder / name for name in _JUDGED)):
             reason = _why(path)
@@ -93,8 +93,8 @@ def _has_owner_of_new_files(folder: Path) -> bool:
         with tempfile.NamedTemporaryFile(prefix=".bequeath-owner-", dir=folder) as file:
             if os.fstat(file.fileno()).st_uid != owner:
                 return False
-        found = (folder / name for name in _JUDGED)
-        return all(path.lstat().st_uid == owner for path in found if os.path.lexists(path))
+        paths = (folder / name for name in _JUDGED)
+        return all(path.lstat().st_uid == owner for path in paths if os.path.lexists(path))
     except OSError:
         return False
 

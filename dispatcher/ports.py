@@ -14,9 +14,9 @@ from dispatcher.core.model import State, Trial
 
 
 class JournalEntry(NamedTuple):
-    """One event with its time (seconds since the epoch, UTC); ``counted`` is false for words
-    of a superseded attempt, which are kept and not counted. ``worker`` is where an attempt ran
-    when its event came, which later events of the same batch may have changed."""
+    """One event with its time (seconds since the epoch, UTC); ``counted`` is false for an event of
+    a superseded attempt, which is kept and not counted. ``worker`` is where an attempt ran when
+    its event came, which later events of the same batch may have changed."""
 
     at: float
     event: Event
@@ -69,7 +69,10 @@ class Journal(Protocol):
         """Write a batch in one transaction, metrics to their table, events to the journal, the
         touched trials to the read model; return the number of the last journal row.
 
-        With ``durable`` the batch has survived a power cut when this returns.
+        Args:
+            entries: in the order in which they were applied.
+            touched: trials whose rows of the read model are written anew.
+            durable: the batch has survived a power cut when this returns.
         """
         ...
 
@@ -98,8 +101,8 @@ class Compactor(Protocol):
     """Keeps the journal short. Thread: the engine's. Raises ``StoreError``."""
 
     def offer(self, state: State, row: int) -> None:
-        """A good moment: ``row`` is the newest one, ``state`` is as of it, and the tuner's own
-        state was kept as of it, too. Taken when enough rows have gathered."""
+        """Offer a good moment: ``row`` is the newest one, ``state`` is as of it, and the tuner's
+        own state was kept as of it, too. Taken when enough rows have gathered."""
         ...
 
     def tidy(self) -> bool:
@@ -116,24 +119,24 @@ class PeerLink(Protocol):
         ...
 
     def renew(self, routing_id: str) -> None:
-        """Speak with a successor of the peer under a new id (a new secret): what the old
-        process still says is not heard, what waited for it is dropped."""
+        """Talk to a successor of the peer under a new id (a new secret): messages of the old
+        process are ignored from now on, and messages that waited for it are dropped."""
         ...
 
 
 class ShownPast(Protocol):
-    """Lays what trials have reported so far down in a file, for the tuner host that asks for it.
-    Thread: the engine's; it waits for nothing."""
+    """Writes the metrics that trials have reported so far to a file, for the tuner host that asks
+    for it. Thread: the engine's; it waits for nothing."""
 
     path: Path  # of :class:`AssessorInput` as JSON, a line each; it appears whole or not at all
 
     def forget(self) -> None:
-        """A process is gone, or begins: no file is there from now on, and nobody answers to what
-        is reported, until it is asked for."""
+        """Remove the file: a process is gone, or begins, and no metric is answered until the file
+        is asked for."""
         ...
 
     def write(self) -> None:
-        """That process has asked: begin with it, as of now. Raises ``StoreError``."""
+        """Begin to write the file, as of now: the host asked for it. Raises ``StoreError``."""
         ...
 
     def check(self) -> None:
@@ -153,11 +156,11 @@ class TunerPort(Protocol):
         ...
 
     def flush(self) -> None:
-        """All actions of a batch were performed: send what was gathered, in one message."""
+        """Send what was gathered, in one message: all actions of a batch were performed."""
         ...
 
     def receive(self, payload: bytes) -> list[Event]:
-        """Decode what the host said. Raises ``ProtocolError`` for what it may not say."""
+        """Decode a message of the host. Raises ``ProtocolError`` for one that it may not send."""
         ...
 
     def check(self) -> list[Event]:
@@ -165,27 +168,28 @@ class TunerPort(Protocol):
         ...
 
     def close(self, deadline_s: float) -> None:
-        """End the process: told, then killed at the deadline. Blocks at most that long."""
+        """End the process: with a message, then by a kill at the deadline. Blocks at most that
+        long."""
         ...
 
 
 class Backend(Protocol):
-    """A kind of place where attempts run. Its events reach the core as the agent's words."""
+    """A kind of place where attempts run. Its events reach the core as reports of an agent."""
 
     def perform(self, action: WorkerAction) -> None:
         """Carry out an action; never blocks. ``StartAttempt`` is idempotent by attempt."""
         ...
 
     def flush(self) -> None:
-        """All actions of a batch were performed: send what was gathered, in one message."""
+        """Send what was gathered, in one message: all actions of a batch were performed."""
         ...
 
     def receive(self, payload: bytes) -> list[Event]:
-        """Decode what an agent said. Raises ``ProtocolError`` for what it may not say."""
+        """Decode a message of an agent. Raises ``ProtocolError`` for one that it may not send."""
         ...
 
     def acknowledge(self) -> None:
-        """Everything received so far is on disk: tell the agents, so that they forget it."""
+        """Acknowledge everything received so far: it is on disk, and the agents may forget it."""
         ...
 
     def check(self) -> list[Event]:
@@ -230,10 +234,10 @@ class AttemptFiles(Protocol):
     """The files of one attempt where it runs or ran, and a shell there.
 
     A backend may offer it. Paths begin with one of these: ``stdout``, ``stderr`` (older parts
-    ``stdout.1`` …), ``artefacts/``, ``work/`` (its working directory, if it has one of its own)
-    and ``checkpoints/``. No link is followed. All methods block, and raise ``BackendError``
-    where the place is not to be reached. What a place says is not believed further than that:
-    whoever writes such files here checks their names and sizes. Thread: one.
+    ``stdout.1`` …), ``artefacts/``, ``work/`` (its working directory, if it has one of its own) and
+    ``checkpoints/``. No link is followed. All methods block, and raise ``BackendError`` where the
+    place is not to be reached. A caller that writes such files here checks their names and sizes: a
+    place is not trusted further than that. Thread: one.
     """
 
     place: str  # for people
@@ -243,7 +247,13 @@ class AttemptFiles(Protocol):
         ...
 
     def read(self, path: str, offset: int, limit: int) -> FilePiece | None:
-        """A part of a file, ``limit`` bytes or fewer; None if there is no such file."""
+        """A part of a file, ``limit`` bytes or fewer; None if there is no such file.
+
+        Args:
+            path: of the file, as above.
+            offset: where to begin, in bytes.
+            limit: at most so many bytes.
+        """
         ...
 
     def shell(self, command: Sequence[str], *, terminal: bool) -> int:

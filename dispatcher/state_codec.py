@@ -1,8 +1,8 @@
-"""The core's whole state to bytes and back: what a replay can begin with.
+"""The core's whole state to bytes and back, so that a replay can begin with it.
 
-Made from the fields of the core's own records, so that a field added there is kept here
-without a word; one that older bytes do not have reads its default. A record says only what
-differs from a default: that of a trial that is over takes some two hundred bytes.
+The format follows the fields of the core's own records: a field added there is stored here without
+a change, and one that older bytes do not have reads its default. Stored are only values that differ
+from their defaults: the record of a trial that is over takes some two hundred bytes.
 """
 
 from __future__ import annotations
@@ -17,23 +17,30 @@ import msgspec
 
 from dispatcher.codec import UNREADABLE
 from dispatcher.core import State
-from dispatcher.core.ids import TrialId
-from dispatcher.core.model import Trial, TrialState
-from dispatcher.core.queue_classes import told_apart
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import Trial, TrialState, Worker
+from dispatcher.core.queue_classes import group_queue
 from dispatcher.errors import ProtocolError
 
 #: Trials in each part but the first: some tens of kilobytes.
 TRIALS_A_PART: Final = 256
 
-#: Trials have parts of their own; ``dirty`` is of the moment: what was touched since the last
-#: commit; ``lines`` is what ``queued`` says, told apart.
-_LEFT_OUT: Final = frozenset({"trials", "dirty", "lines"})
+#: Trials have parts of their own; ``dirty`` is of the moment (trials touched since the last
+#: commit); ``queue_classes`` is computed from ``queued``.
+_LEFT_OUT: Final = frozenset({"trials", "dirty", "queue_classes"})
+
+#: Fields whose names have changed since states were first stored, with the names in the bytes.
+_STORED_NAMES: Final = {
+    Trial: {"result": "told"},
+    Worker: {"health": "conduct", "excluded": "kept_out"},
+}
 
 #: Was a list before 0.2.
 _QUEUED: Final = "queued"
+_WORKERS: Final = "workers"
 
-#: What a metric leaves on the record of a running attempt; afterwards it is of no account,
-#: and it leaves no row in the journal.
+#: Fields that a metric sets on the record of a running attempt. They have no meaning afterwards,
+#: and a metric leaves no row in the journal.
 _OF_RUNNING: Final = {"last_seq": 0, "last_intermediate": None}
 
 
@@ -46,30 +53,40 @@ def _default(field: Any) -> Any:
 
 
 def _struct(name: str, cls: type) -> Any:
-    """A struct with the fields of a dataclass, which leaves out what has its default."""
+    """A struct with the fields of a dataclass. It leaves out fields that have their defaults."""
     hints = get_type_hints(cls)
-    found = []
+    struct_fields = []
     for field in fields(cls):
         if field.name in _LEFT_OUT:
             continue
         kind, default = hints[field.name], _default(field)
         if cls is State and field.name == _QUEUED:
             kind = kind | list[TrialId]
-        found.append((field.name, kind, default))
+        if cls is State and field.name == _WORKERS:
+            kind = dict[WorkerId, _StoredWorker]
+        struct_fields.append((field.name, kind, default))
     # Fields without a default come first in a struct, wherever they stand in the dataclass.
-    found.sort(key=lambda one: one[2] is not msgspec.NODEFAULT)
-    return msgspec.defstruct(name, found, omit_defaults=True)
+    struct_fields.sort(key=lambda one: one[2] is not msgspec.NODEFAULT)
+    rename = _STORED_NAMES.get(cls)
+    return msgspec.defstruct(name, struct_fields, omit_defaults=True, rename=rename)
 
 
-_TRIAL_NAMES: Final = tuple(field.name for field in fields(Trial))
-_TrialWritten: Any = _struct("TrialWritten", Trial)
-_StateWritten: Any = _struct("StateWritten", State)
-_StateRead: Any = _struct("StateRead", State)
+_StoredTrial: Any = _struct("StoredTrial", Trial)
+_StoredWorker: Any = _struct("StoredWorker", Worker)
+_StoredState: Any = _struct("StoredState", State)
 
-_of_trial: Final[Callable[[Trial], tuple[Any, ...]]] = attrgetter(*_TrialWritten.__struct_fields__)
+#: The values of all fields, in the order of the struct, and in that of the dataclass.
+_Values = Callable[[Any], tuple[Any, ...]]
+_for_struct: Final[dict[type, _Values]] = {
+    Trial: attrgetter(*_StoredTrial.__struct_fields__),
+    Worker: attrgetter(*_StoredWorker.__struct_fields__),
+}
+_for_dataclass: Final[dict[type, _Values]] = {
+    cls: attrgetter(*(field.name for field in fields(cls))) for cls in (Trial, Worker)
+}
 _encoder: Final = msgspec.msgpack.Encoder()
-_decoder: Final = msgspec.msgpack.Decoder(_StateRead)
-_trials_decoder: Final = msgspec.msgpack.Decoder(list[Trial])
+_decoder: Final = msgspec.msgpack.Decoder(_StoredState)
+_trials_decoder: Final = msgspec.msgpack.Decoder(list[_StoredTrial])
 
 
 def encode_state(state: State) -> Iterator[bytes]:
@@ -79,15 +96,19 @@ def encode_state(state: State) -> Iterator[bytes]:
     process that lives for weeks should not ask for megabytes at once. The state must not change
     before the last part is taken.
     """
-    said = {name: getattr(state, name) for name in _StateWritten.__struct_fields__}
-    yield _encoder.encode(_StateWritten(**said))
+    values = {name: getattr(state, name) for name in _StoredState.__struct_fields__}
+    for_struct = _for_struct[Worker]
+    values[_WORKERS] = {
+        name: _StoredWorker(*for_struct(worker)) for name, worker in state.workers.items()
+    }
+    yield _encoder.encode(_StoredState(**values))
     trials = iter(state.trials.values())
     while some := list(itertools.islice(trials, TRIALS_A_PART)):
-        yield _encoder.encode([_written(trial) for trial in some])
+        yield _encoder.encode([_stored(trial) for trial in some])
 
 
-def _written(trial: Trial) -> Any:
-    one = _TrialWritten(*_of_trial(trial))
+def _stored(trial: Trial) -> Any:
+    one = _StoredTrial(*_for_struct[Trial](trial))
     if trial.state is not TrialState.RUNNING:
         for name, value in _OF_RUNNING.items():
             setattr(one, name, value)
@@ -100,17 +121,22 @@ def decode_state(parts: Iterable[bytes]) -> State:
     Raises:
         ProtocolError: the bytes are no state, or that of a newer bequeath.
     """
+    of_trial = _for_dataclass[Trial]
     try:
         first, *others = parts
-        read = _decoder.decode(first)
-        trials = [trial for part in others for trial in _trials_decoder.decode(part)]
+        stored = _decoder.decode(first)
+        trials = {
+            one.id: Trial(*of_trial(one)) for part in others for one in _trials_decoder.decode(part)
+        }
     except UNREADABLE as error:
         raise ProtocolError(f"malformed state: {error}") from error
-    said = {name: getattr(read, name) for name in _StateRead.__struct_fields__}
-    said[_QUEUED] = dict.fromkeys(said[_QUEUED])
-    state = State(**said, trials={trial.id: trial for trial in trials})
-    if not state.came:  # nobody counted then: the queue alone says who came before whom
+    values = {name: getattr(stored, name) for name in _StoredState.__struct_fields__}
+    values[_QUEUED] = dict.fromkeys(values[_QUEUED])
+    of_worker = _for_dataclass[Worker]
+    values[_WORKERS] = {name: Worker(*of_worker(one)) for name, one in stored.workers.items()}
+    state = State(**values, trials=trials)
+    if not state.came:  # older states have no count: the order of the queue is all there is
         for place, number in enumerate(state.queued, 1):
             state.trials[number].place = state.came = place
-    state.lines = told_apart(state)
+    state.queue_classes = group_queue(state)
     return state

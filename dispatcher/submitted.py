@@ -1,8 +1,8 @@
-"""Parameters by hand: their paths of weights, looked at by who asks, checked by the head.
+"""Parameters by hand: their paths of weights, resolved by the user's process, checked by the head.
 
-Where a path leads is a question to the disk, which may lie on a server that is away; so it is
-asked in the process of the one who submits, who waits and may give up. The head's engine, for
-which everybody waits, judges the spelling alone. The agent that starts the trial looks again.
+Where a path leads is a question to the disk, which may lie on a server that is away; so it is asked
+in the process of the user who submits, who waits and may give up. The head's engine, for which
+everybody waits, judges the spelling alone. The agent that starts the trial looks again.
 """
 
 from __future__ import annotations
@@ -37,18 +37,23 @@ def looked_up(folder: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
     config = from_json(place.read_config(), str(place.config))
     keys = config.weight_keys
     save, restore = _paths(config, place, parameters, resolve_in_root)
-    found = dict(parameters)
+    resolved = dict(parameters)
     if save is not None:
-        found[keys.save] = save
+        resolved[keys.save] = save
     if restore is not None:
-        found[keys.restore] = as_declared(restore, map(str, config.weights_read_roots))
-    return found
+        resolved[keys.restore] = as_declared(restore, map(str, config.weights_read_roots))
+    return resolved
 
 
 def spelled(
     config: ExperimentConfig, folder: ExperimentFolder, parameters: Mapping[str, Any]
 ) -> tuple[str | None, str | None]:
     """The save path and the restore path, by their spelling alone: the disk is not asked.
+
+    Args:
+        config: names the keys of the paths, and the read roots.
+        folder: the experiment's.
+        parameters: as they were submitted.
 
     Raises:
         UserError: a path leads nowhere that it may lead.

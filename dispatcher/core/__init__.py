@@ -1,10 +1,9 @@
-"""What is decided here: everything. How it is carried out: elsewhere.
+"""Everything is decided here; nothing is carried out here.
 
-The core is a pure, synchronous machine. :func:`apply` takes a fact (``events``) and the time
-and answers with intents (``actions``), all of which leave only after the fact is on disk. It
-knows no clock, no thread, no file and no randomness, so a journal of facts replays to the same
-state, and restart is: replay, then carry out :func:`outstanding`. There is no second recovery
-path.
+The core is a pure, synchronous machine. :func:`apply` takes a fact (``events``) and the time and
+answers with intents (``actions``), all of which leave only after the fact is on disk. It knows no
+clock, no thread, no file and no randomness, so a journal of facts replays to the same state, and
+restart is: replay, then carry out :func:`outstanding`. There is no second recovery path.
 
 Four machines live in one record, :class:`~dispatcher.core.model.Trial`, since a request, its
 trial and NNI's ``parameter_id`` are one number:
@@ -13,19 +12,19 @@ trial and NNI's ``parameter_id`` are one number:
   or PARKED ("not now"); it becomes a trial by ``Proposed`` or ends without one;
 * the *trial*: HELD (proposed before its parent ended), QUEUED, RUNNING, BACKOFF, DELIVERING,
   ENDED;
-* the *attempt*, the newest one only: STARTING, RUNNING, STOPPING. What an older attempt says is
+* the *attempt*, the newest one only: STARTING, RUNNING, STOPPING. Messages of an older attempt are
   recorded and not counted;
-* the *gate*: no verdict, then one, for ever. It is spoken when result and end were delivered to
-  the tuner, in this order; then waits end and held children move (``gates``).
+* the *gate*: no verdict, then one, for ever. It gets its verdict when result and end were delivered
+  to the tuner, in this order; then waits end and held children move (``gates``).
 
 Legality is a table (``table``), effects are in ``transitions`` by event family, and what follows
-from the state as a whole (placing, opening requests, finishing, stalls) is in ``coupling``. How
-an attempt's end is translated for the tuner and the children is one function, ``endings.conclude``.
+from the state as a whole (placing, opening requests, finishing, stalls) is in ``coupling``. How an
+attempt's end is translated for the tuner and the children is one function, ``endings.conclude``.
 
-Failures are a policy: which attempt is followed by another is ``endings.retries``; when a worker
-is left out, ``quarantine``; when the experiment ends since everything fails, ``failures``; and
-nothing new begins while a disk is nearly full. Each such rule has a number in ``settings`` that
-is off by default: a journal is replayed under the rules it was written under.
+Failures are a policy: which attempt is followed by another is ``endings.retries``; when a worker is
+left out, ``quarantine``; when the experiment ends since everything fails, ``failures``; and nothing
+new begins while a disk is nearly full. Each such rule has a number in ``settings`` that is off by
+default: a journal is replayed under the rules it was written under.
 
 The state is changed in place by its one owner: copying an index of ten thousand trials on each
 event would make the cost of a trial grow with the experiment. Refusals come before changes.

@@ -32,10 +32,10 @@ class CancelRequest:
 class AnswerWait:
     """The answer to a wait that needs no parent to end: granted, or refused with the reason.
 
-    ``kind``: ``granted``, ``failed`` (``parent``, ``reason``, ``chain``), ``unknown``
-    (``parent``), ``self``, or ``cycle`` (``chain`` is the cycle, first equals last).
-    ``parents`` are those whose gates are open. ``version``: the number of the shared store's that
-    was waited for.
+    ``kind``: ``granted``, ``failed`` (``parent``, ``reason``, ``chain``), ``unknown`` (``parent``),
+    ``self``, or ``cycle`` (``chain`` is the cycle, first equals last). ``parents`` are those whose
+    gates are open. ``version``: the number of the version of the shared store that the request has
+    waited for.
     """
 
     trial: TrialId
@@ -64,7 +64,7 @@ class Deliver:
 
 @dataclass(frozen=True, slots=True)
 class OpenGate:
-    """A request ended without a trial: tell those who wait for it."""
+    """A request ended without a trial: release the threads that wait for it."""
 
     trial: TrialId
     verdict: Verdict
@@ -151,10 +151,11 @@ class StartAttempt:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOffer:
-    """Tell an attempt whether what it offered (``digest``) is a version of the store now.
+    """Answer an attempt's offer of a version (``digest``): whether it is a version of the store
+    now.
 
-    ``newest`` is the store's newest version: its own if it was ``accepted``. ``refusal`` says why
-    no such offer can ever be accepted; empty where another version came first.
+    ``newest`` is the store's newest version: its own if it was ``accepted``. ``refusal`` is the
+    reason why no such offer can ever be accepted; empty where another version came first.
     """
 
     worker: WorkerId
@@ -168,7 +169,7 @@ class AnswerOffer:
 
 @dataclass(frozen=True, slots=True)
 class StopAttempt:
-    """End an attempt: told, then SIGTERM, then SIGKILL after ``grace_s``."""
+    """End an attempt: a request to stop, then SIGTERM, then SIGKILL after ``grace_s``."""
 
     worker: WorkerId
     trial: TrialId
@@ -191,7 +192,7 @@ class ReportTunerError:
 
 @dataclass(frozen=True, slots=True)
 class ReportStall:
-    """Nothing moves: name who waits for whom."""
+    """Nothing moves: name which requests wait for which."""
 
     certain: bool  # a deadlock, not a suspicion
     text: str
@@ -231,14 +232,14 @@ class ReportDisk:
 
 @dataclass(frozen=True, slots=True)
 class TrialIsOver:
-    """A trial ended and everybody was told: retention may look at it."""
+    """A trial ended, and tuner and children know: retention may look at it."""
 
     trial: TrialId
 
 
 @dataclass(frozen=True, slots=True)
 class GrantRemoval:
-    """Of the announced trials these may lose their weights: nobody may inherit from them now."""
+    """These announced trials may lose their weights: nobody may inherit from them now."""
 
     trials: tuple[TrialId, ...]
 

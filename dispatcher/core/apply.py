@@ -1,4 +1,4 @@
-"""The one door through which the state changes."""
+"""Applying an event: the only way in which the state changes."""
 
 from typing import NamedTuple, assert_never
 
@@ -25,7 +25,7 @@ from dispatcher.errors import InvalidTransition
 
 
 class Step(NamedTuple):
-    """What an event led to. ``counted`` is false for words that are recorded and no more."""
+    """The result of an event. ``counted`` is false for an event that is recorded without effect."""
 
     actions: list[Action]
     counted: bool
@@ -63,8 +63,9 @@ def apply(state: State, event: e.Event, at: float) -> Step:
 
 
 def _beside_the_journal(state: State, event: e.Event) -> Step:
-    """What a replay will not see may change nothing that a replay must find: neither the
-    time nor anything that follows from it. Only metrics leave a trace (the newest value)."""
+    """Take in an event that the journal does not keep. It may change nothing that a replay must
+    find: neither the time nor anything that follows from it. Only metrics leave a trace (the
+    newest value)."""
     if not isinstance(event, e.MetricReported):
         return Step([], True)
     if not attempt.metric_reported(state, event):
@@ -75,7 +76,7 @@ def _beside_the_journal(state: State, event: e.Event) -> Step:
 
 
 def _counts(state: State, event: e.Event) -> bool:
-    """Legality by the table: true for an effect, false for late words."""
+    """Legality by the table: true for an effect, false for an event that comes late."""
     legal = table.LEGAL.get(type(event))
     if legal is None:
         return True
@@ -84,7 +85,7 @@ def _counts(state: State, event: e.Event) -> bool:
         raise InvalidTransition(f"{type(event).__name__} names trial {event.trial}, which is not")  # type: ignore[union-attr]
     if isinstance(event, table.ATTEMPT_EVENTS) and event.attempt != trial.attempt:
         return False  # promise 3: one attempt is believed
-    if isinstance(event, table.HOST_WORDS) and not state.host_ready:
+    if isinstance(event, table.TUNER_EVENTS) and not state.host_ready:
         return False
     if trial.state in legal:
         objection = table.objection(trial, event)
@@ -189,7 +190,8 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
 
 
 def _tuner_host_ready(state: State, out: list[Action]) -> bool:
-    """Ask and tell the new process everything. Said twice, it would deliver twice."""
+    """Open all requests and repeat all deliveries in the new process. A second report of the same
+    process changes nothing: it would deliver twice."""
     if state.host_ready:
         return False
     state.host_ready = True
@@ -216,7 +218,8 @@ def _tuner_host_lost(state: State, event: e.TunerHostLost, out: list[Action]) ->
 
 
 def outstanding(state: State) -> list[Action]:
-    """What should be under way in this state: restart is to replay, then to carry this out."""
+    """The actions that should be under way in this state: restart is to replay, then to carry these
+    out."""
     out: list[Action] = []
     out.extend(_outstanding_tuner(state) if state.host_ready else [LaunchTuner()])
     for known in state.workers.values():
@@ -257,6 +260,6 @@ def next_deadline(state: State) -> float | None:
         if state.settings.max_duration_s is not None and state.started_at is not None:
             left = state.settings.max_duration_s - state.active_s
             due.append(state.started_at + left)
-        ends = (worker.conduct.quarantined_until for worker in state.workers.values())
+        ends = (worker.health.quarantined_until for worker in state.workers.values())
         due.extend(end for end in ends if end is not None)
     return min(due, default=None)

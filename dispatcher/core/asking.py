@@ -1,9 +1,9 @@
-"""How many requests may be under way: when another one is opened, and when it has to wait.
+"""The number of requests under way: when another one is opened, and when it has to wait.
 
-Ours: what a slot would idle without, up to ``lookahead`` that wait for something. As NNI did
-(``Settings.asks_at_most``): a request when a trial is over, so that never more than so many lie
-between being asked for and having been delivered. Where all of those wait, NNI would stand still
-for ever; here the bound is raised by one, and the user hears of it.
+Our own rule: as many as a slot would idle without, up to ``lookahead`` that wait for something. As
+NNI did (``Settings.asks_at_most``): a request when a trial is over, so that never more than so many
+lie between being asked for and having been delivered. Where all of those wait, NNI would stand
+still for ever; here the bound is raised by one, and the user gets a report.
 """
 
 from dispatcher.core.actions import Action, ReportAsking
@@ -28,8 +28,8 @@ def _is_wanted(state: State) -> bool:
 
 
 def at_nnis_bound(state: State) -> bool:
-    """Whether as many are under way as NNI would have asked for. A delivery that stands still is
-    not counted: it may wait for what the next request brings."""
+    """Whether as many requests are under way as NNI would have asked for. A delivery that stands
+    still is not counted: it may wait for what the next request brings."""
     bound = state.asks_at_most
     if not bound:
         return False
@@ -58,7 +58,13 @@ def asks_more_at(state: State, *, certain: bool) -> float | None:
 
 
 def ask_more(state: State, waits: str, out: list[Action]) -> None:
-    """Raise the bound by one, and say so."""
+    """Raise the bound by one, and report it.
+
+    Args:
+        state: changed in place.
+        waits: which requests wait for what, in one line.
+        out: gets the report.
+    """
     state.asked_more += 1
     state.quiet_since = None  # from now on somebody thinks
     out.append(

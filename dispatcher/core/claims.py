@@ -1,11 +1,18 @@
-"""One canonical save path, one trial. Paths are relative to the weights root, with ``/``."""
+"""Claims of save paths: each canonical path belongs to one trial. Paths are relative to the weights
+root, with ``/``."""
 
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import State
 
 
 def claim(state: State, trial: TrialId, path: str) -> str | None:
-    """Enter the claim, or return why it is refused, naming the owner."""
+    """Enter the claim, or return why it is refused, naming the owner.
+
+    Args:
+        state: changed in place, unless the claim is refused.
+        trial: the new owner.
+        path: canonical, relative to the weights root.
+    """
     owner = state.claims.get(path)
     if owner is not None:
         return f"save path {path!r} belongs to trial {owner} already"

@@ -22,7 +22,7 @@ from dispatcher.core.transitions.attempt import start_attempt
 
 
 def settle(state: State, out: list[Action]) -> None:
-    """Bring the state to rest."""
+    """Bring the state to rest: do all that follows from it, now that an event had its effect."""
     _end_of_time(state)
     if state.unjudged:
         impossible.judge(state, out)
@@ -71,7 +71,7 @@ def _start_attempts(state: State, out: list[Action]) -> None:
 
 
 def _open_requests(state: State, out: list[Action]) -> None:
-    """Promise 5 and the rule of design §1: open what a slot would idle without."""
+    """Open the requests without which a slot would idle (promise 5 and design §1)."""
     if not state.host_ready or state.tuner_done or state.low_disks:
         return
     while _slot_would_idle(state):
@@ -139,7 +139,7 @@ def _finish(state: State, out: list[Action]) -> None:
         if state.running:
             return
         if waits_for_tuner(state):
-            return  # a stop does not wait for the tuner: what is untold is told after a resume
+            return  # a stop does not wait for the tuner: results are delivered after a resume
         state.phase = state.over_phase
     nothing_to_show = all_failed(state)
     if state.phase is Phase.COMPLETED and nothing_to_show:

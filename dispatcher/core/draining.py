@@ -1,10 +1,10 @@
-"""How long a drain waits for the tuner, whatever the tuner does.
+"""The bound on a drain: how long it waits for the tuner, whatever the tuner does.
 
-A drain lets trials that run finish, then waits until their results were delivered. A delivery
-that stands still (at a lock that nobody gives back) ends the drain after ``stallTimeout``; one
-that computes, or of which nothing is heard, after :data:`~dispatcher.core.settings.DRAIN_PATIENCE`
-times that. Both are counted from the newest delivery, so that a long line of results that the
-tuner does take is taken to its end. What was not delivered is delivered after a resume.
+A drain lets trials that run finish, then waits until their results were delivered. A delivery that
+stands still (at a lock that nobody gives back) ends the drain after ``stallTimeout``; one that
+computes, or is silent, after :data:`~dispatcher.core.settings.DRAIN_PATIENCE` times that. Both are
+counted from the newest delivery, so that a long line of results that the tuner does take is taken
+to its end. Results that were not delivered are delivered after a resume.
 
 The clock of a stall goes on in a drain that begins after it: a tuner that had stood still for
 ``stallTimeout`` by then has had the time that a drain gives it.
@@ -17,7 +17,7 @@ from dispatcher.core.settings import DRAIN_PATIENCE, HOST_RESTARTS_IN_A_ROW, STA
 
 
 def waits_for_tuner(state: State) -> bool:
-    """Whether a drain has nothing left to wait for but what the tuner was not told yet."""
+    """Whether all that a drain still waits for is the tuner's taking of results and ends."""
     if state.phase is not Phase.DRAINING or state.running or not state.delivering:
         return False
     if state.host_ready:
@@ -56,7 +56,9 @@ def watch(state: State, out: list[Action]) -> None:
         return
     stuck = (*list(state.delivering)[:1], *state.blocked)[:64]
     out.append(AskStacks(stuck))
-    out.append(ReportStall(False, f"the drain ends without the tuner: {whereabouts(state)}", stuck))
+    out.append(
+        ReportStall(False, f"the drain ends without the tuner: {standstill_text(state)}", stuck)
+    )
     state.fail_at = state.now + STALL_REPORT_S
 
 
@@ -66,15 +68,15 @@ def _end(state: State) -> None:
     state.phase = Phase.STOPPING
     if state.over_phase is Phase.COMPLETED:
         state.over_phase = Phase.FAILED  # it is not complete, and can be resumed
-    told = (
-        f"the drain ended without the tuner: {whereabouts(state)}; results that are delivered "
+    text = (
+        f"the drain ended without the tuner: {standstill_text(state)}; results that are delivered "
         f"after a resume: {undelivered}"
     )
-    state.phase_reason = f"{state.phase_reason}; {told}" if state.phase_reason else told
+    state.phase_reason = f"{state.phase_reason}; {text}" if state.phase_reason else text
 
 
-def whereabouts(state: State) -> str:
-    """What the tuner is at instead of taking the first result that waits for it."""
+def standstill_text(state: State) -> str:
+    """The state of a tuner that does not take the first result that waits for it, as text."""
     first = next(iter(state.delivering))
     if not state.host_ready:
         return "its process has not started again"
@@ -84,13 +86,13 @@ def whereabouts(state: State) -> str:
 
 
 def standing_at(state: State, trial: TrialId) -> str:
-    """Where a delivery stands still: as the tuner's process said it, if it could."""
+    """The place at which a delivery stands still, as the tuner's process has reported it."""
     return state.still_at or f"in receive_trial_result or trial_end of trial {trial}"
 
 
 def sentence(state: State, now: float) -> str:
-    """For ``why``: where the tuner is, since when, and when the drain ends. Empty if the drain
-    waits for something else."""
+    """The sentence for ``why``: where the tuner is, since when, and when the drain ends. Empty if
+    the drain waits for something else."""
     end = due(state)
     if end is None or not waits_for_tuner(state):
         return ""
@@ -99,7 +101,7 @@ def sentence(state: State, now: float) -> str:
     since = max(state.quiet_since, state.still_since) if still else state.quiet_since
     bound = "stallTimeout" if end == since + state.settings.stall_timeout_s else _LONG
     return (
-        f"{len(state.delivering)} results wait for the tuner: {whereabouts(state)}, for "
+        f"{len(state.delivering)} results wait for the tuner: {standstill_text(state)}, for "
         f"{max(0.0, now - since):.0f} s so far; the drain ends in {max(0.0, end - now):.0f} s "
         f"({bound}) at the latest, and what is not delivered by then is delivered after a resume"
     )

@@ -1,4 +1,4 @@
-"""How trials end: the one table that decides what the tuner and the children are told.
+"""How trials end: the one table that decides what the tuner and the children get.
 
 Rows of the table (design, section 1) are the branches of :func:`conclude`, in its order.
 """
@@ -41,7 +41,14 @@ _COME_IN = Verdict()  # one for all: records of ended trials are kept for ever
 
 
 def conclude(trial: Trial, reason: EndReason, settings: Settings) -> Ending:
-    """What a trial's end means, once its last attempt is over and will not be retried."""
+    """Decide how a trial ends, once its last attempt is over and will not be retried.
+
+    Args:
+        trial: with all that its attempts have brought; not changed.
+        reason: how the last attempt ended.
+        settings: whether a silent trial fails, and whether one that was stopped early keeps its
+            result.
+    """
     promised = trial.save_path is not None
     committed = trial.weights is not None
     own = _COME_IN if trial.self_published else None  # complete weights survive a bad end
@@ -67,7 +74,7 @@ def conclude(trial: Trial, reason: EndReason, settings: Settings) -> Ending:
 
 
 def judged_by(state: State, event: e.Event) -> Iterator[e.LastMetricKept]:
-    """What is to be journalled, and applied, before ``event``: the metrics that are not in the
+    """The events to be journalled, and applied, before ``event``: metrics that are not in the
     journal, and by which :func:`conclude` may judge the attempts that this event ends."""
     if not state.settings.early_stop_keeps_result:
         return
@@ -103,8 +110,14 @@ ITS_FAULT = frozenset(
 
 
 def retries(trial: Trial, reason: EndReason, settings: Settings) -> bool:
-    """Whether another attempt follows. A trial that has reported its result, or that was to
-    be ended, is never tried again."""
+    """Whether another attempt follows. A trial that has reported its result, or that was to be
+    ended, is never tried again.
+
+    Args:
+        trial: with its counts of attempts so far.
+        reason: how its newest attempt ended.
+        settings: the limits.
+    """
     if trial.final is not None or trial.kill_reason is not None:
         return False
     if reason is EndReason.SHUTDOWN:
@@ -117,7 +130,13 @@ def retries(trial: Trial, reason: EndReason, settings: Settings) -> bool:
 
 
 def spend_retry(trial: Trial, reason: EndReason, settings: Settings) -> None:
-    """Count the attempt that :func:`retries` has just allowed another one for."""
+    """Count the attempt that :func:`retries` has just allowed another one for.
+
+    Args:
+        trial: one of its counts grows.
+        reason: how its newest attempt ended.
+        settings: the limits; a reason with a limit of its own has a count of its own.
+    """
     if reason in settings.retries:
         trial.retried = dict(trial.retried or {})
         trial.retried[reason] = trial.retried.get(reason, 0) + 1
@@ -130,8 +149,13 @@ def spend_retry(trial: Trial, reason: EndReason, settings: Settings) -> None:
 def backoff_s(trial: Trial, reason: EndReason, settings: Settings) -> float:
     """Seconds before the next attempt; doubles with each of its kind, bounded.
 
-    Whom the first loss struck is tried again at once: there is nothing to wait for but a
-    place, and placement waits for that.
+    After its first loss a trial is tried again at once: there is nothing to wait for but a place,
+    and placement waits for that.
+
+    Args:
+        trial: the attempt to be followed is counted already.
+        reason: how that attempt ended.
+        settings: the first pause, and the longest.
     """
     own = trial.retried or {}
     losses = trial.losses + sum(n for r, n in own.items() if r in NOT_ITS_FAULT)
@@ -153,5 +177,11 @@ CHAIN_LIMIT = 16
 
 
 def inherited_failure(parent: TrialId, verdict: Verdict, reason: FailReason) -> Verdict:
-    """The verdict on a request or trial that failed since its parent did."""
+    """The verdict on a request or trial that failed since its parent did.
+
+    Args:
+        parent: the trial that failed.
+        verdict: the parent's own.
+        reason: of the new verdict.
+    """
     return Verdict(reason, (parent, *verdict.chain)[:CHAIN_LIMIT])

@@ -17,12 +17,19 @@ _TRACEBACK = "Traceback (most recent call last)"
 
 
 def take_note(
-    state: State, trial: Trial, ending: Ending, reason: EndReason, said: AttemptEnded | None
+    state: State, trial: Trial, ending: Ending, reason: EndReason, event: AttemptEnded | None
 ) -> None:
-    """A trial is over, and will not be tried again.
+    """Count the end of a trial that will not be tried again, as a failure or as one that went well.
 
-    One that brought a result went well, whatever became of its process. What a user killed
-    or an assessor stopped says nothing about the next trial, either way.
+    A trial that brought a result went well, whatever became of its process. A trial that a user
+    killed or an assessor stopped says nothing about the next one, either way.
+
+    Args:
+        state: changed in place; too many failures in a row begin a drain.
+        trial: the one that is over.
+        ending: how it ended.
+        reason: how its last attempt ended.
+        event: the attempt's end as its agent reported it; None if no agent did.
     """
     failures = state.failures
     if ending.success or ending.value is not None:
@@ -36,7 +43,7 @@ def take_note(
             failures.causes.clear()
         failures.in_all += 1
         failures.in_a_row += 1
-        _count(failures.causes, trial, *cause_of(reason, said))
+        _count(failures.causes, trial, *cause_of(reason, event))
         _trip(state)
 
 
@@ -60,7 +67,7 @@ def all_failed(state: State) -> str:
 
 
 def common_cause(state: State) -> str:
-    """What most trials of the row failed of, to be put behind a count; empty for no row."""
+    """The most frequent cause of failure in the row, to be put behind a count; empty for no row."""
     causes = state.failures.causes
     if not causes:
         return ""
@@ -70,26 +77,27 @@ def common_cause(state: State) -> str:
     return f"{share} with: {most.text} (trial {most.trial})"
 
 
-def cause_of(reason: EndReason, said: AttemptEnded | None) -> tuple[str, str]:
-    """The kind of an attempt's end, and the end in one line: the reason, the code, the line of
-    its errors that tells most. Numbers, addresses and paths differ among ends of one kind."""
-    words = "ended without a result" if reason is EndReason.FINISHED else reason.value
-    if said is None:
-        return words, words
+def cause_of(reason: EndReason, event: AttemptEnded | None) -> tuple[str, str]:
+    """The kind of an attempt's end, and the end in one line: the reason, the code, and the line of
+    its errors that tells most. In the kind, words with digits are masked: numbers, addresses and
+    paths differ among ends of one kind."""
+    end = "ended without a result" if reason is EndReason.FINISHED else reason.value
+    if event is None:
+        return end, end
     if reason is EndReason.SIGNALLED:
-        words += f" (signal {said.signal})"
-    elif reason is EndReason.FAILED and said.exit_code:
-        words += f" (exit code {said.exit_code})"
-    line = telling_line(said.text)
-    if not line or reason is EndReason.TIMED_OUT:  # what it said last is no reason for that
-        return words, words
+        end += f" (signal {event.signal})"
+    elif reason is EndReason.FAILED and event.exit_code:
+        end += f" (exit code {event.exit_code})"
+    line = telling_line(event.text)
+    if not line or reason is EndReason.TIMED_OUT:  # what it printed last is no reason for that
+        return end, end
     bare = ["#" if any(map(str.isdigit, word)) else word for word in line.split()]
-    return f"{words}: {' '.join(bare)}", f"{words}: {line}"
+    return f"{end}: {' '.join(bare)}", f"{end}: {line}"
 
 
 def telling_line(text: str) -> str:
-    """The exception of the last traceback, or else the last line that says something by itself;
-    bounded, without what a terminal would obey."""
+    """The exception of the last traceback, or else the last line that is not indented; bounded, and
+    without control characters."""
     lines = text.splitlines()
     at = max((n for n, line in enumerate(lines) if line.startswith(_TRACEBACK)), default=None)
     if at is not None:

@@ -1,4 +1,4 @@
-"""What happens when the word on a parent is spoken: waits end, held children move."""
+"""Opening a gate: the trial gets its verdict, waits for it end, held children move."""
 
 from dispatcher.core import waits
 from dispatcher.core.actions import (
@@ -16,16 +16,24 @@ from dispatcher.core.stores import ask_for_review
 
 
 def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -> None:
-    """Promise 1: called only when result and end were delivered, or no trial ever was.
+    """Give a trial its verdict. Called only when result and end were delivered, or no trial ever
+    was (promise 1).
 
-    The tuner host wakes the waiting threads itself (it has just run ``trial_end``); here
-    the same waits are taken off the books, and held children are queued or failed.
+    The tuner host wakes the waiting threads itself (it has just run ``trial_end``); here the same
+    waits are taken off the books, and held children are queued or failed.
+
+    Args:
+        state: changed in place.
+        trial: ends with this.
+        verdict: for its children.
+        out: gets answers to waits for a version, deliveries of children that fail with it, and the
+            news that the trial is over.
     """
     trial.verdict = verdict
     move(state, trial, TrialState.ENDED)
     trial.parameters = ""
     trial.asked_after = 0
-    trial.final = trial.told = trial.last_intermediate = trial.restore_path = None
+    trial.final = trial.result = trial.last_intermediate = trial.restore_path = None
     trial.retried = trial.needs = None
     trial.reads = trial.heard = ()
     trial.asked_serial = 0
@@ -42,7 +50,13 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
 
 
 def version_failed(waiter: TrialId, ticket: int, answer: waits.Answer) -> AnswerWait:
-    """The end of a wait for a version by a trial that has ended without one."""
+    """The end of a wait for a version by a trial that has ended without one.
+
+    Args:
+        waiter: the request that waits.
+        ticket: which of its waits.
+        answer: with the parent and its verdict.
+    """
     assert answer.parent is not None
     assert answer.verdict is not None
     return AnswerWait(
@@ -75,7 +89,16 @@ def fail_unstarted(
     out: list[Action],
     outcome: Outcome = Outcome.FAILED,
 ) -> None:
-    """End a proposed trial that never got an attempt; the tuner hears ``trial_end(False)``."""
+    """End a proposed trial that never got an attempt; the tuner gets ``trial_end(False)``.
+
+    Args:
+        state: changed in place.
+        child: the trial to be ended.
+        reason: for its own children.
+        chain: the trials through which the failure came, nearest first.
+        out: gets the delivery.
+        outcome: as users see it.
+    """
     child.outcome = outcome
     child.success = False
     child.verdict_due = Verdict(reason, chain[:CHAIN_LIMIT])
@@ -83,7 +106,13 @@ def fail_unstarted(
 
 
 def deliver(state: State, trial: Trial, out: list[Action]) -> None:
-    """Put an ended trial in line for the tuner."""
+    """Put an ended trial in line for the tuner.
+
+    Args:
+        state: changed in place.
+        trial: with its result and the verdict that is due.
+        out: gets the delivery, if the tuner's process is there.
+    """
     move(state, trial, TrialState.DELIVERING)
     if state.host_ready:
         out.append(delivery_of(trial))
@@ -95,7 +124,7 @@ def delivery_of(trial: Trial) -> Deliver:
     return Deliver(
         trial=trial.id,
         parameters=trial.parameters,
-        value=trial.told,
+        value=trial.result,
         success=trial.success,
         verdict=trial.verdict_due,
         result_delivered=trial.result_delivered,
@@ -104,9 +133,16 @@ def delivery_of(trial: Trial) -> Deliver:
 
 
 def end_dropped(state: State, trial: Trial, out: list[Action]) -> None:
-    """The tuner has returned parameters that nobody will run: they were refused, or their request
-    was killed. It hears ``trial_end(False)`` all the same, since others may wait for that in a way
-    of its own; to us there never was a trial."""
+    """Handle parameters that nobody will run: they were refused, or their request was killed.
+
+    The tuner gets ``trial_end(False)`` all the same, since others may wait for that in a way of its
+    own; to us there never was a trial.
+
+    Args:
+        state: changed in place.
+        trial: the request that has returned them.
+        out: gets the delivery.
+    """
     if not state.settings.end_dropped:
         if trial.state is not TrialState.ENDED:
             end_without_trial(state, trial, out)
@@ -122,7 +158,14 @@ def end_dropped(state: State, trial: Trial, out: list[Action]) -> None:
 def end_without_trial(
     state: State, trial: Trial, out: list[Action], parent: TrialId | None = None
 ) -> None:
-    """A request ended without parameters: its place under ``maxTrialNumber`` is free again."""
+    """End a request that has no parameters: its place under ``maxTrialNumber`` is free again.
+
+    Args:
+        state: changed in place.
+        trial: the request.
+        out: gets the opening of its gate, and what follows from that.
+        parent: the trial whose failure ended the request; None if there is none.
+    """
     waits.erase(state, trial.id)
     trial.outcome = Outcome.NO_TRIAL
     if parent is not None and parent in state.trials:

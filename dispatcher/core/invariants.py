@@ -1,4 +1,4 @@
-"""What must hold after every event, recounted from the trials alone.
+"""The invariants: they hold after every event, and are recounted from the trials alone.
 
 On after each event in tests and simulation, and under ``debug``; costs a walk over all trials.
 """
@@ -6,7 +6,7 @@ On after each event in tests and simulation, and under ``debug``; costs a walk o
 from dataclasses import replace
 
 from dispatcher.core.model import AttemptState, Outcome, State, Trial, TrialState, Worker
-from dispatcher.core.queue_classes import needs_of, told_apart
+from dispatcher.core.queue_classes import group_queue, needs_of
 from dispatcher.core.resource_match import recount
 from dispatcher.core.stores import there
 from dispatcher.errors import BrokenInvariant
@@ -21,12 +21,12 @@ def check(state: State) -> None:
     for worker in state.workers.values():
         silent = worker.suspect_since is not None
         _must(worker.alive or not silent, f"{worker.id} is suspect and lost at once")
-        conduct = worker.conduct
+        health = worker.health
         _must(
-            conduct.quarantined_until is None or not conduct.on_probation,
+            health.quarantined_until is None or not health.on_probation,
             f"{worker.id} is left out and on probation at once",
         )
-        on_probe = conduct.probe is None or conduct.probe in worker.running
+        on_probe = health.probe is None or health.probe in worker.running
         _must(on_probe, f"{worker.id} waits for a probe that is over")
         _held_there(state, worker)
     for path, owner in state.claims.items():
@@ -40,8 +40,9 @@ def check(state: State) -> None:
 
 
 def _held_there(state: State, worker: Worker) -> None:
-    """What is counted is not given twice. A device that is gone may be held still; a worker may
-    offer less than it did when its attempts were placed, and file or user may say other rules."""
+    """Check that nothing that is counted is given twice. A device that is gone may still be held; a
+    worker may offer less than it did when its attempts were placed, and file or user may set
+    other rules."""
     recounted = replace(worker)
     recount(state, recounted)
     _must(worker.used == recounted.used, f"{worker.id} uses {worker.used}, {recounted.used} held")
@@ -70,9 +71,10 @@ def _collections(state: State) -> None:
         TrialState.DELIVERING: list(state.delivering),
     }
     for name, ids in kept.items():
-        found = sorted(t.id for t in state.trials.values() if t.state is name)
-        _must(sorted(ids) == found, f"{name} holds {ids}, the trials say {found}")
-    _must(state.lines == told_apart(state), f"lines {state.lines}, queue {list(state.queued)}")
+        recounted = sorted(t.id for t in state.trials.values() if t.state is name)
+        _must(sorted(ids) == recounted, f"{name} holds {ids}, the trials say {recounted}")
+    grouped = state.queue_classes
+    _must(grouped == group_queue(state), f"classes {grouped}, queue {list(state.queued)}")
 
 
 def _waits(state: State) -> None:

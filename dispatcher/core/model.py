@@ -15,7 +15,7 @@ from dispatcher.core.settings import Settings
 
 
 class TrialState(StrEnum):
-    """Where a trial stands, from the request for it to its end. Exactly one collection of
+    """The state of a trial, from the request for it to its end. Exactly one collection of
     :class:`State` (named beside each) holds a trial that has not ended."""
 
     OPEN = "open"  # in generate_parameters, running                     open
@@ -25,12 +25,13 @@ class TrialState(StrEnum):
     QUEUED = "queued"  # waits for a slot                                queued
     RUNNING = "running"  # an attempt is on a worker                     running
     BACKOFF = "backoff"  # waits before its next attempt                 backoff
-    DELIVERING = "delivering"  # over; the tuner is being told           delivering
+    DELIVERING = "delivering"  # over; the tuner is taking its end        delivering
     ENDED = "ended"  # over; its gate is open or failed                  -
 
 
 class AttemptState(StrEnum):
-    """What was asked of an attempt and what is known of it."""
+    """The state of the newest attempt: what the head has asked for, and what its agent has
+    reported."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -66,7 +67,7 @@ class Outcome(StrEnum):
 
 
 class FailReason(StrEnum):
-    """Why a parent cannot bequeath: the word that ``ParentFailed`` carries."""
+    """Why a parent cannot bequeath: the reason that ``ParentFailed`` carries."""
 
     WEIGHTS_MISSING = "weights missing"
     WEIGHTS_GONE = "weights gone"
@@ -80,7 +81,7 @@ class FailReason(StrEnum):
 
 
 class Phase(StrEnum):
-    """What the experiment as a whole is doing."""
+    """The phase of the experiment as a whole."""
 
     RUNNING = "running"
     DRAINING = "draining"  # no new trials; what runs may finish
@@ -95,7 +96,7 @@ OVER = frozenset({Phase.STOPPED, Phase.COMPLETED, Phase.FAILED})
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a closed or opened gate tells children: ``reason is None`` means *come in*.
+    """The answer of a gate to children: ``reason is None`` means *come in*.
 
     ``chain`` names the trials through which the failure came, nearest first.
     """
@@ -120,9 +121,10 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One of a shared store; its number is its place there, from 1. ``path`` is relative to the
-    folder of the experiment's stores. It stays whatever becomes of the trial that wrote it.
-    ``serial`` counts the versions of all stores, in the order in which they came."""
+    """One version of a shared store. Its number is its place in the store, from 1. ``path`` is
+    relative to the folder of the experiment's stores. A version stays whatever becomes of the
+    trial that wrote it. ``serial`` counts the versions of all stores, in the order in which they
+    came."""
 
     path: str
     digest: str
@@ -162,7 +164,7 @@ class Trial:
     attempt_state: AttemptState | None = None
     worker: WorkerId | None = None
     last_seq: int = 0  # highest number of a metric taken from the newest attempt
-    weights_seq: int = 0  # number of the message that told of ``weights``
+    weights_seq: int = 0  # number of the message that brought ``weights``
     failures: int = 0  # attempts that count against trial_retries
     losses: int = 0  # attempts that do not
     retried: dict[EndReason, int] | None = None  # for reasons with a limit of their own
@@ -177,17 +179,17 @@ class Trial:
     delivery_still: bool = False  # the tuner stands still in taking it
     outcome: Outcome | None = None
     success: bool = False
-    told: str | None = None  # what receive_trial_result is given; None: not called
-    verdict_due: Verdict | None = None  # decided, and not spoken before the delivery
-    verdict: Verdict | None = None  # spoken: the gate is open, or failed
+    result: str | None = None  # JSON text for receive_trial_result; None: not called
+    verdict_due: Verdict | None = None  # decided, and not given before the delivery
+    verdict: Verdict | None = None  # given: the gate is open, or failed
     needs: Needs | None = None  # its own; None: those of the settings
     devices: tuple[str, ...] = ()  # that the newest attempt holds, by id
     domain: str = ""  # the storage domain in which its weights were committed
     refusal: str = ""  # why it was never started
-    place: int = 0  # in the queue: whoever came first has the lowest
+    place: int = 0  # in the queue: the trial that came first has the lowest
     passed_over: int = 0  # later trials that began while there was no place for it
     reads: tuple[tuple[str, int], ...] = ()  # versions of shared stores, while it has not ended
-    heard: tuple[tuple[str, int], ...] = ()  # versions that its newest attempt was told of
+    heard: tuple[tuple[str, int], ...] = ()  # versions that its newest attempt knows of
     published: tuple[tuple[str, int], ...] = ()  # the newest version of its own in each store
     asked_serial: int = 0  # of the newest version there was when the tuner was asked for it
 
@@ -224,8 +226,8 @@ class Wait:
 
 
 @dataclass(slots=True)
-class Conduct:
-    """How attempts fared on a worker; see :mod:`dispatcher.core.quarantine`."""
+class WorkerHealth:
+    """The health of a worker: how attempts ended there. See :mod:`dispatcher.core.quarantine`."""
 
     failing: dict[TrialId, None] = field(default_factory=dict)  # failed there, none well since
     failing_since: float = 0.0
@@ -237,7 +239,7 @@ class Conduct:
 
     @property
     def trusted(self) -> bool:
-        """Neither left out nor watched."""
+        """Whether the worker is neither left out nor on probation."""
         return self.quarantined_until is None and not self.on_probation
 
 
@@ -250,11 +252,11 @@ class Worker:
     alive: bool = True
     losses: int = 0  # in a row, without a hello in between
     trouble: str = ""  # why it was lost last
-    kept_out: bool = False  # it is there, and waits for its host to be mended
-    suspect_since: float | None = None  # silent, and not given up yet: since its last word
-    conduct: Conduct = field(default_factory=Conduct)
+    excluded: bool = False  # it is there, and waits for its host to be repaired
+    suspect_since: float | None = None  # silent, and not given up yet: since its last message
+    health: WorkerHealth = field(default_factory=WorkerHealth)
     running: set[TrialId] = field(default_factory=set)
-    offer: Offer | None = None  # what it has beside slots; None: it has not said
+    offer: Offer | None = None  # its resources beside slots; None: not reported
     known: Offer | None = None  # the most that it had since the head started
     domain: str = ""  # its storage domain, as its backend says
     cached: frozenset[str] = frozenset()  # digests of weights that lie on its disk
@@ -287,7 +289,7 @@ class LowDisk:
 
 @dataclass(frozen=True, slots=True)
 class FailureCause:
-    """One cause among trials that failed in a row, told by the newest of them."""
+    """One cause among trials that failed in a row, in the text of the newest of them."""
 
     count: int
     text: str
@@ -324,7 +326,7 @@ class State:
     host_restarts: int = 0
     tuner_errors_in_a_row: int = 0
     abandoned_in_a_row: int = 0  # requests that failed with their parents, nothing in between
-    abandoned_text: str = ""  # what the newest of them said
+    abandoned_text: str = ""  # the error of the newest of them
     tuner_done: bool = False
     failures: Failures = field(default_factory=Failures)
     low_disks: dict[str, LowDisk] = field(default_factory=dict)  # by place
@@ -348,10 +350,10 @@ class State:
     parked: dict[TrialId, int] = field(default_factory=dict)  # → results it was answered with
     held: dict[TrialId, None] = field(default_factory=dict)
     queued: dict[TrialId, None] = field(default_factory=dict)
-    lines: dict[QueueClass, deque[TrialId]] = field(default_factory=dict)  # the queue, told apart
+    queue_classes: dict[QueueClass, deque[TrialId]] = field(default_factory=dict)  # of ``queued``
     came: int = 0  # trials that have come into the queue
     unjudged: bool = False  # something new may show that a need can never be met
-    all_wait: bool = False  # there was no place for any line, and nothing has come free since
+    all_wait: bool = False  # there was no place for any class, and nothing has come free since
     running: dict[TrialId, None] = field(default_factory=dict)
     backoff: dict[TrialId, float] = field(default_factory=dict)  # → when it may start again
     delivering: dict[TrialId, None] = field(default_factory=dict)  # in commit order

@@ -8,7 +8,11 @@ from dispatcher.core.model import State, Trial, TrialState
 def move(state: State, trial: Trial, to: TrialState, *, due: float = 0.0) -> None:
     """Take the trial out of its collection and put it into that of ``to``.
 
-    ``due`` is when a trial in back-off may start again.
+    Args:
+        state: changed in place.
+        trial: in any state.
+        to: its new state.
+        due: when a trial in back-off may start again, in seconds since the epoch.
     """
     _leave(state, trial)
     trial.state = to
@@ -68,7 +72,13 @@ def _leave(state: State, trial: Trial) -> None:
 
 
 def new_trial(state: State, *, to: TrialState, by_hand: bool = False) -> Trial:
-    """A record under the next id, in state ``to``."""
+    """A record under the next id, in state ``to``.
+
+    Args:
+        state: changed in place.
+        to: its first state.
+        by_hand: a user has proposed it.
+    """
     number = state.next_id
     state.next_id = TrialId(number + 1)
     trial = Trial(id=number, state=TrialState.ENDED, since=state.now, by_hand=by_hand)
@@ -78,7 +88,7 @@ def new_trial(state: State, *, to: TrialState, by_hand: bool = False) -> Trial:
 
 
 def asks(state: State, trial: Trial) -> None:
-    """The tuner is asked for this trial (again)."""
+    """Count that the tuner is asked for this trial (again)."""
     trial.asked += 1
     trial.asked_after = state.results_seen
     trial.asked_serial = state.version_serial

@@ -11,7 +11,7 @@ _MOST = 1 << 50
 
 
 class BadNeeds(ValueError):
-    """``str()`` says what is wrong, in one line that begins with the key."""
+    """Raised for bad needs: ``str()`` is one line that begins with the key."""
 
 
 def read_needs(value: Any, usual: Needs) -> Needs:
@@ -20,23 +20,23 @@ def read_needs(value: Any, usual: Needs) -> Needs:
     Args:
         value: a mapping with any of ``gpus``, ``gpu_memory_bytes``, ``cpus``, ``memory_bytes``,
             ``resources`` (amounts by name) and ``priority``.
-        usual: of trials that bring none.
+        usual: the needs of trials that bring none.
 
     Raises:
         BadNeeds: another key, or a value that no trial can need.
     """
     if not isinstance(value, Mapping):
         raise BadNeeds(f"must be a mapping such as {{'gpus': 1}}, not {value!r}")
-    found: dict[str, Any] = {}
+    own: dict[str, Any] = {}
     for key, given in value.items():
         if key not in _READERS:
             raise BadNeeds(f"has the unknown key {key!r}; known are {', '.join(_READERS)}")
         name, read = _READERS[key]
         try:
-            found[name] = read(given)
+            own[name] = read(given)
         except BadNeeds as error:
             raise BadNeeds(f"{key} {error}") from None
-    return replace(usual, **found)
+    return replace(usual, **own)
 
 
 def _number(value: Any) -> float:
@@ -71,15 +71,15 @@ def _priority(value: Any) -> int:
 def _amounts(value: Any) -> tuple[tuple[str, float], ...]:
     if not isinstance(value, Mapping):
         raise BadNeeds(f"must be names with their amounts, as in {{'licence': 1}}, not {value!r}")
-    found = []
+    amounts = []
     for name, amount in value.items():
         try:
             number = _number(amount)
         except BadNeeds as error:
             raise BadNeeds(f"has {name!r}, which {error}") from None
         if number:
-            found.append((str(name), number))
-    return tuple(sorted(found))
+            amounts.append((str(name), number))
+    return tuple(sorted(amounts))
 
 
 _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {

@@ -1,10 +1,10 @@
-"""Who goes where. Pure: by priority, then first in, first out, onto the best worker of those
-that may be trusted and on which it fits.
+"""Placement of queued trials. Pure: by priority, then first in, first out, onto the best worker of
+those that may be trusted and on which the trial fits.
 
-Which one is best, in this order: not the one on which the trial failed last; the cheapest; where
+The best worker is, in this order: not the one on which the trial failed last; the cheapest; where
 it breaks into the fewest untouched devices; where its parent's weights lie on the disk; then the
 fullest, so that room is kept for large trials. A trial that takes nothing but a slot goes to the
-emptiest worker instead. What nothing may take from a trial that waits too long is
+emptiest worker instead. Resources that are kept for a trial which waits too long are
 :mod:`dispatcher.core.reservations`.
 """
 
@@ -24,7 +24,7 @@ _Key = tuple[bool, float, int, bool, tuple[float, ...], str]
 
 
 class Placement(NamedTuple):
-    """Where the next attempt goes, and which trials were before it and found no place."""
+    """The place of the next attempt, and the trials that were before it and fit nowhere."""
 
     trial: Trial
     worker: Worker
@@ -45,9 +45,9 @@ def next_placement(state: State) -> Placement | None:
     passed: tuple[Trial, ...] = ()
     kept: Reservations | None = None
     for trial in heads(state):
-        found = _best(state, trial, free, kept)
-        if found is not None:
-            worker, devices = found
+        best = _best(state, trial, free, kept)
+        if best is not None:
+            worker, devices = best
             return Placement(trial, worker, devices, passed)
         if needs_of(state, trial).counted:  # else whatever gets free would do for it
             passed = (*passed, trial)
@@ -58,17 +58,23 @@ def next_placement(state: State) -> Placement | None:
 
 def takes(worker: Worker) -> bool:
     """Whether one more attempt may go there."""
-    conduct = worker.conduct
+    health = worker.health
     return (
         worker.usable
         and len(worker.running) < worker.slots
-        and conduct.quarantined_until is None
-        and not (conduct.on_probation and conduct.probe is not None)
+        and health.quarantined_until is None
+        and not (health.on_probation and health.probe is not None)
     )
 
 
 def may_go(state: State, trial: Trial, worker: Worker) -> bool:
-    """Whether the worker is one for this trial, whatever is free there."""
+    """Whether the worker is one for this trial, whatever is free there.
+
+    Args:
+        state: as it is.
+        trial: a queued one.
+        worker: any; its free slots and resources are not looked at.
+    """
     if worker.id == trial.failed_on and avoids(state, trial, worker):
         return False
     return _reaches(state, trial, worker)
@@ -79,12 +85,17 @@ def avoids(state: State, trial: Trial, worker: Worker) -> bool:
 
     A broken worker ends all it gets at once, and is therefore always free for the retry. There
     must be another one on which the trial would fit, were it alone there.
+
+    Args:
+        state: as it is.
+        trial: a queued one.
+        worker: any.
     """
-    if worker.id != trial.failed_on or len(worker.conduct.failing) < SUSPICIOUS:
+    if worker.id != trial.failed_on or len(worker.health.failing) < SUSPICIOUS:
         return False
     return any(
         other.usable
-        and other.conduct.trusted
+        and other.health.trusted
         and _reaches(state, trial, other)
         and fits_alone(state, trial, other)
         for other in state.workers.values()

@@ -8,7 +8,7 @@ out for twice as long. A trial that fails on two workers is not held against eit
 
 from dispatcher.core.actions import Action, ReportWorker
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import Conduct, EndReason, State, Trial, Worker
+from dispatcher.core.model import EndReason, State, Trial, Worker, WorkerHealth
 from dispatcher.core.settings import QUARANTINE_MAX_S
 
 #: Ends that may be the fault of the place.
@@ -24,20 +24,28 @@ _BLAMED = frozenset(
 
 
 def judge(state: State, worker: Worker, trial: Trial, reason: EndReason, out: list[Action]) -> None:
-    """An attempt is over on this worker: draw the conclusions about the worker."""
-    conduct = worker.conduct
-    was_probe = conduct.probe == trial.id
+    """Update the worker's health now that an attempt is over there.
+
+    Args:
+        state: changed in place.
+        worker: where the attempt ran.
+        trial: the attempt's.
+        reason: how the attempt ended.
+        out: gets a report if the worker is left out, or works again.
+    """
+    health = worker.health
+    was_probe = health.probe == trial.id
     if was_probe:
-        conduct.probe = None
-    if conduct.quarantined_until is not None:
+        health.probe = None
+    if health.quarantined_until is not None:
         return  # begun before it was left out
     if reason is EndReason.FINISHED:
-        if conduct.on_probation:
+        if health.on_probation:
             out.append(ReportWorker(worker.id, f"worker {worker.id} works again"))
-        worker.conduct = Conduct(went_well_at=state.now)
+        worker.health = WorkerHealth(went_well_at=state.now)
     elif reason not in _BLAMED:
         return
-    elif conduct.on_probation:
+    elif health.on_probation:
         if was_probe and _another_usable(state, worker):
             _leave_out(state, worker, f"trial {trial.id} failed there as well", out)
     elif not _failed_elsewhere(state, worker, trial.id):
@@ -45,34 +53,34 @@ def judge(state: State, worker: Worker, trial: Trial, reason: EndReason, out: li
 
 
 def _failed_elsewhere(state: State, worker: Worker, trial: TrialId) -> bool:
-    found = False
+    failed = False
     for other in state.workers.values():
-        if other is not worker and trial in other.conduct.failing:
-            del other.conduct.failing[trial]
-            found = True
-    return found
+        if other is not worker and trial in other.health.failing:
+            del other.health.failing[trial]
+            failed = True
+    return failed
 
 
 def _hold_against(state: State, worker: Worker, trial: TrialId, out: list[Action]) -> None:
     limit = state.settings.quarantine_after
     if not limit:
         return
-    conduct = worker.conduct
-    if not conduct.failing:
-        conduct.failing_since = state.now
-    if len(conduct.failing) < limit:
-        conduct.failing[trial] = None
-    if len(conduct.failing) >= limit and _goes_well_elsewhere(state, worker):
+    health = worker.health
+    if not health.failing:
+        health.failing_since = state.now
+    if len(health.failing) < limit:
+        health.failing[trial] = None
+    if len(health.failing) >= limit and _goes_well_elsewhere(state, worker):
         _leave_out(state, worker, f"{limit} trials failed there one after another", out)
 
 
 def _goes_well_elsewhere(state: State, worker: Worker) -> bool:
-    since = worker.conduct.failing_since
+    since = worker.health.failing_since
     return any(
         other.usable
-        and other.conduct.trusted
-        and other.conduct.went_well_at is not None
-        and other.conduct.went_well_at >= since
+        and other.health.trusted
+        and other.health.went_well_at is not None
+        and other.health.went_well_at >= since
         for other in state.workers.values()
         if other is not worker
     )
@@ -80,30 +88,30 @@ def _goes_well_elsewhere(state: State, worker: Worker) -> bool:
 
 def _another_usable(state: State, worker: Worker) -> bool:
     return any(
-        other.usable and other.conduct.quarantined_until is None
+        other.usable and other.health.quarantined_until is None
         for other in state.workers.values()
         if other is not worker
     )
 
 
 def _leave_out(state: State, worker: Worker, why: str, out: list[Action]) -> None:
-    conduct = worker.conduct
+    health = worker.health
     first_s = state.settings.quarantine_pause_s
     longest_s = max(first_s, QUARANTINE_MAX_S)
-    pause_s = min(first_s * 2.0 ** min(conduct.quarantines, 30), longest_s)
-    conduct.quarantines += 1
-    conduct.quarantined_until = state.now + pause_s
-    conduct.on_probation = False
-    conduct.failing.clear()
+    pause_s = min(first_s * 2.0 ** min(health.quarantines, 30), longest_s)
+    health.quarantines += 1
+    health.quarantined_until = state.now + pause_s
+    health.on_probation = False
+    health.failing.clear()
     text = f"worker {worker.id} is left out for {pause_s:.0f} s: {why}"
     out.append(ReportWorker(worker.id, text))
 
 
 def end_quarantines(state: State) -> None:
-    """Give those a probe whose time is over, or who are all that is left."""
+    """Give a probe to each worker whose quarantine is over, or that is the only one left."""
     for worker in state.workers.values():
-        until = worker.conduct.quarantined_until
+        until = worker.health.quarantined_until
         if until is not None and (until <= state.now or not _another_usable(state, worker)):
-            worker.conduct.quarantined_until = None
-            worker.conduct.on_probation = True
+            worker.health.quarantined_until = None
+            worker.health.on_probation = True
             state.all_wait = False

@@ -1,7 +1,7 @@
-"""The queue, told apart into lines whose trials can stand in for one another.
+"""The queue, grouped into classes of trials that can stand in for one another.
 
-Ten thousand trials with one kind of need are one line: looking for whom there is a place costs
-a look at the first of each line, not at each trial.
+Ten thousand trials with the same needs are one class. Looking for a trial that fits somewhere costs
+a look at the first of each class, not at each trial.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ _USUAL = QueueClass(None, None, None)
 
 
 def needs_of(state: State, trial: Trial) -> Needs:
-    """What a trial takes: its own needs, else those of the experiment."""
+    """The needs of a trial: its own, else those of the experiment."""
     return trial.needs if trial.needs is not None else state.settings.needs
 
 
@@ -34,55 +34,55 @@ def home_of(state: State, trial: Trial) -> str | None:
 
 
 def enter(state: State, trial: Trial) -> None:
-    """Stand at the end of the queue."""
+    """Put the trial at the end of the queue."""
     state.came += 1
     trial.place = state.came
     state.queued[trial.id] = None
-    line = _line_of(state, trial)
-    standing = state.lines.get(line)
-    if standing is None:
-        state.lines[line] = deque((trial.id,))
+    queue_class = _class_of(state, trial)
+    members = state.queue_classes.get(queue_class)
+    if members is None:
+        state.queue_classes[queue_class] = deque((trial.id,))
         state.all_wait = False
     else:  # if there was no place for the first of them, there is none for this one
-        standing.append(trial.id)
+        members.append(trial.id)
     if trial.needs is not None:
         state.unjudged = True
 
 
 def leave(state: State, trial: Trial) -> None:
-    """Leave the queue, mostly from the head of its line."""
+    """Take the trial out of the queue, where it mostly is the first of its class."""
     if trial.id not in state.queued:
         return
     del state.queued[trial.id]
     state.all_wait = False  # something may have been kept for it
-    line = _line_of(state, trial)
-    standing = state.lines[line]
-    if standing[0] == trial.id:
-        standing.popleft()
+    queue_class = _class_of(state, trial)
+    members = state.queue_classes[queue_class]
+    if members[0] == trial.id:
+        members.popleft()
     else:
-        standing.remove(trial.id)
-    if not standing:
-        del state.lines[line]
+        members.remove(trial.id)
+    if not members:
+        del state.queue_classes[queue_class]
 
 
 def heads(state: State) -> Iterable[Trial]:
-    """The first of each line, whose turn it is first: by priority, then as they came."""
-    firsts = [state.trials[standing[0]] for standing in state.lines.values()]  # mostly one
+    """The first trial of each class, by priority, then in the order of arrival."""
+    firsts = [state.trials[members[0]] for members in state.queue_classes.values()]  # mostly one
     if len(firsts) > 1:
         firsts.sort(key=lambda trial: (-needs_of(state, trial).priority, trial.place, trial.id))
     return firsts
 
 
-def told_apart(state: State) -> dict[QueueClass, deque[TrialId]]:
-    """The lines, worked out anew from the queue."""
-    found: dict[QueueClass, deque[TrialId]] = {}
+def group_queue(state: State) -> dict[QueueClass, deque[TrialId]]:
+    """The queue's classes with their trials, computed anew from ``state.queued``."""
+    classes: dict[QueueClass, deque[TrialId]] = {}
     for trial_id in state.queued:
-        found.setdefault(_line_of(state, state.trials[trial_id]), deque()).append(trial_id)
-    return found
+        classes.setdefault(_class_of(state, state.trials[trial_id]), deque()).append(trial_id)
+    return classes
 
 
-def _line_of(state: State, trial: Trial) -> QueueClass:
-    """Nothing that it is made of changes while a trial is queued."""
+def _class_of(state: State, trial: Trial) -> QueueClass:
+    """The class of a queued trial. It cannot change while the trial is queued."""
     usual = trial.needs is None and trial.parent is None and trial.failed_on is None
     if usual and not trial.reads:
         return _USUAL

@@ -1,13 +1,13 @@
-"""What is kept for trials that others have overtaken too often.
+"""Resources that are kept for trials which others have overtaken too often.
 
 A trial that needs eight GPUs of one host would never start where small ones come all the time:
 each takes the one GPU that has just become free. After ``PASSED_OVER`` of them have begun before
 it, the host that can be freed soonest is kept for it: later trials are placed there as if it ran
 there already, so that nothing but what runs delays it.
 
-Nothing is remembered but how often a trial was overtaken; the host is looked for each time, by
-how few trials have to end there. What is kept can only become less busy, so the number of ends
-that is waited for never grows while the hosts stay as they are.
+Nothing is remembered but how often a trial was overtaken; the host is looked for each time, by how
+few trials have to end there. A kept host can only become less busy, so the number of ends that is
+waited for never grows while the hosts stay as they are.
 """
 
 from collections.abc import Callable
@@ -27,14 +27,14 @@ MayGo = Callable[[State, Trial, Worker], bool]
 
 
 class Reservations:
-    """What is kept in one look over the queue, which goes from the first trial to the last."""
+    """All reservations of one look over the queue, which goes from the first trial to the last."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._kept: dict[WorkerId, Kept] = {}
 
     def on(self, worker: Worker) -> Kept | None:
-        """What is kept on a worker; None for nothing."""
+        """The reservation on a worker; None for none."""
         return self._kept.get(worker.id)
 
     def keep_for(self, trial: Trial, may_go: MayGo) -> None:
@@ -42,17 +42,17 @@ class Reservations:
         if trial.passed_over < PASSED_OVER:
             return
         state, needs = self._state, needs_of(self._state, trial)
-        found: list[tuple[tuple[int, float, float, str], Worker, tuple[str, ...]]] = []
+        candidates: list[tuple[tuple[int, float, float, str], Worker, tuple[str, ...]]] = []
         for worker in state.workers.values():
-            if not (worker.usable and worker.conduct.trusted and may_go(state, trial, worker)):
+            if not (worker.usable and worker.health.trusted and may_go(state, trial, worker)):
                 continue
             cleared = _cleared(state, needs, worker, self.on(worker))
             if cleared is not None:
                 devices, ends, since = cleared
                 key = (ends, rules_of(state, worker).cost, since, worker.id)
-                found.append((key, worker, devices))
-        if found:
-            _, worker, devices = min(found, key=lambda one: one[0])
+                candidates.append((key, worker, devices))
+        if candidates:
+            _, worker, devices = min(candidates, key=lambda one: one[0])
             kept = self._kept.setdefault(worker.id, Kept())
             kept.trials.append(trial)
             kept.devices.update(devices)
@@ -62,7 +62,7 @@ class Reservations:
 def _cleared(
     state: State, needs: Needs, worker: Worker, kept: Kept | None
 ) -> tuple[tuple[str, ...], int, float] | None:
-    """On which devices the trial would run there, how many trials have to end before, and since
+    """The devices on which the trial would run there, how many trials have to end before, and since
     when the newest of these runs; None if it would not fit on the cleared host."""
     wanted = _least_busy(needs, worker, kept)
     if wanted is None:
@@ -70,7 +70,7 @@ def _cleared(
     rules = rules_of(state, worker)
 
     def order(trial: Trial) -> tuple[bool, bool, float, int]:
-        """Those in the way first, of these the oldest: they have run the longest."""
+        """Sort trials in the way first, of these the oldest: they have run the longest."""
         there = not set(wanted).isdisjoint(trial.devices)
         return (not there, not needs_of(state, trial).counted, trial.since, trial.id)
 

@@ -19,7 +19,7 @@ _NOTHING = Offer()
 
 @dataclass(slots=True)
 class Kept:
-    """What is kept on a worker for trials that come first; nobody later may use it."""
+    """A reservation on a worker for trials that come first; no later trial may use it."""
 
     trials: list[Trial] = field(default_factory=list)
     used: Used = field(default_factory=Used)
@@ -27,7 +27,7 @@ class Kept:
 
 
 def rules_of(state: State, worker: Worker) -> WorkerRules:
-    """What the file says of a worker."""
+    """The experiment file's rules for a worker."""
     return state.settings.worker_rules.get(worker.id, NO_RULES)
 
 
@@ -54,7 +54,14 @@ def recount(state: State, worker: Worker) -> None:
 def fit(
     needs: Needs, worker: Worker, rules: WorkerRules, kept: Kept | None = None
 ) -> tuple[str, ...] | None:
-    """The devices on which one more such trial would run there now; None if it cannot."""
+    """The devices on which one more such trial would run there now; None if it cannot.
+
+    Args:
+        needs: of the trial.
+        worker: with what runs there.
+        rules: the file's for this worker.
+        kept: a reservation that the trial must leave free; None for none.
+    """
     first = 0 if kept is None else len(kept.trials)
     if len(worker.running) + first >= worker.slots:
         return None
@@ -86,7 +93,13 @@ def fit(
 
 
 def fits_alone(state: State, trial: Trial, worker: Worker) -> bool:
-    """Whether the trial would run there now if nothing else did."""
+    """Whether the trial would run there now if nothing else did.
+
+    Args:
+        state: as it is.
+        trial: any.
+        worker: with the offer that it has now.
+    """
     needs = needs_of(state, trial)
     if not needs.counted:
         return True  # however few its slots are
@@ -121,14 +134,22 @@ def suited(needs: Needs, offer: Offer) -> list[Device]:
 
 
 def has_room(needs: Needs, device: str, used: Used, rules: WorkerRules) -> bool:
-    """Whether one more such trial may share the device."""
+    """Whether one more such trial may share the device.
+
+    Args:
+        needs: of the trial.
+        device: its id.
+        used: what the attempts on the worker hold.
+        rules: the file's for this worker.
+    """
     if rules.trials_per_device and used.trials.get(device, 0) >= rules.trials_per_device:
         return False
     return used.shares.get(device, 0.0) + rules.share_of(needs) <= 1 + _ROUNDING
 
 
 def _fullest_first(device: Device, used: Used) -> tuple[bool, float, int, int, str]:
-    """Small trials fill what is begun, and small devices: room is kept for large ones."""
+    """The sort key of devices: small trials fill devices in use first, and small devices, so that
+    room is kept for large trials."""
     share = used.shares.get(device.id, 0.0)
     return (not device.parent, -share, device.memory_bytes, device.index, device.id)
 
@@ -145,8 +166,9 @@ def _free(offer: Offer) -> list[Device]:
 
 
 def may_begin(trial: Trial, worker: Worker) -> bool:
-    """Whether something may still run on each of the devices that the trial was given there. What
-    is counted is not looked at: a worker that offers less of it goes on with what it has."""
+    """Whether something may still run on each of the devices that the trial was given there.
+    Counted resources are not looked at: a worker that offers less of them goes on with what it
+    has."""
     return {device.id for device in _free(worker.offer or _NOTHING)}.issuperset(trial.devices)
 
 
@@ -158,7 +180,8 @@ def _whole(offer: Offer) -> list[Device]:
 
 def never_fits(needs: Needs, worker: Worker) -> bool:
     """Whether such a trial could not even run there if nothing else did, whatever may pass: a
-    device in trouble may be out of it one day. False for a worker that has not said."""
+    device in trouble may be out of it one day. False for a worker that has not reported its
+    resources."""
     has = worker.known
     if has is None:
         return False
@@ -172,7 +195,7 @@ def never_fits(needs: Needs, worker: Worker) -> bool:
 
 
 def most(one: Offer | None, other: Offer | None) -> Offer | None:
-    """All that either of two offers has; of a device that is in both, what the newer says."""
+    """All that either of two offers has; of a device that is in both, the newer report."""
     if one is None or other is None:
         return one or other
     devices = {device.id: device for device in (*one.devices, *other.devices)}

@@ -1,4 +1,4 @@
-"""What a trial needs and what a worker has: plain frozen values, compared and added up.
+"""The needs of trials and the offers of workers: plain frozen values, compared and added up.
 
 Devices are named as the vendor names them (``GPU-…``, ``MIG-…``), never by index: an index means
 another device after a reboot, or once one has fallen off the bus.
@@ -11,22 +11,22 @@ from dataclasses import dataclass, field
 class Device:
     """One GPU, or one MIG device of it.
 
-    ``trouble`` says in a few words why nothing new may go there (a foreign process, a lost
-    device); empty if something may. ``parent`` is the GPU of a MIG device.
+    ``trouble`` is the reason, in a few words, why nothing new may go there (a foreign process, a
+    lost device); empty if something may. ``parent`` is the GPU of a MIG device.
     """
 
     id: str
     index: int = 0
     name: str = ""
     memory_bytes: int = 0  # in all
-    free_bytes: int | None = None  # None: not told
+    free_bytes: int | None = None  # None: not reported
     parent: str = ""
     trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What one worker has for trials. A number of None is not counted there; ``custom`` are
+    """One worker's resources for trials. A number of None is not counted there; ``custom`` are
     (name, amount), sorted by name. ``cached`` are digests of weights that lie on its disk."""
 
     devices: tuple[Device, ...] = ()
@@ -38,11 +38,11 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What one trial takes while it runs.
+    """The resources that one trial takes while it runs.
 
-    ``gpus`` below 1 is a share of one device, which trials share up to 1; above, whole devices
-    of one host. ``gpu_memory_bytes`` is what each of them must have in all. ``priority``: higher
-    goes first.
+    ``gpus`` below 1 is a share of one device, which trials share up to 1; above, whole devices of
+    one host. ``gpu_memory_bytes`` is what each of them must have in all. ``priority``: higher goes
+    first.
     """
 
     gpus: float = 0.0
@@ -65,12 +65,12 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRules:
-    """What the experiment file says of one worker, beside what the worker itself offers.
+    """The experiment file's rules for one worker, beside what the worker itself offers.
 
-    ``cost``: the cheaper ones are filled first. ``trials_per_device``: at most so many trials
-    share a device, and one that needs whole devices takes that part of each (as NNI has it); 0:
-    nothing is said, and only shares are shared. ``domain``: workers of one storage domain reach
-    the same weights.
+    ``cost``: the cheaper ones are filled first. ``trials_per_device``: at most so many trials share
+    a device, and one that needs whole devices takes that part of each (as NNI has it); 0: there is
+    no such rule, and only shares are shared. ``domain``: workers of one storage domain reach the
+    same weights.
     """
 
     cost: float = 0.0
@@ -89,8 +89,8 @@ NO_RULES = WorkerRules()
 
 @dataclass(slots=True)
 class Used:
-    """What the attempts on a worker hold, recounted from them whenever one comes or goes:
-    shares of devices that are added and taken away would not come back to zero."""
+    """The resources that the attempts on a worker hold, recounted from them whenever one comes or
+    goes: shares of devices that are added and taken away would not come back to zero."""
 
     cpus: float = 0.0
     memory_bytes: int = 0
@@ -101,7 +101,13 @@ class Used:
     widest: float = 0.0  # the largest part of a device that is free
 
     def add(self, needs: Needs, devices: tuple[str, ...], share: float) -> None:
-        """One more attempt."""
+        """Add one more attempt.
+
+        Args:
+            needs: of its trial.
+            devices: the ids of those that it holds.
+            share: the part of each of them that it takes.
+        """
         self.cpus += needs.cpus
         self.memory_bytes += needs.memory_bytes
         for name, amount in needs.custom:

@@ -1,4 +1,4 @@
-"""What the core needs to know of the experiment file, as plain numbers and words."""
+"""The core's settings: the experiment file as plain numbers and strings."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,7 +14,7 @@ QUARANTINE_MAX_S = 3600.0
 
 
 class TunerErrorPolicy(StrEnum):
-    """What an exception in a tuner method does to the rest of the experiment."""
+    """The effect of an exception in a tuner method on the rest of the experiment."""
 
     FAIL = "fail"
     CONTINUE = "continue"
@@ -22,7 +22,7 @@ class TunerErrorPolicy(StrEnum):
 
 
 class StallPolicy(StrEnum):
-    """What is done about an experiment in which nothing can move any more."""
+    """The policy for an experiment in which nothing can move any more."""
 
     FAIL = "fail"
     GROW = "grow"
@@ -56,7 +56,7 @@ class Settings:
     assess: bool = False  # there is an assessor
     early_stop_keeps_result: bool = False
     trial_stop_grace_s: float = 10.0
-    retries: dict[str, int] = field(default_factory=dict)  # by the word of an EndReason
+    retries: dict[str, int] = field(default_factory=dict)  # by the value of an EndReason
     losses_at_once: bool = False  # the first loss of a trial waits for no back-off
     max_failed_in_a_row: int = 0  # trials; 0: no limit
     quarantine_after: int = 0  # different trials failed on a worker; 0: never
@@ -69,7 +69,7 @@ class Settings:
     slots_follow: tuple[str, ...] = ()  # workers with as many slots as the experiment, always
     through_when_stopped: bool = False  # exit 0 with a result while all is stopped is success
     bounded_drain: bool = False  # a drain waits for the tuner, and not for ever
-    end_dropped: bool = False  # the tuner hears the end of parameters that nobody will run
+    end_dropped: bool = False  # the tuner gets the end of parameters that nobody will run
     placed_anew: bool = False  # what never began, where the GPUs it was given are not offered now
     asks_at_most: int = 0  # requests between asked and delivered, as NNI; 0: no such bound
 
@@ -110,7 +110,7 @@ ASK_MORE_S = 10.0
 #: ``receive_trial_result`` is slower than its trials must slow the experiment down.
 DELIVERY_BACKLOG = 64
 
-#: Different causes of failure that are told apart; the rest is counted as one.
+#: Different causes of failure that are counted apart; the rest is counted as one.
 CAUSES_KEPT = 32
 
 #: Longest text of one cause: a line of a traceback, cut.

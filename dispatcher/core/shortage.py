@@ -1,10 +1,10 @@
-"""What keeps trials with needs from the workers that are there: for ``why``."""
+"""The shortage that keeps trials with needs from the workers that are there: for ``why``."""
 
 from enum import Enum, auto
 from typing import NamedTuple
 
 from dispatcher.core.model import State, Trial, Worker
-from dispatcher.core.needs_words import joined, needs_text
+from dispatcher.core.needs_text import joined, needs_text
 from dispatcher.core.placement import avoids, may_go
 from dispatcher.core.queue_classes import heads, home_of, needs_of
 from dispatcher.core.reservations import Reservations
@@ -16,7 +16,7 @@ _NAMED = 4
 
 
 class Short(Enum):
-    """What there is too little of."""
+    """The kinds of shortage."""
 
     KEPT = auto()  # what is free waits for a larger trial
     HOME = auto()  # where the parent's weights are
@@ -26,7 +26,7 @@ class Short(Enum):
 
 
 class Shortage(NamedTuple):
-    """What there is too little of for the first trial in line, in a sentence."""
+    """The shortage that keeps the first trial in line, in a sentence."""
 
     of: Short
     text: str
@@ -35,9 +35,9 @@ class Shortage(NamedTuple):
 def shortage(state: State) -> Shortage | None:
     """Why the queued trials are not placed; None if it is not their needs that keep them.
 
-    Only workers that could take a trial are asked; what ails the others is another sentence.
+    Only workers that could take a trial are asked; the troubles of the others are another sentence.
     """
-    workers = [w for w in state.workers.values() if w.usable and w.conduct.trusted]
+    workers = [w for w in state.workers.values() if w.usable and w.health.trusted]
     kept = Reservations(state)
     waiting = list(heads(state))
     for trial in waiting:
@@ -72,10 +72,10 @@ def _only_kept_from(state: State, trial: Trial, worker: Worker, kept: Reservatio
 
 
 def _kept_text(state: State, worker: Worker, kept: Reservations) -> str:
-    found: Kept | None = kept.on(worker)
-    assert found is not None
+    reserved: Kept | None = kept.on(worker)
+    assert reserved is not None
     trials = joined(
-        [f"trial {t.id}, which needs {needs_text(needs_of(state, t))}" for t in found.trials]
+        [f"trial {t.id}, which needs {needs_text(needs_of(state, t))}" for t in reserved.trials]
     )
     return f"what is free on {worker.id} is kept for {trials}"
 

@@ -1,9 +1,9 @@
-"""When nothing can move any more: recognised, named, and decided by ``onStall``.
+"""Stalls: nothing can move any more. They are recognised, named, and decided by ``onStall``.
 
-A *deadlock* is certain (every open request waits through us, and nothing is under way)
-and named at once. A *suspected stall* contains waits that are not ours, and is named after
-``stallTimeout``. A tuner that thinks (its thread uses the processor) is no stall, however
-long it takes; ``why`` says so.
+A *deadlock* is certain (every open request waits through us, and nothing is under way) and named at
+once. A *suspected stall* contains waits that are not ours, and is named after ``stallTimeout``. A
+tuner that thinks (its thread uses the processor) is no stall, however long it takes; ``why`` says
+so.
 """
 
 from dispatcher.core import asking, draining
@@ -39,7 +39,7 @@ def watch(state: State, out: list[Action]) -> bool:
     certain = not (state.delivering or foreign(state))
     more_at = asking.asks_more_at(state, certain=certain)
     if more_at is not None and state.now >= more_at:
-        asking.ask_more(state, who_waits(state), out)
+        asking.ask_more(state, waits_text(state), out)
         return True
     due = state.now >= state.quiet_since + state.settings.stall_timeout_s
     if due or (certain and not state.deadlock_named):
@@ -77,7 +77,7 @@ def foreign(state: State) -> bool:
 
 def _name(state: State, certain: bool, out: list[Action]) -> bool:
     stuck = (*list(state.delivering)[:1], *state.blocked)[:64]
-    text = who_waits(state)
+    text = waits_text(state)
     policy = state.settings.on_stall
     crowded = len(state.blocked) + len(state.held) >= state.lookahead
     if policy is StallPolicy.GROW and crowded and state.lookahead < LOOKAHEAD_CEILING:
@@ -96,13 +96,21 @@ def _name(state: State, certain: bool, out: list[Action]) -> bool:
 
 
 def stalled(state: State, now: float) -> str:
-    """Why an experiment ends that stands still. Facts of before places were known read as then."""
-    text = f"nothing can move any more: {who_waits(state, now)}"
+    """Why an experiment that stands still ends. Events from before places were recorded read as
+    they did then."""
+    text = f"nothing can move any more: {waits_text(state, now)}"
     return f"{text}. {STACKS}" if any(wait.place for wait in state.waits.values()) else text
 
 
-def who_waits(state: State, now: float | None = None, limit: int = 8) -> str:
-    """One line: which requests wait for what. Those that wait for the same are named together."""
+def waits_text(state: State, now: float | None = None, limit: int = 8) -> str:
+    """The line that names which requests wait for what. Requests that wait for the same are named
+    together.
+
+    Args:
+        state: as it is.
+        now: in seconds since the epoch; None: the time of the last event.
+        limit: how many groups are named.
+    """
     now = state.now if now is None else now
     parts: list[str] = []
     taking = stuck_delivery(state)
@@ -126,8 +134,8 @@ def who_waits(state: State, now: float | None = None, limit: int = 8) -> str:
 
 
 def _what(state: State, trial_id: TrialId) -> tuple[str, str]:
-    """What a request or trial waits for; the verb comes before it. Of a wait of the author's own
-    the place."""
+    """The kind of a wait, and what a request or trial waits for; the verb comes before it. Of a
+    foreign wait, the place."""
     wait = state.waits.get(trial_id)
     if wait is None or wait.mode == "foreign":
         return "foreign", wait.place if wait is not None else ""
@@ -146,10 +154,10 @@ def _of_all(state: State, kind: str, what: str, members: list[TrialId], now: flo
         return f"{len(members)} {kind}s (the first is {members[0]}) wait for {what}"
     if what == str(members[0]):
         return f"request {members[0]} stands still in a wait that is not wait_for"
-    who = f"request {members[0]} stands" if one else f"{len(members)} requests stand"
+    subject = f"request {members[0]} stands" if one else f"{len(members)} requests stand"
     began = min(wait.since for t in members if (wait := state.waits.get(t)) is not None)
     since = f"{'' if one else 'the first '}for {max(0.0, now - began):.0f} s"
-    return f"{who} in {what} ({since}; no wait_for)"
+    return f"{subject} in {what} ({since}; no wait_for)"
 
 
 def _awaited_version(state: State, wait: Wait) -> str:
@@ -158,5 +166,5 @@ def _awaited_version(state: State, wait: Wait) -> str:
     if wait.version:
         return f"version {wait.version} of the shared store {wait.store!r} ({there})"
     (publisher,) = wait.parents
-    told = state.trials[publisher].state.value
-    return f"a version of the shared store {wait.store!r} by {publisher} ({told})"
+    status = state.trials[publisher].state.value
+    return f"a version of the shared store {wait.store!r} by {publisher} ({status})"

@@ -1,12 +1,12 @@
 """Shared stores of weights: named sequences of versions that never change.
 
-A version is what a trial wrote while it runs and the core then gave a number: the next one, if
-it was made from the newest, and none otherwise. So versions form one line, each made with the
-one before in view, however many trials write at once (compare-and-swap; who lost merges and
+A version is what a trial wrote while it runs and the core then gave a number: the next one, if it
+was made from the newest, and none otherwise. So versions form one line, each made with the one
+before in view, however many trials write at once (compare-and-swap; a trial that lost merges and
 offers again). Readers name the version they read, and are not disturbed by later ones.
 
-Old versions go (:func:`let_go_of_old`) once nobody can ask for them: what somebody has pinned,
-was told of, or may be told to pin, is known here, and nowhere else.
+Old versions go (:func:`let_go_of_old`) once nobody can ask for them. The core alone knows which
+versions are pinned, were named to an attempt, or may still be pinned.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +41,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 class BadPins(ValueError):
-    """``str()`` says what is wrong with them, in one line."""
+    """Raised for bad pins: ``str()`` says in one line what is wrong with them."""
 
 
 def read_pins(parameters: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
@@ -50,15 +50,15 @@ def read_pins(parameters: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     Raises:
         BadPins: what stands under :data:`PINS_KEY` is no mapping of names to numbers from 1.
     """
-    told = parameters.get(PINS_KEY, {})
-    if not isinstance(told, Mapping):
-        raise BadPins(f"must be a mapping such as {{'omega': 3}}, not {told!r}")
-    for name, number in told.items():
+    pins = parameters.get(PINS_KEY, {})
+    if not isinstance(pins, Mapping):
+        raise BadPins(f"must be a mapping such as {{'omega': 3}}, not {pins!r}")
+    for name, number in pins.items():
         if not is_name(str(name)):
             raise BadPins(f"{name!r} is no name of a shared store")
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise BadPins(f"{name}: {number!r} is no number of a version: they count from 1")
-    return tuple((str(name), number) for name, number in sorted(told.items()))
+    return tuple((str(name), number) for name, number in sorted(pins.items()))
 
 
 def read_version(path: str) -> tuple[str, int] | None:
@@ -84,13 +84,25 @@ def is_name(name: str) -> bool:
 
 
 def there(state: State, store: str, number: int) -> Version | None:
-    """A version, if there is one of this number and it was not removed."""
+    """A version, if there is one of this number and it was not removed.
+
+    Args:
+        state: as it is.
+        store: its name.
+        number: of the version, from 1.
+    """
     versions = state.stores.get(store, ())
     return versions[number - 1] if 1 <= number <= len(versions) else None
 
 
 def pinned(state: State, store: str, number: int) -> Pinned:
-    """A version that is there, as a reader needs it."""
+    """A version that is there, as a reader needs it.
+
+    Args:
+        state: as it is.
+        store: its name.
+        number: of a version that is there.
+    """
     version = there(state, store, number)
     assert version is not None, "kept for whoever reads it"
     return Pinned(store, number, version.path, version.digest)
@@ -107,8 +119,8 @@ def unknown(state: State, reads: Iterable[tuple[str, int]]) -> str | None:
                 f"version {number} of the shared store {store!r} was removed: sharedStores says "
                 "how many are kept, and hold() keeps those that trials to come will pin"
             )
-        told = f"its newest is {newest}" if newest else "it has none yet"
-        return f"the shared store {store!r} has no version {number}: {told}"
+        newest_text = f"its newest is {newest}" if newest else "it has none yet"
+        return f"the shared store {store!r} has no version {number}: {newest_text}"
     return None
 
 
@@ -139,7 +151,13 @@ def objection(state: State, store: str, path: str, owner: str) -> str:
 
 
 def enter(state: State, store: str, version: Version) -> int:
-    """Make it the newest version; its number."""
+    """Make it the newest version; its number.
+
+    Args:
+        state: changed in place.
+        store: its name; it is made with its first version.
+        version: the new one.
+    """
     numbers = _kept(state, store)
     versions = state.stores.setdefault(store, [])
     versions.append(version)
@@ -147,15 +165,22 @@ def enter(state: State, store: str, version: Version) -> int:
     return len(versions)
 
 
-def hear(trial: Trial, store: str, number: int, *, own: bool) -> None:
-    """Note what a running attempt was told of: it may read that as long as it runs, until it has
-    published one of its own, at which it stands then."""
+def note_known(trial: Trial, store: str, number: int, *, own: bool) -> None:
+    """Note which version a running attempt knows of: it may read that one as long as it runs, until
+    it has published one of its own, which it has then.
+
+    Args:
+        trial: changed in place.
+        store: its name.
+        number: of the version.
+        own: the attempt has published it.
+    """
     before = () if own else tuple(each for each in trial.heard if each != (store, number))
     others = tuple(each for each in trial.heard if own and each[0] != store)
     trial.heard = (*before, *others, (store, number))
     if own:
-        told = tuple(each for each in trial.published if each[0] != store)
-        trial.published = (*told, (store, number))
+        published = tuple(each for each in trial.published if each[0] != store)
+        trial.published = (*published, (store, number))
 
 
 def bound_of(state: State, store: str) -> int:
@@ -165,8 +190,8 @@ def bound_of(state: State, store: str) -> int:
 
 
 def ask_for_review(state: State, out: list[Action]) -> None:
-    """Let the weight keeper look, if it would be granted a version: asked for nothing it would read
-    a share for nothing, each second for as long as a trial reads what is old. Where many trials and
+    """Let the weight keeper look, if it would be granted a version. Otherwise it would read a share
+    for nothing, each second for as long as a trial reads an old version. Where many trials and
     requests are at hand it is asked all the same, see :data:`_FEW`."""
     if not _over_bound(state):
         return
@@ -181,9 +206,9 @@ def let_go_of_old(state: State, keep: int = 0) -> tuple[tuple[str, int, Version]
     """Take those versions off the books that are older than the newest ``keep`` (0: as many as the
     settings say) and that nobody needs.
 
-    Needed is what a trial that has not ended reads or was told of, what the tuner holds, and, for
-    as long as a request is open, the version that was the newest when it was asked for, with all
-    after that: the tuner may be about to pin it.
+    Needed are versions that a trial which has not ended reads or knows of, versions that the tuner
+    holds, and, for as long as a request is open, the version that was the newest when it was asked
+    for, with all after that: the tuner may be about to pin it.
     """
     removed = []
     for store, gone, staying in _judged(state, keep):
@@ -198,7 +223,8 @@ def let_go_of_old(state: State, keep: int = 0) -> tuple[tuple[str, int, Version]
 
 
 def _judged(state: State, keep: int) -> Iterator[tuple[str, list[int], list[int]]]:
-    """Of each store with more versions than are kept in any case: which may go, and which stay."""
+    """Each store with more versions than are kept in any case, with those that may go, and those
+    that stay."""
     over = _over_bound(state, keep)
     if not over:
         return
@@ -228,13 +254,13 @@ def _over_bound(state: State, keep: int = 0) -> dict[str, int]:
 
 def kept(state: State) -> tuple[tuple[str, int, Version], ...]:
     """All versions that are there."""
-    found = []
+    versions = []
     for store in state.stores:
         for number in _kept(state, store):
             version = there(state, store, number)
             assert version is not None
-            found.append((store, number, version))
-    return tuple(found)
+            versions.append((store, number, version))
+    return tuple(versions)
 
 
 def _kept(state: State, store: str) -> list[int]:

@@ -1,9 +1,10 @@
-"""Which event is legal in which state of its trial. Legality lives here and nowhere else.
+"""The table of which event is legal in which state of its trial. Legality lives here and nowhere
+else.
 
-``LEGAL`` lists where an event has its effect; ``LATE`` where it is recorded and not
-counted, because it crossed with a decision of ours. Anywhere else it is an
-:class:`~dispatcher.errors.InvalidTransition` and nothing changes. Words of a superseded
-attempt are late in every state (promise 3).
+``LEGAL`` lists where an event has its effect; ``LATE`` where it is recorded and not counted,
+because it crossed with a decision of ours. Anywhere else it is an
+:class:`~dispatcher.errors.InvalidTransition` and nothing changes. Events of a superseded attempt
+are late in every state (promise 3).
 """
 
 from dispatcher.core import events as e
@@ -56,9 +57,9 @@ LATE: dict[type, frozenset[S]] = {
     e.TrialStopRequested: frozenset({S.DELIVERING, S.ENDED}),
 }
 
-#: Words of the tuner's process. While none is ready they are those of one that is gone: what
-#: it thought and was told went with it, and its successor is asked and told again.
-HOST_WORDS = (
+#: Reports of the tuner's process. While none is ready they come from one that is gone: its memory
+#: went with it, and its successor gets all requests and results again.
+TUNER_EVENTS = (
     e.WaitStarted,
     e.WaitGivenUp,
     e.ForeignWaitSeen,
@@ -104,7 +105,7 @@ ATTEMPT_EVENTS = (
 
 
 def comes_of_a_kill(trial: Trial, event: object) -> bool:
-    """Whether this is what a request has returned after it was killed."""
+    """Whether this is the answer of a request that was killed before."""
     if trial.state is not S.ENDED or trial.outcome is not Outcome.NO_TRIAL:
         return False
     nonsense = isinstance(event, e.RequestFailed) and event.kind is e.RequestEnd.NONSENSE
@@ -114,10 +115,10 @@ def comes_of_a_kill(trial: Trial, event: object) -> bool:
 def objection(trial: Trial, event: object) -> str:
     """Why a trial in a legal state cannot take the event all the same; empty if it can.
 
-    Result, then end, then gate, each once: DELIVERING is one state for both calls, so what
-    orders them is said here (promises 1 and 2).
+    Result, then end, then gate, each once: DELIVERING is one state for both calls, so their order
+    is checked here (promises 1 and 2).
     """
-    owed = trial.told is not None and not trial.result_delivered
+    owed = trial.result is not None and not trial.result_delivered
     if isinstance(event, e.ResultDelivered) and not owed:
         return "its result was delivered before" if trial.result_delivered else "it has no result"
     if isinstance(event, e.EndDelivered) and owed:

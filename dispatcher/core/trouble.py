@@ -1,4 +1,4 @@
-"""What is not as it should be, whether or not it keeps anything from running."""
+"""The troubles of an experiment, whether or not they keep anything from running."""
 
 from dispatcher.core.model import LowDisk, State, Worker
 from dispatcher.core.resources import Device
@@ -6,13 +6,13 @@ from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
 
 
 def troubles(state: State, now: float) -> list[str]:
-    """One sentence for each; empty for an experiment in good health."""
-    found = [low_disk_text(place, low) for place, low in state.low_disks.items()]
-    found.extend(trouble_of(worker, now) for worker in state.workers.values())
+    """One sentence for each trouble; empty for an experiment in good health."""
+    texts = [low_disk_text(place, low) for place, low in state.low_disks.items()]
+    texts.extend(trouble_of(worker, now) for worker in state.workers.values())
     for worker in state.workers.values():
         if worker.usable and worker.offer is not None:
-            found.extend(_device_text(worker, device) for device in worker.offer.devices)
-    return [text for text in found if text]
+            texts.extend(_device_text(worker, device) for device in worker.offer.devices)
+    return [text for text in texts if text]
 
 
 def _device_text(worker: Worker, device: Device) -> str:
@@ -23,8 +23,8 @@ def _device_text(worker: Worker, device: Device) -> str:
 
 def trouble_of(worker: Worker, now: float) -> str:
     """Why a worker takes no, or not all, attempts; empty if it does."""
-    conduct = worker.conduct
-    if worker.kept_out:
+    health = worker.health
+    if worker.excluded:
         return f"worker {worker.id} takes no trials: {worker.trouble}; it goes on looking"
     if not worker.alive:
         why = f" ({worker.trouble})" if worker.trouble else ""
@@ -32,22 +32,23 @@ def trouble_of(worker: Worker, now: float) -> str:
     if worker.suspect_since is not None:
         silent_s = now - worker.suspect_since
         return f"worker {worker.id} has been silent for {silent_s:.0f} s, nothing new goes there"
-    if conduct.quarantined_until is not None:
-        left_s = max(0.0, conduct.quarantined_until - now)
+    if health.quarantined_until is not None:
+        left_s = max(0.0, health.quarantined_until - now)
         return f"worker {worker.id} is left out for {left_s:.0f} s more, trials failed there"
-    if conduct.on_probation:
-        probe = "" if conduct.probe is None else f", trial {conduct.probe}"
+    if health.on_probation:
+        probe = "" if health.probe is None else f", trial {health.probe}"
         return f"worker {worker.id} gets one attempt at a time until one ends well{probe}"
     return ""
 
 
 def is_given_up(worker: Worker) -> bool:
-    """Whether it was lost so often that nobody counts on it; it may come back all the same."""
+    """Whether the worker was lost so often that nobody counts on it; it may still come back."""
     return not worker.alive and worker.losses >= WORKER_LOSSES_IN_A_ROW
 
 
 def low_disk_text(place: str, low: LowDisk) -> str:
-    """What is full, and how much has to go."""
+    """The sentence for a disk that is nearly full: how much is left, and how much is kept in
+    reserve."""
     return (
         f"no new trials: the disk of {place} has {_mb(low.free_bytes)} left and "
         f"{_mb(low.needed_bytes)} are kept in reserve; free space there, and they start again"

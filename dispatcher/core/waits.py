@@ -1,8 +1,8 @@
-"""Who waits for whom.
+"""Waits: the edges from requests and trials to the parents that they wait for.
 
-The edges are drawn here when ``wait_for`` is called and when a proposed trial is held for
-a parent that has not ended. An edge that would close a cycle is refused, so that a chain
-of waits always ends at something that can move.
+The edges are drawn here when ``wait_for`` is called and when a proposed trial is held for a parent
+that has not ended. An edge that would close a cycle is refused, so that a chain of waits always
+ends at something that can move.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ from dispatcher.core.model import FailReason, State, Verdict, Wait
 
 
 class Answer(NamedTuple):
-    """What a wait has come to: ``granted``, ``failed`` by ``parent``, or still ``pending``."""
+    """The result of a wait: ``granted``, ``failed`` by ``parent``, or still ``pending``."""
 
     kind: str
     parent: TrialId | None = None
@@ -26,10 +26,15 @@ GRANTED = Answer("granted")
 def resolve(
     parents: Iterable[TrialId], mode: str, verdict_of: Callable[[TrialId], Verdict | None]
 ) -> Answer:
-    """The one rule of when a wait is over; the tuner host uses it, too.
+    """Decide whether a wait is over: the one rule, which the tuner host uses, too.
 
-    ``all``: fails with the first parent that failed, granted when every gate is open.
-    ``any``: granted with the first open gate, fails when every parent failed.
+    ``all``: fails with the first parent that failed, granted when every gate is open. ``any``:
+    granted with the first open gate, fails when every parent failed.
+
+    Args:
+        parents: of the wait.
+        mode: ``all`` or ``any``.
+        verdict_of: the verdict of a trial; None while its gate is closed.
     """
     pending = False
     failed: Answer | None = None
@@ -58,6 +63,11 @@ def find_cycle(
 
     Depth-first over the waits; each node is visited once, so the cost is that of the
     waits reachable from the parents.
+
+    Args:
+        state: as it is.
+        waiter: the request or trial that would wait.
+        parents: the ones it would wait for.
     """
     came_from: dict[TrialId, TrialId] = {}
     stack = []
@@ -94,7 +104,17 @@ def draw(
     store: str = "",
     version: int = 0,
 ) -> None:
-    """Enter a wait whose answer is still pending."""
+    """Enter a wait whose answer is still pending.
+
+    Args:
+        state: changed in place.
+        waiter: the request or held trial.
+        ticket: the number of the wait in its request; 0 for a held trial.
+        parents: empty for a foreign wait.
+        mode: as in :class:`~dispatcher.core.model.Wait`.
+        store: the shared store of which a version is awaited; empty for none.
+        version: its number; 0 for any that a parent publishes.
+    """
     missing = {p for p in parents if state.trials[p].verdict is None}
     state.waits[waiter] = Wait(ticket, parents, mode, missing, state.now, store, version)
     for parent in missing:

@@ -9,10 +9,10 @@ from dispatcher.core.model import OVER, Phase, State
 from dispatcher.core.placement import takes
 from dispatcher.core.settings import ABANDONED_IN_A_ROW
 from dispatcher.core.shortage import Short, shortage
-from dispatcher.core.stalls import stalled, who_waits
+from dispatcher.core.stalls import stalled, waits_text
 from dispatcher.core.trouble import low_disk_text, trouble_of
 
-#: Seconds after which a delivery that has not returned is worth a word.
+#: Seconds after which a delivery that has not returned is worth mentioning.
 SLOW_DELIVERY_S = 5.0
 
 
@@ -106,7 +106,7 @@ def _no_place(state: State, now: float) -> Explanation:
         return _because(Cause.WORKER_LOST, f"{text}; {beside}" if beside else text)
     if not any(worker.usable for worker in workers):
         return _because(Cause.WORKER_SUSPECT, f"{queued}: {beside}")
-    if any(worker.usable and not worker.conduct.trusted for worker in workers):
+    if any(worker.usable and not worker.health.trusted for worker in workers):
         return _because(Cause.WORKER_QUARANTINED, f"{queued}: {beside}")
     short = shortage(state)
     if short is not None:
@@ -133,14 +133,14 @@ def _idle(state: State, now: float) -> Explanation:
             text = f"the tuner has been taking the result of trial {first} for {since:.0f} s"
             return _because(Cause.TUNER_BEHIND, text)
     if waiting and limit is not None and asked_for >= limit:
-        text = f"the last of {limit} trials wait: {who_waits(state, now)}"
+        text = f"the last of {limit} trials wait: {waits_text(state, now)}"
         return _because(Cause.BLOCKED, text)
     if waiting >= state.lookahead and waiting:
-        text = f"{waiting} requests wait, as many as lookahead allows: {who_waits(state, now)}"
+        text = f"{waiting} requests wait, as many as lookahead allows: {waits_text(state, now)}"
         return _because(Cause.LOOKAHEAD_FULL, text)
     if waiting and at_nnis_bound(state):
         text = f"{waiting} requests wait, and NNI asks for {state.asks_at_most} at a time"
-        return _because(Cause.LOOKAHEAD_FULL, f"{text}: {who_waits(state)}")
+        return _because(Cause.LOOKAHEAD_FULL, f"{text}: {waits_text(state)}")
     if state.abandoned_in_a_row >= ABANDONED_IN_A_ROW:
         text = f"the last {state.abandoned_in_a_row} requests failed with their parents"
         if state.abandoned_text:
@@ -150,7 +150,7 @@ def _idle(state: State, now: float) -> Explanation:
         text = f"the tuner said 'not now' to request {next(iter(state.parked))}; it is asked again"
         return _because(Cause.NOT_NOW, text + " after the next result")
     if waiting:
-        return _because(Cause.BLOCKED, who_waits(state, now))
+        return _because(Cause.BLOCKED, waits_text(state, now))
     if limit is not None and state.submitted >= limit:
         return _because(Cause.ALL_PROPOSED, f"all {limit} trials were proposed, the last ones run")
     return _because(Cause.TUNER_BUSY, "the next request is about to be opened")

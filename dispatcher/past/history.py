@@ -156,7 +156,7 @@ def _call_before(state: State, event: e.Event) -> list[Any] | None:
             return ["generate", trial, None]  # an end of it may follow
         case e.ResultDelivered(trial=number):
             trial_record = state.trials[number]
-            return ["result", number, trial_record.parameters, trial_record.told]
+            return ["result", number, trial_record.parameters, trial_record.result]
         case e.EndDelivered(trial=number):
             trial_record = state.trials[number]
             due = trial_record.verdict_due

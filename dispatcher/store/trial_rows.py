@@ -36,7 +36,7 @@ def trial_row(trial: Trial) -> Row:
     """The values of ``statements.RECORD_COLUMNS``, then 0 s of CPU and 0 s of wall time."""
     weights, verdict, since = trial.weights, trial.verdict, trial.since
     over = trial.state in _OVER
-    result = trial.told if over else trial.final
+    result = trial.result if over else trial.final
     return (
         trial.id,
         trial.state,
@@ -52,7 +52,7 @@ def trial_row(trial: Trial) -> Row:
         trial.failures,
         trial.losses,
         trial.final,
-        trial.told,
+        trial.result,
         None if result is None else number_of(result),
         None if weights is None else weights.digest,
         None if weights is None else weights.kind,

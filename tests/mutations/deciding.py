@@ -131,8 +131,8 @@ DECIDING: tuple[Mutation, ...] = (
         2,
         "what a crashed tuner said counts for its successor, who never did it",
         "dispatcher/core/apply.py",
-        "    if isinstance(event, table.HOST_WORDS) and not state.host_ready:",
-        "    if isinstance(event, table.HOST_WORDS) and state.host_ready is None:",
+        "    if isinstance(event, table.TUNER_EVENTS) and not state.host_ready:",
+        "    if isinstance(event, table.TUNER_EVENTS) and state.host_ready is None:",
         ("tests/unit/core",),
     ),
     Mutation(

@@ -101,9 +101,9 @@ UNSEEN: tuple[Mutation, ...] = (
         "a stop that a broken connection took is never heard of; the trial runs on",
         "dispatcher/core/transitions/worker.py",
         "            if trial.attempt_state is AttemptState.STOPPING:\n"
-        "                out.append(stop_of(state, trial))  # it may never have heard of it",
+        "                out.append(stop_of(state, trial))  # it may not have got the message",
         "            if trial.attempt_state is AttemptState.STOPPING and trial_id < 0:\n"
-        "                out.append(stop_of(state, trial))  # it may never have heard of it",
+        "                out.append(stop_of(state, trial))  # it may not have got the message",
     ),
     Mutation(
         "a-ring-of-waits-is-looked-for-along-one-parent-only",

@@ -98,7 +98,7 @@ class Scene:
 
     def deliver(self, trial: int) -> list[a.Action]:
         """Result, if there is one, and end; the actions after the end."""
-        if self.trial(trial).told is not None and not self.trial(trial).result_delivered:
+        if self.trial(trial).result is not None and not self.trial(trial).result_delivered:
             self.result(trial)
         return self.end(trial)
 

@@ -1,7 +1,7 @@
 """Facts that reach the core, in the past tense. Each is journalled, except where it says not.
 
-Texts (``parameters``, ``value``) are JSON. An event says who did what; when it happened is
-given to :func:`dispatcher.core.apply` beside it. Whoever applies or makes events takes them from
+Texts (``parameters``, ``value``) are JSON. The time of an event is given to
+:func:`dispatcher.core.apply` beside it. All code that applies or makes events imports them from
 here, whichever family they are of.
 """
 
@@ -21,7 +21,7 @@ from dispatcher.core.events.tuner_host import DeliveryStandsStill as DeliverySta
 from dispatcher.core.events.tuner_host import EndDelivered as EndDelivered
 from dispatcher.core.events.tuner_host import ForeignWaitOver as ForeignWaitOver
 from dispatcher.core.events.tuner_host import ForeignWaitSeen as ForeignWaitSeen
-from dispatcher.core.events.tuner_host import HostSays
+from dispatcher.core.events.tuner_host import HostEvent
 from dispatcher.core.events.tuner_host import ImportDelivered as ImportDelivered
 from dispatcher.core.events.tuner_host import Proposed as Proposed
 from dispatcher.core.events.tuner_host import RequestEnd as RequestEnd
@@ -54,10 +54,11 @@ from dispatcher.core.events.workers import WorkerLost as WorkerLost
 from dispatcher.core.events.workers import WorkerOffers as WorkerOffers
 from dispatcher.core.events.workers import WorkerSuspect as WorkerSuspect
 
-Event: TypeAlias = ExperimentEvent | HostSays | TunerHostLost | WorkerEvent | Wish
+Event: TypeAlias = ExperimentEvent | HostEvent | TunerHostLost | WorkerEvent | Wish
 
-#: What the tuner host may say, an assessor's wish among it; all else from it is a protocol error.
-HOST_EVENTS: tuple[type, ...] = (*get_args(HostSays), TrialStopRequested)
+#: Events that the tuner host may report, an assessor's request among them; any other is a protocol
+#: error.
+HOST_EVENTS: tuple[type, ...] = (*get_args(HostEvent), TrialStopRequested)
 
 #: Events that leave no row in the journal.
 NOT_JOURNALLED = (MetricReported, StacksReported, TunerStateTaken)

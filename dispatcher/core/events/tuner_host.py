@@ -1,4 +1,4 @@
-"""Facts about the tuner: what its host says of requests, waits and calls, and that it is gone."""
+"""Facts about the tuner: its host's reports of requests, waits and calls, and its end."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,7 +27,7 @@ class WaitStarted:
     """``wait_for`` was called in request ``trial``; ``ticket`` (from 1) tells its waits apart.
     With mode ``version`` it is ``wait_for_version``: for ``version`` of ``store``, or (0) for one
     that its only parent publishes. ``answered``: the host knew the answer, so that nobody waits;
-    it is recorded all the same, since whom a request has waited for is a likely parent."""
+    it is recorded all the same, since a trial that a request has waited for is a likely parent."""
 
     trial: TrialId
     ticket: int
@@ -136,7 +136,7 @@ class EndDelivered:
 
 @dataclass(frozen=True, slots=True)
 class StacksReported:
-    """What the blocked tuner threads are doing, one text per request (not journalled)."""
+    """The stacks of the blocked tuner threads, one text per request (not journalled)."""
 
     stacks: dict[int, str]
 
@@ -158,8 +158,8 @@ class ImportDelivered:
     error: str = ""
 
 
-#: What the tuner host itself may say.
-HostSays: TypeAlias = (
+#: Events that the tuner host itself may report.
+HostEvent: TypeAlias = (
     TunerHostReady
     | WaitStarted
     | WaitGivenUp

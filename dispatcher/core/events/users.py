@@ -1,4 +1,4 @@
-"""Facts about what is wished for: by users, by an assessor, by the weight keeper."""
+"""Requests as facts: by users, by an assessor, by the weight keeper."""
 
 from dataclasses import dataclass
 from typing import TypeAlias

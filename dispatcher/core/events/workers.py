@@ -10,9 +10,10 @@ from dispatcher.core.resources import Offer
 
 @dataclass(frozen=True, slots=True)
 class WorkerJoined:
-    """An agent said hello. ``holds`` are the (trial, attempt) pairs it runs or has words of
-    to hand in; whatever else we believed to be there is lost. ``offer``: what it has beside
-    slots; None if it does not say. ``domain``: the storage domain its backend puts it in."""
+    """An agent has joined. ``holds`` are the (trial, attempt) pairs that it runs or has messages of
+    to hand in; whatever else we believed to be there is lost. ``offer``: its resources beside
+    slots; None if it does not report them. ``domain``: the storage domain its backend puts it
+    in."""
 
     worker: WorkerId
     slots: int
@@ -23,8 +24,8 @@ class WorkerJoined:
 
 @dataclass(frozen=True, slots=True)
 class WorkerOffers:
-    """What a worker has for trials is another than it said before: a stranger's process on a
-    device, a device that fell off the bus, a copy of weights on its disk. What runs goes on."""
+    """A worker's resources have changed: a foreign process is on a device, a device fell off the
+    bus, a copy of weights is on its disk. What runs goes on."""
 
     worker: WorkerId
     offer: Offer
@@ -33,8 +34,8 @@ class WorkerOffers:
 @dataclass(frozen=True, slots=True)
 class WorkerLost:
     """An agent is gone, and with it all it ran; or it cannot be had in the first place.
-    ``hopeless``: trying again soon mends nothing. ``kept_out``: it is there and may not join
-    before its host is mended, for which it looks by itself; that is no loss."""
+    ``hopeless``: trying again soon changes nothing. ``kept_out``: it is there and may not join
+    before its host is repaired, for which it looks by itself; that is no loss."""
 
     worker: WorkerId
     reason: str
@@ -44,8 +45,8 @@ class WorkerLost:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSuspect:
-    """A worker that was alive has been silent for ``silent_s``. What it runs goes on; nothing
-    new is placed there until it is heard of, or lost."""
+    """A worker that was alive has been silent for ``silent_s``. What it runs goes on; nothing new
+    is placed there until it answers again, or is lost."""
 
     worker: WorkerId
     silent_s: float
@@ -53,7 +54,7 @@ class WorkerSuspect:
 
 @dataclass(frozen=True, slots=True)
 class WorkerHeard:
-    """A suspect worker speaks again, and nothing of it was lost."""
+    """A suspect worker has answered again, and nothing of it was lost."""
 
     worker: WorkerId
 
@@ -80,8 +81,8 @@ class MetricReported:
 @dataclass(frozen=True, slots=True)
 class LastMetricKept:
     """The newest intermediate metric of an attempt that was to be stopped early and is about to
-    end: its trial's result may be made of it. The engine says it before the event that brings the
-    end (:func:`dispatcher.core.judged_by`), so that a replay needs no metrics."""
+    end: its trial's result may be made of it. The engine applies it before the event that brings
+    the end (:func:`dispatcher.core.judged_by`), so that a replay needs no metrics."""
 
     trial: TrialId
     attempt: int
@@ -100,7 +101,7 @@ class FinalReported:
 
 @dataclass(frozen=True, slots=True)
 class WeightsPublished:
-    """The trial wrote complete weights and told their digest. The newest one counts."""
+    """The trial wrote complete weights and reported their digest. The newest one counts."""
 
     trial: TrialId
     attempt: int
@@ -110,8 +111,8 @@ class WeightsPublished:
 
 @dataclass(frozen=True, slots=True)
 class VersionOffered:
-    """The trial wrote what would be version ``base + 1`` of a shared store, and asks whether it
-    is. ``path`` is relative to the folder of the experiment's stores. Said again until answered."""
+    """The trial wrote what would be version ``base + 1`` of a shared store, and asks whether it is.
+    ``path`` is relative to the folder of the experiment's stores. Sent again until answered."""
 
     trial: TrialId
     attempt: int
@@ -125,7 +126,7 @@ class VersionOffered:
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnded:
-    """The attempt's process is gone. ``weights`` are plain files its agent found at the save
+    """The attempt's process is gone. ``weights`` are plain files that its agent found at the save
     path, synced and digested."""
 
     trial: TrialId

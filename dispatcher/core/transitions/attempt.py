@@ -1,4 +1,4 @@
-"""What agents say of attempts: they start, report, end, and are tried again."""
+"""Reports of agents about attempts: they start, report metrics, end, and are tried again."""
 
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, StartAttempt, StopAttempt
@@ -17,7 +17,15 @@ from dispatcher.core.stores import RESTORED_FROM, pinned, read_version
 def start_attempt(
     state: State, trial: Trial, worker: Worker, devices: tuple[str, ...], out: list[Action]
 ) -> None:
-    """The next attempt of a queued trial, on a worker where there is a place for it."""
+    """Begin the next attempt of a queued trial, on a worker where there is a place for it.
+
+    Args:
+        state: changed in place.
+        trial: a queued one.
+        worker: with a free slot.
+        devices: the ids of those that the attempt gets; empty for none.
+        out: gets the start.
+    """
     move(state, trial, TrialState.RUNNING)
     trial.attempt += 1
     trial.attempt_state = AttemptState.STARTING
@@ -28,8 +36,8 @@ def start_attempt(
     worker.running.add(trial.id)
     if needs_of(state, trial).counted:
         recount(state, worker)
-    if worker.conduct.on_probation:
-        worker.conduct.probe = trial.id
+    if worker.health.on_probation:
+        worker.health.probe = trial.id
     out.append(start_of(state, trial))
 
 
@@ -76,29 +84,30 @@ def stop_of(state: State, trial: Trial) -> StopAttempt:
 
 
 def attempt_started(state: State, event: e.AttemptStarted) -> None:
-    """The process is there."""
+    """Note that the process is there."""
     _has_started(state, state.trials[event.trial])
 
 
 def _has_started(state: State, trial: Trial) -> None:
-    """What speaks has started: it is not asked for a second time under the same number."""
+    """Note that a reporting attempt has started: it is not asked for a second time under the same
+    number."""
     if trial.attempt_state is AttemptState.STARTING:
         trial.attempt_state = AttemptState.RUNNING
     state.dirty[trial.id] = None
 
 
 def metric_reported(state: State, event: e.MetricReported) -> bool:
-    """Only the newest value is kept here; the metrics table has them all."""
+    """Keep the newest value only; the metrics table has them all."""
     trial = state.trials[event.trial]
     if event.seq <= trial.last_seq:
-        return False  # said before: an agent that caught up repeats itself
+        return False  # known: an agent that caught up repeats itself
     trial.last_seq = event.seq
     trial.last_intermediate = event.value
     return True
 
 
 def final_reported(state: State, event: e.FinalReported) -> bool:
-    """The first final counts, whatever metrics came before it (a replay has none); it is held
+    """Keep the first final metric, whatever metrics came before it (a replay has none). It is held
     back until the attempt is over."""
     trial = state.trials[event.trial]
     if trial.final is not None:
@@ -109,7 +118,8 @@ def final_reported(state: State, event: e.FinalReported) -> bool:
 
 
 def weights_published(state: State, event: e.WeightsPublished) -> bool:
-    """Complete weights, told by the trial itself; the newest digest is the one to check."""
+    """Keep the digest of complete weights that the trial itself has published; the newest one is
+    the one to check."""
     trial = state.trials[event.trial]
     if event.seq <= trial.weights_seq or trial.save_path is None:
         return False
@@ -122,7 +132,13 @@ def weights_published(state: State, event: e.WeightsPublished) -> bool:
 
 
 def attempt_ended(state: State, event: e.AttemptEnded, out: list[Action]) -> None:
-    """The process is gone: its slot is free, and the trial ends or is tried again."""
+    """Free the slot of an attempt whose process is gone; the trial ends or is tried again.
+
+    Args:
+        state: changed in place.
+        event: its weights count if the trial has published none itself.
+        out: gets the delivery, if no attempt follows.
+    """
     trial = state.trials[event.trial]
     if event.weights is not None and not trial.self_published and trial.save_path is not None:
         trial.weights = event.weights
@@ -131,7 +147,7 @@ def attempt_ended(state: State, event: e.AttemptEnded, out: list[Action]) -> Non
 
 
 def _domain_of_worker(state: State, trial: Trial) -> str:
-    """From where the weights can be read that the trial's newest attempt wrote."""
+    """The storage domain in which the trial's newest attempt wrote its weights."""
     worker = None if trial.worker is None else state.workers.get(trial.worker)
     return "" if worker is None else domain_of(state, worker)
 
@@ -141,10 +157,18 @@ def attempt_over(
     trial: Trial,
     reason: EndReason,
     out: list[Action],
-    said: e.AttemptEnded | None = None,
+    event: e.AttemptEnded | None = None,
 ) -> None:
     """Retry, or conclude by the table of endings. A failed attempt that will be tried again
-    releases nobody."""
+    releases nobody.
+
+    Args:
+        state: changed in place.
+        trial: a running one.
+        reason: how the attempt ended.
+        out: gets the delivery, if no attempt follows, and reports about the worker.
+        event: the end as its agent reported it; None if no agent did.
+    """
     assert trial.worker is not None
     worker = state.workers.get(trial.worker)
     if worker is not None:
@@ -156,7 +180,7 @@ def attempt_over(
     trial.devices = ()
     if trial.kill_reason is not None and reason in (EndReason.LOST, EndReason.SHUTDOWN):
         reason = trial.kill_reason  # it was to end, and end it did
-    if reason is EndReason.SHUTDOWN and said is not None and _was_through(state, trial, said):
+    if reason is EndReason.SHUTDOWN and event is not None and _was_through(state, trial, event):
         reason = EndReason.FINISHED
     if retries(trial, reason, state.settings):
         _retry(state, trial, reason)
@@ -164,16 +188,16 @@ def attempt_over(
     ending = conclude(trial, reason, state.settings)
     trial.outcome = ending.outcome
     trial.success = ending.success
-    trial.told = ending.value
+    trial.result = ending.value
     trial.verdict_due = ending.verdict
-    take_note(state, trial, ending, reason, said)
+    take_note(state, trial, ending, reason, event)
     deliver(state, trial, out)
 
 
-def _was_through(state: State, trial: Trial, said: e.AttemptEnded) -> bool:
-    """Whether the order to stop met a trial that had done all it was to do."""
-    told = trial.final is not None and said.exit_code == 0
-    return state.settings.through_when_stopped and told
+def _was_through(state: State, trial: Trial, event: e.AttemptEnded) -> bool:
+    """Whether the request to stop came to a trial that had done all it was to do."""
+    complete = trial.final is not None and event.exit_code == 0
+    return state.settings.through_when_stopped and complete
 
 
 def _retry(state: State, trial: Trial, reason: EndReason) -> None:

@@ -7,7 +7,13 @@ from dispatcher.core.trouble import low_disk_text
 
 
 def disk_low(state: State, event: e.DiskLow, out: list[Action]) -> None:
-    """Start nothing new before the disk is full: what runs still needs to write its end."""
+    """Start nothing new before the disk is full: what runs still needs to write its end.
+
+    Args:
+        state: changed in place.
+        event: the place, with its free bytes.
+        out: gets a report, the first time.
+    """
     known = state.low_disks.get(event.place)
     since = known.since if known is not None else state.now
     low = LowDisk(event.free_bytes, event.needed_bytes, since)
@@ -17,7 +23,13 @@ def disk_low(state: State, event: e.DiskLow, out: list[Action]) -> None:
 
 
 def disk_recovered(state: State, event: e.DiskRecovered, out: list[Action]) -> bool:
-    """Go on. Late if it was never low: the head before us said so."""
+    """Go on. Late if this head has not seen the disk low: the one before it had.
+
+    Args:
+        state: changed in place.
+        event: the place.
+        out: gets a report.
+    """
     if state.low_disks.pop(event.place, None) is None:
         return False
     out.append(ReportDisk(event.place, f"there is room on the disk of {event.place} again"))

@@ -1,4 +1,4 @@
-"""What the tuner host says: waits, proposals, failures, deliveries."""
+"""Reports of the tuner host: waits, proposals, failures, deliveries."""
 
 from dispatcher.core import events as e
 from dispatcher.core import stores, waits
@@ -20,9 +20,15 @@ from dispatcher.core.transitions.store import awaited_version
 
 
 def wait_started(state: State, event: e.WaitStarted, out: list[Action]) -> None:
-    """Answer at once where that is possible, else draw the edges."""
+    """Answer at once where that is possible, else draw the edges.
+
+    Args:
+        state: changed in place.
+        event: of an open request.
+        out: gets the answer, if it is known already.
+    """
     trial = state.trials[event.trial]
-    if trial.state is TrialState.BLOCKED:  # a foreign wait whose end we were not told of
+    if trial.state is TrialState.BLOCKED:  # a foreign wait whose end was not reported
         waits.erase(state, trial.id)
         move(state, trial, TrialState.OPEN)
     if event.answered:
@@ -70,8 +76,8 @@ def _answer_of_version(state: State, event: e.WaitStarted) -> AnswerWait | None:
     for publisher in event.parents:
         verdict = state.trials[publisher].verdict
         if verdict is not None:
-            told = verdict if not verdict.ok else Verdict(FailReason.NO_VERSION)
-            failed = waits.Answer("failed", publisher, told)
+            failure = verdict if not verdict.ok else Verdict(FailReason.NO_VERSION)
+            failed = waits.Answer("failed", publisher, failure)
             return version_failed(event.trial, event.ticket, failed)
     cycle = waits.find_cycle(state, event.trial, event.parents)
     if cycle is not None:
@@ -80,7 +86,8 @@ def _answer_of_version(state: State, event: e.WaitStarted) -> AnswerWait | None:
 
 
 def wait_given_up(state: State, event: e.WaitGivenUp) -> bool:
-    """The thread goes on without our answer. Late if it is in another wait already."""
+    """Open the request again: its thread goes on without our answer. Late if it is in another wait
+    already."""
     wait = state.waits.get(event.trial)
     if wait is None or wait.ticket != event.ticket:
         return False
@@ -90,14 +97,14 @@ def wait_given_up(state: State, event: e.WaitGivenUp) -> bool:
 
 
 def foreign_wait_seen(state: State, event: e.ForeignWaitSeen) -> None:
-    """A thread that stands still holds no slot, whatever it stands in."""
+    """Block the request: a thread that stands still holds no slot, whatever it stands in."""
     waits.draw(state, event.trial, 0, (), "foreign")
     state.waits[event.trial].place = event.place
     move(state, state.trials[event.trial], TrialState.BLOCKED)
 
 
 def foreign_wait_over(state: State, event: e.ForeignWaitOver) -> bool:
-    """The thread moves again. Late if it is in a wait of ours by now."""
+    """Open the request again. Late if it is in a wait of ours by now."""
     wait = state.waits.get(event.trial)
     if wait is None or wait.mode != "foreign":
         return False
@@ -107,7 +114,13 @@ def foreign_wait_over(state: State, event: e.ForeignWaitOver) -> bool:
 
 
 def proposed(state: State, event: e.Proposed, out: list[Action]) -> None:
-    """Parameters are there: claim the save path, find the parent, queue or hold the trial."""
+    """Take parameters in: claim the save path, find the parent, queue or hold the trial.
+
+    Args:
+        state: changed in place.
+        event: of an open request, or of one that was killed meanwhile.
+        out: gets the tuner's error if the proposal is refused.
+    """
     trial = state.trials[event.trial]
     if trial.state is TrialState.ENDED:  # its request was killed
         end_dropped(state, trial, out)
@@ -127,7 +140,14 @@ def proposed(state: State, event: e.Proposed, out: list[Action]) -> None:
 def admit(
     state: State, trial: Trial, event: e.Proposed | e.TrialSubmitted, out: list[Action]
 ) -> str | None:
-    """Take a proposal in, or return the sentence that refuses it (nothing has changed then)."""
+    """Take a proposal in, or return the sentence that refuses it (nothing has changed then).
+
+    Args:
+        state: changed in place, unless the proposal is refused.
+        trial: its record, still without parameters.
+        event: the proposal.
+        out: gets the delivery of a trial whose parent has failed already.
+    """
     save_path, restore_path = event.save_path, event.restore_path
     parent: TrialId | None = None
     started_from = None if restore_path is None else stores.read_version(restore_path)
@@ -182,7 +202,13 @@ def _enqueue(state: State, trial: Trial, out: list[Action]) -> None:
 
 
 def request_failed(state: State, event: e.RequestFailed, out: list[Action]) -> None:
-    """The request ended without parameters; what kind of end it was decides on the rest."""
+    """End or park a request that has returned no parameters, by the kind of its end.
+
+    Args:
+        state: changed in place.
+        event: ``kind`` decides what follows.
+        out: gets the tuner's error, if it is one, and the opening of the request's gate.
+    """
     trial = state.trials[event.trial]
     if trial.state is TrialState.ENDED:  # it was killed, and has returned nonsense since
         end_dropped(state, trial, out)
@@ -223,7 +249,13 @@ def _request_error(
 
 
 def tuner_error(state: State, method: str, text: str) -> None:
-    """Decide on the rest of the experiment after an exception of the tuner."""
+    """Decide on the rest of the experiment after an exception of the tuner.
+
+    Args:
+        state: changed in place; the experiment may begin to drain.
+        method: the tuner's, such as ``trial_end``.
+        text: the traceback; its last line becomes part of the reason.
+    """
     last = text.strip().rsplit("\n", 1)[-1]
     if state.phase is not Phase.RUNNING:
         return
@@ -239,7 +271,14 @@ def tuner_error(state: State, method: str, text: str) -> None:
 
 
 def result_delivered(state: State, event: e.ResultDelivered, out: list[Action]) -> None:
-    """Promise 2: counted once; a host that starts again is not told a second time."""
+    """Note that the tuner has taken a result: a host that starts again does not get it a second
+    time (promise 2).
+
+    Args:
+        state: changed in place.
+        event: ``error`` is the tuner's traceback, if it raised.
+        out: gets that error.
+    """
     trial = state.trials[event.trial]
     trial.result_delivered = True
     _taken(state)
@@ -249,20 +288,27 @@ def result_delivered(state: State, event: e.ResultDelivered, out: list[Action]) 
 
 
 def _taken(state: State) -> None:
-    """The clock of a drain begins anew with each call that returns."""
+    """Begin the clock of a drain anew: a call of the tuner has returned."""
     if state.phase is Phase.DRAINING:
         state.quiet_since = state.fail_at = None
 
 
 def delivery_stands_still(state: State, event: e.DeliveryStandsStill) -> None:
-    """Or moves again; where it stands is for whoever asks why nothing goes on."""
+    """Note that a delivery stands still, or moves again, and where: for those who ask why nothing
+    goes on."""
     trial = state.trials[event.trial]
     trial.delivery_still = not event.over
     state.still_since, state.still_at = state.now, event.at
 
 
 def end_delivered(state: State, event: e.EndDelivered, out: list[Action]) -> None:
-    """Result, then end, then gate: the gate opens here and nowhere earlier (promise 1)."""
+    """Open the gate after result and end; it opens here and nowhere earlier (promise 1).
+
+    Args:
+        state: changed in place.
+        event: ``error`` is the tuner's traceback, if it raised.
+        out: gets that error, and what the opening of the gate brings.
+    """
     trial = state.trials[event.trial]
     assert trial.verdict_due is not None
     state.results_seen += 1

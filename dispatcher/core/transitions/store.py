@@ -1,4 +1,5 @@
-"""What trials offer to shared stores, what the tuner holds of them, and what may go."""
+"""Shared stores: versions that trials offer, versions that the tuner holds, and versions that may
+go."""
 
 from collections.abc import Sequence
 
@@ -19,8 +20,13 @@ from dispatcher.core.resource_match import domain_of
 def version_offered(state: State, event: e.VersionOffered, out: list[Action]) -> bool:
     """Make it the next version if it was made from the newest one; answer in any case.
 
-    An answer may get lost, and the offer is said again then: what was accepted once is found by
-    its place and digest, and answered as before; nothing is entered twice.
+    An answer may get lost, and the offer is sent again then: one that was accepted once is
+    recognised by its place and digest, and answered as before; nothing is entered twice.
+
+    Args:
+        state: changed in place.
+        event: the offer.
+        out: gets the answer, and the news for the tuner host if there is a new version.
     """
     trial = state.trials[event.trial]
     assert trial.worker is not None
@@ -33,9 +39,9 @@ def version_offered(state: State, event: e.VersionOffered, out: list[Action]) ->
     if entered:
         number = _enter(state, trial, event, out)
         versions = state.stores[event.store]
-    told = 0 if refusal else number or len(versions)
-    if told:
-        stores.hear(trial, event.store, told, own=bool(number))
+    newest = 0 if refusal else number or len(versions)
+    if newest:
+        stores.note_known(trial, event.store, newest, own=bool(number))
         stores.ask_for_review(state, out)
     out.append(
         AnswerOffer(
@@ -44,7 +50,7 @@ def version_offered(state: State, event: e.VersionOffered, out: list[Action]) ->
             event.attempt,
             event.digest,
             accepted=bool(number),
-            newest=stores.pinned(state, event.store, told) if told else None,
+            newest=stores.pinned(state, event.store, newest) if newest else None,
             refusal=refusal,
         )
     )
@@ -94,7 +100,14 @@ def _number_of(versions: Sequence[Version | None], event: e.VersionOffered) -> i
 
 
 def versions_held(state: State, event: e.VersionsHeld, out: list[Action]) -> bool:
-    """Words of a process that only repeats its past change nothing: what it held last is known."""
+    """Note which versions the tuner holds. Reports of a process that only repeats its past change
+    nothing: what it held last is known.
+
+    Args:
+        state: changed in place.
+        event: all that it holds of one store.
+        out: gets a review of the stores, if a version may go now.
+    """
     if not state.host_ready:
         return False
     if event.numbers:
@@ -106,8 +119,14 @@ def versions_held(state: State, event: e.VersionsHeld, out: list[Action]) -> boo
 
 
 def stores_reviewed(state: State, event: e.StoresReviewed, out: list[Action]) -> None:
-    """Grant what nobody can ask for any more. From here on a proposal that pins one of these is
-    refused, whatever becomes of the files."""
+    """Grant the versions that nobody can ask for any more. From here on a proposal that pins one of
+    these is refused, whatever becomes of the files.
+
+    Args:
+        state: changed in place.
+        event: ``keep`` and ``question`` of the weight keeper.
+        out: gets the grant.
+    """
     removed = stores.let_go_of_old(state, event.keep)
     out.append(GrantVersions(removed, stores.kept(state), event.question))
 

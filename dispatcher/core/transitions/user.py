@@ -1,4 +1,4 @@
-"""What users ask for: trials by hand, trials to be killed, the end of it all, other limits."""
+"""Requests of users: trials by hand, trials to be killed, the end of it all, other limits."""
 
 from dispatcher.core import events as e
 from dispatcher.core import waits
@@ -12,7 +12,6 @@ from dispatcher.core.gates import end_without_trial, fail_unstarted
 from dispatcher.core.model import (
     OVER,
     AttemptState,
-    Conduct,
     EndReason,
     FailReason,
     Outcome,
@@ -20,6 +19,7 @@ from dispatcher.core.model import (
     State,
     Trial,
     TrialState,
+    WorkerHealth,
 )
 from dispatcher.core.moves import move, new_trial
 from dispatcher.core.resource_match import recount
@@ -29,7 +29,13 @@ from dispatcher.core.transitions.worker import follow_slots
 
 
 def trial_submitted(state: State, event: e.TrialSubmitted, out: list[Action]) -> None:
-    """Parameters proposed by hand get an id like all others and may be parents."""
+    """Give parameters by hand an id like all others; they may be parents.
+
+    Args:
+        state: changed in place.
+        event: the parameters.
+        out: gets the error if they are refused.
+    """
     trial = new_trial(state, to=TrialState.OPEN, by_hand=True)
     refusal = admit(state, trial, event, out)
     if refusal is not None:
@@ -38,7 +44,13 @@ def trial_submitted(state: State, event: e.TrialSubmitted, out: list[Action]) ->
 
 
 def trial_stop_requested(state: State, event: e.TrialStopRequested, out: list[Action]) -> None:
-    """Kill a trial in whatever state it is."""
+    """Kill a trial in whatever state it is.
+
+    Args:
+        state: changed in place.
+        event: ``reason`` tells a user's request from an assessor's.
+        out: gets the stop of its attempt, or the end of its request, or its delivery.
+    """
     trial = state.trials[event.trial]
     if trial.state is TrialState.RUNNING:
         trial.kill_reason = trial.kill_reason or event.reason
@@ -59,8 +71,15 @@ def trial_stop_requested(state: State, event: e.TrialStopRequested, out: list[Ac
 
 
 def stop_attempt(state: State, trial: Trial, grace_s: float | None, out: list[Action]) -> None:
-    """Ask for the end of a running attempt, with a grace of its own or the usual one. What was
-    *seen* of it does not change by that."""
+    """Ask for the end of a running attempt. What its agent has reported of it does not change by
+    that.
+
+    Args:
+        state: changed in place.
+        trial: a running one.
+        grace_s: seconds between SIGTERM and SIGKILL; None: the usual ones.
+        out: gets the stop.
+    """
     trial.attempt_state = AttemptState.STOPPING
     trial.stop_grace_s = grace_s
     state.dirty[trial.id] = None
@@ -68,7 +87,13 @@ def stop_attempt(state: State, trial: Trial, grace_s: float | None, out: list[Ac
 
 
 def stop_requested(state: State, event: e.StopRequested, out: list[Action]) -> None:
-    """Drain or stop. A stop after a drain goes further; nothing goes back."""
+    """Drain or stop. A stop after a drain goes further; nothing goes back.
+
+    Args:
+        state: changed in place.
+        event: how, and why.
+        out: gets the stop of each running attempt, if it is not a drain.
+    """
     if state.phase in OVER:
         return
     if state.phase is Phase.RUNNING:
@@ -85,7 +110,13 @@ def stop_requested(state: State, event: e.StopRequested, out: list[Action]) -> N
 
 
 def data_imported(state: State, event: e.DataImported, out: list[Action]) -> None:
-    """Kept until the tuner has taken it: a host that dies before that is told again."""
+    """Keep the data until the tuner has taken it: a host that dies before that gets it again.
+
+    Args:
+        state: changed in place.
+        event: results of another experiment.
+        out: gets the import, if the tuner's process is there.
+    """
     state.imports[state.imported] = event.data
     if state.host_ready:
         out.append(TellImport(state.imported, event.data))
@@ -93,7 +124,14 @@ def data_imported(state: State, event: e.DataImported, out: list[Action]) -> Non
 
 
 def import_delivered(state: State, event: e.ImportDelivered, out: list[Action]) -> bool:
-    """Once. Words of a process that is gone are not counted: its successor is told again."""
+    """Forget data that the tuner has taken, once. A report of a process that is gone does not
+    count: its successor gets the data again.
+
+    Args:
+        state: changed in place.
+        event: ``error`` is the tuner's traceback, if it raised.
+        out: gets that error.
+    """
     if not state.host_ready or state.imports.pop(event.number, None) is None:
         return False
     if event.error:
@@ -102,10 +140,11 @@ def import_delivered(state: State, event: e.ImportDelivered, out: list[Action]) 
 
 
 def head_started(state: State, event: e.HeadStarted) -> None:
-    """A new head: peers of the old one are not known yet; all requests are asked again.
+    """Begin under a new head: peers of the old one are not known yet; all requests are asked again.
 
     Changed settings come with it, not in an event before it: no rule is to be applied to a state
-    that nobody leads, and the time until now is not the old head's."""
+    that nobody leads, and the time until now is not the old head's.
+    """
     if state.started_at is not None:
         state.active_s += max(0.0, state.last_event_at - state.started_at)
     state.started_at = state.now
@@ -130,7 +169,7 @@ def head_started(state: State, event: e.HeadStarted) -> None:
         worker.alive = False
         worker.suspect_since = None
         worker.losses = 0
-        worker.conduct = Conduct()
+        worker.health = WorkerHealth()
         worker.offer = worker.known = None  # each says anew what it has
         worker.cached = frozenset()
         recount(state, worker)
@@ -143,7 +182,7 @@ def head_started(state: State, event: e.HeadStarted) -> None:
 
 
 def settings_updated(state: State, event: e.SettingsUpdated) -> None:
-    """Other limits, or other rules: what workers hold is counted by them."""
+    """Take in other limits or other rules: resources that workers hold are counted by them."""
     state.settings = event.settings
     state.unjudged = True
     for worker in state.workers.values():
@@ -152,7 +191,8 @@ def settings_updated(state: State, event: e.SettingsUpdated) -> None:
 
 
 def host_gone(state: State) -> None:
-    """The threads of all requests are gone with their process: they will be asked again."""
+    """Open all blocked requests again: their threads are gone with their process, and the next one
+    is asked for them."""
     state.host_ready = False
     for trial_id in state.delivering:
         state.trials[trial_id].delivery_still = False

@@ -1,4 +1,4 @@
-"""What the weight keeper asks."""
+"""Requests of the weight keeper."""
 
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, GrantRemoval
@@ -6,8 +6,14 @@ from dispatcher.core.model import State, TrialState
 
 
 def removal_announced(state: State, event: e.RemovalAnnounced, out: list[Action]) -> None:
-    """Grant what no child on its way needs. From here on a proposal that names one of these
-    fails before it takes a slot."""
+    """Grant the removal of weights that no child on its way needs. From here on a proposal that
+    names one of these fails before it takes a slot.
+
+    Args:
+        state: changed in place.
+        event: the trials whose weights are to go.
+        out: gets the grant.
+    """
     on_the_way = (*state.held, *state.queued, *state.running, *state.backoff)
     needed = {state.trials[child].parent for child in on_the_way}
     granted = tuple(

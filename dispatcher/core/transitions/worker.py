@@ -1,4 +1,4 @@
-"""Workers that come and go, fall silent and are heard again."""
+"""Workers that come and go, fall silent and answer again."""
 
 from dataclasses import replace
 
@@ -13,9 +13,16 @@ from dispatcher.core.trouble import is_given_up
 
 
 def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> None:
-    """An agent said what it holds: what else we believed to be there is lost, what we no
-    longer want is stopped, what we asked for and it never got is asked for again, or placed anew
-    if nothing may run any more on the devices that it was given."""
+    """Compare what a worker holds with what we believe: other attempts that we believed to be there
+    are lost; those that we no longer want are stopped; those that we asked for and that never
+    began are asked for again, or placed anew if nothing may run any more on the devices that
+    they were given.
+
+    Args:
+        state: changed in place.
+        event: ``holds`` are the attempts that the worker has.
+        out: gets starts and stops, and deliveries of trials whose attempts are lost.
+    """
     worker = state.workers.get(event.worker)
     if worker is None:
         worker = state.workers[event.worker] = Worker(event.worker, event.slots)
@@ -24,7 +31,7 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
     worker.alive = True
     worker.losses = 0
     worker.trouble = ""
-    worker.kept_out = False
+    worker.excluded = False
     worker.suspect_since = None
     worker.domain = event.domain
     _takes_stock(state, worker, event.offer)
@@ -33,7 +40,7 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
         trial = state.trials[trial_id]
         if (trial_id, trial.attempt) in held:
             if trial.attempt_state is AttemptState.STOPPING:
-                out.append(stop_of(state, trial))  # it may never have heard of it
+                out.append(stop_of(state, trial))  # it may not have got the message
         elif trial.attempt_state is not AttemptState.STARTING:
             attempt_over(state, trial, EndReason.LOST, out)
         elif may_begin(trial, worker) or not state.settings.placed_anew:
@@ -51,15 +58,15 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
 
 
 def follow_slots(state: State, worker: Worker) -> None:
-    """Where the file does not say how many trials run there at once, as many do as in all, which
-    a user may change while its agent knows only what there were when it was started. None are
-    none: an agent of another version takes nothing new."""
+    """Give a worker as many slots as the experiment has, if the file does not say how many trials
+    run there at once. A user may change that number while the agent knows only the one that it
+    was started with. No slots stay none: an agent of another version takes nothing new."""
     if worker.slots and worker.id in state.settings.slots_follow:
         worker.slots = state.settings.slots
 
 
 def worker_offers(state: State, event: e.WorkerOffers) -> bool:
-    """It has more, or less, than it said. Late if it is not there."""
+    """Take in a changed offer. Late if the worker is not there."""
     worker = state.workers.get(event.worker)
     if worker is None or not worker.alive:
         return False
@@ -76,15 +83,22 @@ def _takes_stock(state: State, worker: Worker, offer: Offer | None) -> None:
 
 
 def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
-    """All its attempts are lost; none of that counts against the trials. When it was lost too
-    often it is given up, and with the last one that is left the experiment."""
+    """Count a worker's attempts as lost; none of that counts against the trials. A worker that was
+    lost too often is given up, and with the last one the experiment.
+
+    Args:
+        state: changed in place.
+        event: why, and whether it can be had again.
+        out: gets a report, the launch of a new agent, and deliveries of trials that are not tried
+            again.
+    """
     worker = state.workers.get(event.worker)
     if worker is None:
         worker = state.workers[event.worker] = Worker(event.worker, 0)
     state.unjudged = True
     worker.alive = False
     worker.suspect_since = None
-    worker.kept_out = event.kept_out
+    worker.excluded = event.kept_out
     if not event.kept_out:
         worker.losses += 1
     if event.hopeless:
@@ -110,7 +124,13 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
 
 
 def worker_suspect(state: State, event: e.WorkerSuspect, out: list[Action]) -> bool:
-    """Silence is no loss yet: what runs there goes on, nothing is added to it."""
+    """Put nothing new on a silent worker. Silence is no loss yet: what runs there goes on.
+
+    Args:
+        state: changed in place.
+        event: for how long it has been silent.
+        out: gets a report.
+    """
     worker = state.workers.get(event.worker)
     if worker is None or not worker.usable:
         return False
@@ -121,7 +141,13 @@ def worker_suspect(state: State, event: e.WorkerSuspect, out: list[Action]) -> b
 
 
 def worker_heard(state: State, event: e.WorkerHeard, out: list[Action]) -> bool:
-    """It was only silent."""
+    """Trust a worker again that was only silent.
+
+    Args:
+        state: changed in place.
+        event: which worker.
+        out: gets a report.
+    """
     worker = state.workers.get(event.worker)
     if worker is None or worker.suspect_since is None:
         return False

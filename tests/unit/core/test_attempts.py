@@ -380,7 +380,7 @@ def test_who_was_through_when_all_was_stopped_has_succeeded(code: int, outcome: 
     scene.say(e.FinalReported(T0, 1, 1, "0.9"))
     scene.say(e.StopRequested(e.StopKind.NOW, "user"))
     scene.say(e.AttemptEnded(T0, 1, EndReason.SHUTDOWN, code))
-    assert (scene.trial(0).outcome, scene.trial(0).told) == (outcome, "0.9")
+    assert (scene.trial(0).outcome, scene.trial(0).result) == (outcome, "0.9")
 
 
 def test_stop_now_ends_attempts_which_run_again_after_a_resume() -> None:

@@ -29,7 +29,7 @@ def after_the_end(scene: Scene) -> tuple[TrialState, object]:
     """The waiting child moves when, and only when, result and end were delivered."""
     child, parent = scene.trial(1), scene.trial(0)
     assert child.state is TrialState.BLOCKED
-    if parent.told is not None:
+    if parent.result is not None:
         scene.result(0)
         assert child.state is TrialState.BLOCKED
     assert parent.verdict is None

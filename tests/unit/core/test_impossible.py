@@ -12,7 +12,7 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, FailReason, Outcome, Phase, TrialState
-from dispatcher.core.queue_classes import told_apart
+from dispatcher.core.queue_classes import group_queue
 from dispatcher.core.resources import Needs, Offer
 from tests.support.cluster import GB, Cluster, gpus
 from tests.support.scene import of_kind
@@ -160,7 +160,7 @@ def test_they_end_in_the_order_of_the_queue_whatever_was_in_it_before() -> None:
     first, second, third = lab.submit(gpus=2), lab.submit(gpus=4), lab.submit(gpus=2)
     lab.say(e.TrialStopRequested(TrialId(first), EndReason.KILLED))
     restarted = deepcopy(lab.state)
-    restarted.lines = told_apart(restarted)
+    restarted.queue_classes = group_queue(restarted)
     event = e.WorkerJoined(WorkerId("b"), 64, offer=Offer(gpus("b", 1)))
     again = core.apply(restarted, event, restarted.now).actions
     out = lab.say(event)

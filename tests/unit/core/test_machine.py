@@ -99,7 +99,7 @@ class Core(RuleBasedStateMachine):
                 if attempt > newest:
                     assert not state.low_disks, "a new attempt on a full disk"
                     assert worker.suspect_since is None
-                    assert worker.conduct.quarantined_until is None
+                    assert worker.health.quarantined_until is None
             case a.Deliver(trial=trial):
                 assert self.ready
                 assert trial not in self.ended, "promise 2"
@@ -369,7 +369,7 @@ class Core(RuleBasedStateMachine):
         state = self.scene.state
         usable = [w for w in state.workers.values() if w.usable]
         if state.phase is Phase.RUNNING and usable:
-            assert any(w.conduct.quarantined_until is None for w in usable)
+            assert any(w.health.quarantined_until is None for w in usable)
 
     @invariant()
     def what_is_spoken_stays(self) -> None:

@@ -364,7 +364,7 @@ def test_a_trial_that_failed_waits_for_no_worker_that_is_none_for_it(why_not_the
     lab.join("b", Offer((ailing,) if why_not_there == "a stranger" else ()))
     needs = {"its weights": Needs(), "its needs": Needs(gpus=2.0), "a stranger": Needs(gpus=1.0)}
     child = lab.submit(needs[why_not_there], parent=parent)
-    lab.state.workers[WorkerId("a")].conduct.failing.update({TrialId(77): None, TrialId(78): None})
+    lab.state.workers[WorkerId("a")].health.failing.update({TrialId(77): None, TrialId(78): None})
     assert lab.where(child) == "a"
     lab.exit(child, EndReason.FAILED)
     lab.wait_until(lab.now + 5)

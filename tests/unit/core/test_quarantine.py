@@ -131,11 +131,11 @@ def test_a_trial_that_fails_on_two_workers_is_held_against_neither() -> None:
         (number,) = scene.state.running
         first = scene.trial(number).worker
         scene.exit(number, EndReason.FAILED)
-        assert list(scene.state.workers[first].conduct.failing) == [number]
+        assert list(scene.state.workers[first].health.failing) == [number]
         scene.tick()
         assert scene.trial(number).worker != first
         assert not of_kind(scene.exit(number, EndReason.FAILED, 2), a.ReportWorker)
-        assert not any(w.conduct.failing for w in scene.state.workers.values())
+        assert not any(w.health.failing for w in scene.state.workers.values())
         scene.deliver(number)
         fill(scene)
         (number,) = scene.state.running
@@ -179,7 +179,7 @@ def test_one_probe_at_its_end_and_forgiveness_if_that_goes_well() -> None:
     assert second is not None
     end_on(scene, BAD, EndReason.FINISHED)  # no verdict: it began before
     due = core.next_deadline(scene.state)
-    assert due == scene.state.workers[BAD].conduct.quarantined_until
+    assert due == scene.state.workers[BAD].health.quarantined_until
     (start,) = of_kind(scene.tick(), a.StartAttempt)
     assert start.worker == BAD
     assert len(scene.state.workers[BAD].running) == 1
@@ -202,7 +202,7 @@ def test_the_time_doubles_with_each_probe_that_fails_and_is_bounded(first_s: flo
     times, failed_at = [], scene.now + 1.0
     end_on(scene, BAD, EndReason.FAILED)
     for _ in range(8):
-        until = scene.state.workers[BAD].conduct.quarantined_until
+        until = scene.state.workers[BAD].health.quarantined_until
         assert until is not None
         times.append(until - failed_at)
         scene.tick()
@@ -218,7 +218,7 @@ def test_a_first_pause_beyond_the_bound_is_as_long_as_was_asked_for() -> None:
     end_on(scene, GOOD, EndReason.FINISHED)
     begun = scene.now + 1.0
     end_on(scene, BAD, EndReason.FAILED)
-    assert scene.state.workers[BAD].conduct.quarantined_until == begun + 2 * QUARANTINE_MAX_S
+    assert scene.state.workers[BAD].health.quarantined_until == begun + 2 * QUARANTINE_MAX_S
 
 
 def test_a_probe_that_was_killed_says_nothing_and_another_follows() -> None:
@@ -228,7 +228,7 @@ def test_a_probe_that_was_killed_says_nothing_and_another_follows() -> None:
     probe = running_on(scene, BAD)
     end_on(scene, BAD, EndReason.KILLED)
     assert running_on(scene, BAD) not in (None, probe)
-    assert scene.state.workers[BAD].conduct.on_probation
+    assert scene.state.workers[BAD].health.on_probation
 
 
 def test_whoever_is_all_that_is_left_gets_its_probe_at_once() -> None:
@@ -248,16 +248,16 @@ def test_a_lost_probe_is_no_verdict() -> None:
     spoil(scene)
     scene.tick()
     scene.say(e.WorkerLost(BAD, "gone"))
-    assert scene.state.workers[BAD].conduct.probe is None
+    assert scene.state.workers[BAD].health.probe is None
     scene.say(e.WorkerJoined(BAD, 1))
-    assert scene.state.workers[BAD].conduct.probe is not None
+    assert scene.state.workers[BAD].health.probe is not None
 
 
 def test_a_new_head_begins_without_prejudice() -> None:
     scene = two()
     spoil(scene)
     scene.say(e.HeadStarted(2))
-    assert scene.state.workers[BAD].conduct.trusted
+    assert scene.state.workers[BAD].health.trusted
     assert core.next_deadline(scene.state) is None
 
 

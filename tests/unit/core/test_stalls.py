@@ -9,7 +9,7 @@ from dispatcher.core import waits
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Phase, TrialState
 from dispatcher.core.moves import move
-from dispatcher.core.stalls import who_waits
+from dispatcher.core.stalls import waits_text
 from dispatcher.core.why import why
 from tests.support.scene import Scene, of_kind
 
@@ -134,7 +134,7 @@ def test_those_who_stand_in_the_same_place_are_named_together() -> None:
     for number in range(30, 33):
         scene.wait(number, 3)
     scene.wait(33, 4)
-    waiting = who_waits(scene.state, scene.now + 10)
+    waiting = waits_text(scene.state, scene.now + 10)
     assert waiting == (
         "30 requests stand in `event.wait()` at tuner.py:39 (the first for 43 s; no wait_for); "
         "3 requests (the first is 30) wait for 3 (blocked); request 33 waits for 4 (blocked)"

@@ -363,14 +363,14 @@ def test_what_is_not_as_it_should_be_is_listed_though_all_slots_are_busy() -> No
     scene.say(e.DiskLow("/data", 0, 1 << 20), e.WorkerSuspect(HOST, 30.0))
     scene.say(e.WorkerJoined(WorkerId("b"), 1), e.WorkerJoined(WorkerId("c"), 1))
     scene.say(e.WorkerLost(WorkerId("b"), "gone"))
-    conduct = scene.state.workers[WorkerId("c")].conduct
-    conduct.quarantined_until = scene.state.now + 40.0
+    health = scene.state.workers[WorkerId("c")].health
+    health.quarantined_until = scene.state.now + 40.0
     disk, silent, lost, left_out = troubles(scene.state, scene.state.now)
     assert "the disk of /data has 0 MB left" in disk
     assert silent == "worker local has been silent for 33 s, nothing new goes there"
     assert lost == "worker b is not there (gone); it is being started"
     assert left_out == "worker c is left out for 40 s more, trials failed there"
-    conduct.quarantined_until, conduct.on_probation = None, True
+    health.quarantined_until, health.on_probation = None, True
     assert "one attempt at a time" in troubles(scene.state, scene.state.now)[-1]
 
 

@@ -103,6 +103,6 @@ def test_a_row_that_lags_behind_is_written_before_its_trial_is_let_go_of(life: L
     journal.append([JournalEntry(life.now, ended)], [], durable=False)  # its row is yet to come
     engine = _engine(life, Compactor())
     _turn(engine, e.ResultDelivered(TrialId(0)), e.EndDelivered(TrialId(0)))
-    assert life.state.trials[TrialId(0)].told is None
+    assert life.state.trials[TrialId(0)].result is None
     query = "SELECT state, told, number FROM trials WHERE id = 0"
     assert journal.query(query) == [("ended", "0.5", 0.5)]

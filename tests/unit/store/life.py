@@ -82,7 +82,7 @@ class Life:
     def deliver(self, trial: int, error: str = "") -> None:
         """The tuner takes the result (if there is one) and the end."""
         t = TrialId(trial)
-        if self.state.trials[t].told is not None:
+        if self.state.trials[t].result is not None:
             self.say(e.ResultDelivered(t, error))
         self.say(e.EndDelivered(t))
 

@@ -133,7 +133,7 @@ def told(past: Past, taken: str) -> None:
     trial = past.state.trials[T0]
     results = [call for call in past.calls if call[0] == "result"]
     if taken == "nothing":
-        assert trial.told == "0.75"
+        assert trial.result == "0.75"
         assert results == []
     else:
         assert results == [["result", 0, '{"x":0}', "0.75"]]
@@ -185,7 +185,7 @@ def test_metrics_of_an_attempt_before_are_not_taken_for_its_own(journal: SqliteJ
     say(e.Tick(), e.AttemptStarted(T0, 2), e.TrialStopRequested(T0, EndReason.STOPPED_EARLY))
     say(e.WorkerLost(HOST, "its process ended"))
     state = past_of(journal).state
-    assert (state.trials[T0].state, state.trials[T0].told) == (TrialState.DELIVERING, None)
+    assert (state.trials[T0].state, state.trials[T0].result) == (TrialState.DELIVERING, None)
     assert said(journal, state) == ""
 
 

@@ -147,12 +147,12 @@ def test_an_early_stop_is_judged_by_its_last_metric_in_a_replay_too(
         e.TrialStopRequested(T(0), EndReason.STOPPED_EARLY),
     )
     life.exit(0, reason=EndReason.STOPPED_EARLY)
-    assert life.state.trials[T(0)].told == "0.7"
+    assert life.state.trials[T(0)].result == "0.7"
 
     state = core.new_state(life.state.settings)
     for row in journal.rows():
         core.apply(state, row.event, row.at)
-    assert state.trials[T(0)].told == "0.7"
+    assert state.trials[T(0)].result == "0.7"
 
 
 def test_the_newest_two_snapshots_are_kept(journal: SqliteJournal, path: Path) -> None:

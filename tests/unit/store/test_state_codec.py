@@ -52,6 +52,17 @@ def test_it_comes_back_as_it_was(state: State) -> None:
     check(again)
 
 
+def test_renamed_fields_keep_the_names_that_older_states_have(state: State) -> None:
+    worker, trial = state.workers[WorkerId("local")], state.trials[TrialId(1)]
+    worker.excluded, worker.health.quarantines, trial.result = True, 2, "0.5"
+    head, part = (msgspec.msgpack.decode(one) for one in encode_state(state))
+    stored_worker = head["workers"]["local"]
+    assert stored_worker["kept_out"]
+    assert stored_worker["conduct"]["quarantines"] == 2
+    assert next(one for one in part if one["id"] == 1)["told"] == "0.5"
+    assert differences(state, decode_state(encode_state(state))) == []
+
+
 def test_a_trial_that_is_over_takes_little(state: State) -> None:
     _, part = encode_state(state)
     written = msgspec.msgpack.decode(part)

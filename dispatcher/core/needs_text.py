@@ -1,4 +1,4 @@
-"""Needs and offers in words: for ``why``, and for what can never run."""
+"""Needs and offers as text: for ``why``, and for what can never run."""
 
 from dispatcher.core.model import Worker
 from dispatcher.core.resource_match import suited
@@ -6,7 +6,7 @@ from dispatcher.core.resources import Needs, Offer
 
 
 def needs_text(needs: Needs) -> str:
-    """``8 GPUs of at least 40 GB, 16 CPUs and 1 licence``."""
+    """The needs as text: ``8 GPUs of at least 40 GB, 16 CPUs and 1 licence``."""
     parts: list[str] = []
     if needs.gpus:
         parts.append(_gpus(needs))
@@ -19,7 +19,7 @@ def needs_text(needs: Needs) -> str:
 
 
 def best_of(needs: Needs, workers: list[Worker]) -> str:
-    """What the best of these workers has, in the kinds that are needed."""
+    """The resources of the best of these workers, of the kinds that are needed, as text."""
     known = [worker for worker in workers if worker.known is not None]
     best = max(known, key=lambda worker: _rank(needs, worker))
     assert best.known is not None
@@ -28,12 +28,12 @@ def best_of(needs: Needs, workers: list[Worker]) -> str:
 
 
 def joined(parts: list[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
+    """The parts as text: ``a``, ``a and b``, ``a, b and c``."""
     return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
 
 
 def _rank(needs: Needs, worker: Worker) -> tuple[float, ...]:
-    """More of what is needed is better; more than is needed is not."""
+    """The rank of a worker: more of what is needed is better, more than is needed is not."""
     has = worker.known or Offer()
     custom = dict(has.custom)
     return (
