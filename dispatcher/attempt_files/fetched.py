@@ -36,10 +36,10 @@ class Fetched:
         """That of a folder; an empty one if there is none, or if it is another attempt's."""
         try:
             with (folder / NAME).open("rb") as file:
-                said = json.loads(file.read(_MOST_BYTES))
-            found = cls(**said)
-            if found.attempt == attempt and isinstance(found.files, dict):
-                return found
+                record = json.loads(file.read(_MOST_BYTES))
+            fetched = cls(**record)
+            if fetched.attempt == attempt and isinstance(fetched.files, dict):
+                return fetched
         except (OSError, ValueError, TypeError):
             pass
         return cls(attempt)

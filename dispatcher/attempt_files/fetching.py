@@ -93,7 +93,7 @@ def fetch(
     *,
     most_bytes: int | None = None,
     over: Collection[str] = (),
-    told: Callable[[str, int, int], None] = lambda path, have, size: None,
+    progress: Callable[[str, int, int], None] = lambda path, have, size: None,
 ) -> FetchResult:
     """Bring files here. Blocks.
 
@@ -104,16 +104,16 @@ def fetch(
         wanted: which files.
         most_bytes: of all together; what does not fit is left.
         over: kinds of which all is fetched by this, since the attempt has ended.
-        told: path, bytes so far and bytes in all, as it goes on.
+        progress: path, bytes so far and bytes in all, as it goes on.
 
     Raises:
         PassingBackendError: no room here; or the place is not to be reached. What was fetched
             is here, and another call goes on.
         PermanentBackendError: the folder cannot be written.
     """
-    found = files.list(most=MOST_FILES)
-    entries = [each for each in found.entries if wanted(each) and not each.link]
-    outcome = FetchResult(cut=found.cut)
+    listing = files.list(most=MOST_FILES)
+    entries = [each for each in listing.entries if wanted(each) and not each.link]
+    outcome = FetchResult(cut=listing.cut)
     if not entries and not into.exists():
         return outcome
     try:
@@ -132,7 +132,7 @@ def fetch(
             elif not why and left_bytes is not None and entry.size > left_bytes:
                 why = f"{entry.size:,} bytes are more than may be fetched"
             elif not why:
-                why, count = _fetch_one(files, entry, root, record, told)
+                why, count = _fetch_one(files, entry, root, record, progress)
                 outcome.nbytes += count
                 if not why:
                     outcome.fetched.append(entry.path)
@@ -168,7 +168,7 @@ def _fetch_one(
     entry: FileEntry,
     root: str,
     record: Fetched,
-    told: Callable[[str, int, int], None],
+    progress: Callable[[str, int, int], None],
 ) -> tuple[str, int]:
     """Why it was not fetched, or nothing; and how many bytes came."""
     above, name = os.path.split(os.path.join(root, entry.path))
@@ -177,7 +177,7 @@ def _fetch_one(
             confined.folder(os.path.join(root, _UNFINISHED), make=True) as drafts,
             confined.folder(above, make=True) as place,
         ):
-            draft = _Draft(drafts, files, entry, told)
+            draft = _Draft(drafts, files, entry, progress)
             version = draft.complete()
             os.replace(draft.name, name, src_dir_fd=drafts, dst_dir_fd=place)
     except ChangesMeanwhile as error:
@@ -201,14 +201,14 @@ class _Draft:
         folder: int,
         files: AttemptFiles,
         entry: FileEntry,
-        told: Callable[[str, int, int], None],
+        progress: Callable[[str, int, int], None],
     ) -> None:
         self._folder = folder
         self._files = files
         self._path = entry.path
         self._grows = kind_of(entry.path) == "logs"  # what was written stays as it is
         self._version = entry.version
-        self._told = told
+        self._progress = progress
         self.name = ""
         self.came = 0
 
@@ -266,7 +266,7 @@ class _Draft:
             _write(descriptor, data)
             have += len(data)
             self.came += len(data)
-            self._told(self._path, have, size)
+            self._progress(self._path, have, size)
             if have >= size:
                 return True
 

@@ -25,10 +25,10 @@ class Gathered:
         """What is on record; nothing, if other kinds were fetched than are wanted now."""
         try:
             with path_of(folder, worker).open("rb") as file:
-                said = json.loads(file.read(_MOST_BYTES))
-            found = cls(list(said["kinds"]), int(said["below"]), set(said["done"]))
-            if kinds is None or set(kinds) == set(found.kinds):
-                return found
+                record = json.loads(file.read(_MOST_BYTES))
+            gathered = cls(list(record["kinds"]), int(record["below"]), set(record["done"]))
+            if kinds is None or set(kinds) == set(gathered.kinds):
+                return gathered
         except (OSError, ValueError, TypeError, KeyError):
             pass
         return cls(sorted(kinds or ()))

@@ -115,7 +115,7 @@ class _Worker:
         self._until = 0.0  # moment of the monotonic clock
         self._failures = 0  # in a row
         self._put_off: dict[str, tuple[int, float]] = {}  # by attempt: failures, and until when
-        self._said = ""
+        self._last_error = ""
         self.thread = threading.Thread(target=self._run, name=f"files {self.name}", daemon=True)
 
     def close(self, until: float) -> None:
@@ -217,7 +217,7 @@ class _Worker:
             except ShowsNoFiles:
                 raise
             except BequeathError as error:
-                self._say(error)
+                self._report(error)
                 if again or _of_the_machine(error):
                     self._failures += 1
                     return
@@ -230,14 +230,14 @@ class _Worker:
             self.missing -= 1
             self._put_off.pop(attempt.name, None)
         if not self._put_off:
-            self._said = ""
+            self._last_error = ""
 
-    def _say(self, error: BequeathError) -> None:
+    def _report(self, error: BequeathError) -> None:
         text = f"{error.where}: {error.message}" if error.where else error.message
         _log.info("%s: files cannot be fetched: %s", self.name, text)
-        if text != self._said and not isinstance(error, PassingBackendError):
+        if text != self._last_error and not isinstance(error, PassingBackendError):
             self._note(f"files of {self.name} cannot be fetched: {text}")
-        self._said = text
+        self._last_error = text
 
     def _fetch(self, attempt: AttemptAt) -> None:
         """Raises ``BequeathError``: nothing of it is taken for done."""

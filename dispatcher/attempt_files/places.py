@@ -65,8 +65,8 @@ class WorkerFiles:
         server = self._server
         if server is None:
             return _plugged(self._config, self._folder, self._place, attempt)
-        told = whereabouts(self._config, self._folder, server.machine, attempt, for_shell)
-        return SshFiles(server, told)
+        place = whereabouts(self._config, self._folder, server.machine, attempt, for_shell)
+        return SshFiles(server, place)
 
     def close(self) -> None:
         """Log out; the next question logs in again."""
@@ -83,21 +83,21 @@ def _plugged(
         place.worker,
         place.service,
         place.part,
-        _told(config, folder, place),
+        _agent_config(config, folder, place),
         folder.path,
         None,
         packer(config, folder),
         lambda: "",
         known=True,
     )
-    found = platform.files(given, attempt.trial, attempt.number)
-    if found is None:
+    files = platform.files(given, attempt.trial, attempt.number)
+    if files is None:
         raise ShowsNoFiles(
             f"the platform {word_of(place.service)!r} shows no files of what runs there",
             hint="its own tools may",
             where=place.worker,
         )
-    return found
+    return files
 
 
 def place_of(config: ExperimentConfig, attempt: AttemptAt) -> Place:
@@ -144,7 +144,7 @@ def whereabouts(
     )
 
 
-def _told(config: ExperimentConfig, folder: ExperimentFolder, place: Place) -> AgentConfig:
+def _agent_config(config: ExperimentConfig, folder: ExperimentFolder, place: Place) -> AgentConfig:
     """What an agent would be told; there is no head to reach."""
     sockets = run_folder(folder.path)
     return agent_config(config, place.service, folder, Endpoint(""), 0, sockets)
@@ -157,8 +157,8 @@ def _local(
     root = str(weights_root(config, folder))
     environment: dict[str, str] = {}
     if for_shell:
-        told = _told(config, folder, place_of(config, attempt))
-        environment = base_environment(told) | resolve_references(told.trial.environment)
+        agent = _agent_config(config, folder, place_of(config, attempt))
+        environment = base_environment(agent) | resolve_references(agent.trial.environment)
     return LocalFiles(
         Whereabouts(
             folder.id,

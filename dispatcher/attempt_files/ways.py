@@ -27,7 +27,7 @@ def is_fetched(folder: ExperimentFolder, attempt: AttemptAt, kind: str) -> bool:
 def files_here(folder: ExperimentFolder, attempt: AttemptAt) -> LocalFiles:
     """What lies in the experiment's folder; it can be read whatever has become of the rest."""
     above = str(kept_here(folder, attempt))
-    told = Whereabouts(
+    place = Whereabouts(
         folder.id,
         attempt.trial,
         attempt.number,
@@ -35,7 +35,7 @@ def files_here(folder: ExperimentFolder, attempt: AttemptAt) -> LocalFiles:
         work=f"{above}/work",
         checkpoints=f"{above}/checkpoints",
     )
-    return LocalFiles(told)
+    return LocalFiles(place)
 
 
 def files_of(

@@ -6,6 +6,6 @@ Read :mod:`~dispatcher.channel.router` first.
 """
 
 from dispatcher.channel.keys import CurveKeys
-from dispatcher.channel.router import Router, RouterLink, Said
+from dispatcher.channel.router import PeerMessage, Router, RouterLink
 
-__all__ = ["CurveKeys", "Router", "RouterLink", "Said"]
+__all__ = ["CurveKeys", "PeerMessage", "Router", "RouterLink"]

@@ -52,7 +52,7 @@ SEND_FIRST = int(zmq.SNDMORE) | int(zmq.NOBLOCK)
 SEND_LAST = int(zmq.NOBLOCK)
 
 
-class Said(NamedTuple):
+class PeerMessage(NamedTuple):
     """One message; ``owner`` is the name its peer was admitted under, empty for guests."""
 
     owner: str
@@ -238,18 +238,18 @@ class Router:
         """Let anybody speak whose id is ``control:<token>:…``: the command line."""
         self._guest_prefix = f"control:{token}:".encode()
 
-    def poll(self, timeout_s: float) -> list[Said]:
-        """What peers said, waiting at most ``timeout_s`` for it."""
+    def poll(self, timeout_s: float) -> list[PeerMessage]:
+        """The messages of all peers, waiting at most ``timeout_s`` for it."""
         ready = self._poller.poll(max(0, int(timeout_s * 1000 + 0.999)))
-        said: list[Said] = []
+        received: list[PeerMessage] = []
         for source, _ in ready:
             if source is self._wake_in or isinstance(source, int):
                 self._drain_wake()
             else:
-                self._receive(source, said)
-        return said
+                self._receive(source, received)
+        return received
 
-    def _receive(self, router: zmq.Socket[bytes], said: list[Said]) -> None:
+    def _receive(self, router: zmq.Socket[bytes], received: list[PeerMessage]) -> None:
         for _ in range(MAX_PER_POLL):
             if not int(router.getsockopt(zmq.EVENTS)) & POLLIN:  # cheaper than a raised Again
                 return
@@ -265,7 +265,7 @@ class Router:
             link = self._links.get(peer)
             if link is not None:
                 link.flush()
-            said.append(Said(link.owner if link else "", peer, frames[1]))
+            received.append(PeerMessage(link.owner if link else "", peer, frames[1]))
 
     def _knows(self, peer: bytes) -> bool:
         # A lookup by hash tells nobody how much of a guess was right; a comparison could.

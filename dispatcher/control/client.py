@@ -42,8 +42,8 @@ class RunFile(msgspec.Struct):
 
     def remove(self, folder: Path) -> None:
         """Take it back, unless another head has written its own since."""
-        found = RunFile.read(folder)
-        if found is not None and found.token == self.token:
+        published = RunFile.read(folder)
+        if published is not None and published.token == self.token:
             (folder / "run.json").unlink(missing_ok=True)
 
     @classmethod

@@ -33,7 +33,7 @@ def own_home() -> Path | None:
     return default_folder() if os.environ.get(HOME_VARIABLE) else None
 
 
-def housed(config: ExperimentConfig) -> ExperimentConfig:
+def with_default_folder(config: ExperimentConfig) -> ExperimentConfig:
     """The configuration with its folder filled in by :func:`default_folder`, if it names none."""
     if "experiment_working_directory" in config.model_fields_set:
         return config

@@ -39,7 +39,7 @@ TUNNEL_NAME = "far"
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class HeadEndpoints:
     """Where each peer finds the head, without their routing ids; ``tcp`` is the address and port
     at which it listens, ``tunnel`` the socket file that tunnels lead to: None where nobody comes
     that way."""
@@ -50,9 +50,9 @@ class Doors:
     tunnel: Path | None
 
 
-def open_doors(
+def open_endpoints(
     config: ExperimentConfig, folder: ExperimentFolder, router: Router, ipc: str
-) -> Doors:
+) -> HeadEndpoints:
     """Listen for the tuner host and all agents.
 
     Peers of this machine use the socket file at ``ipc`` if the file says so. Those of others come
@@ -68,9 +68,9 @@ def open_doors(
     tunnelled = [p for p in peers if reach.get(p) == "tunnel"]
     over_tcp = [p for p in peers if channel.transport == "tcp" or reach.get(p) == "tcp"]
     over_tcp = [p for p in over_tcp if p not in tunnelled]
-    found = dict.fromkeys(peers, Endpoint(ipc))
+    endpoints = dict.fromkeys(peers, Endpoint(ipc))
     if not (over_tcp or tunnelled):
-        return Doors(found["tuner"], found, None, None)
+        return HeadEndpoints(endpoints["tuner"], endpoints, None, None)
     keys = {p: CurveKeys.kept(folder.keys / _key_file(p)) for p in (*tunnelled, *over_tcp)}
     server = CurveKeys.kept(folder.keys / "head")
 
@@ -84,7 +84,7 @@ def open_doors(
     if tunnelled:
         tunnel = Path(ipc.removeprefix("ipc://")).with_name(TUNNEL_NAME)
         address = router.bind_ipc(tunnel, server, [keys[p].public for p in tunnelled])
-        found |= {p: endpoint(p, address) for p in tunnelled}
+        endpoints |= {p: endpoint(p, address) for p in tunnelled}
     if over_tcp:
         port_file = folder.keys / "port"  # agents of the head before look for us there
         port = channel.port or (int(port_file.read_text()) if port_file.exists() else 0)
@@ -101,8 +101,8 @@ def open_doors(
         )
         tcp = (host, int(address.rpartition(":")[2]))
         port_file.write_text(str(tcp[1]))
-        found |= {p: endpoint(p, address) for p in over_tcp}
-    return Doors(found["tuner"], found, tcp, tunnel)
+        endpoints |= {p: endpoint(p, address) for p in over_tcp}
+    return HeadEndpoints(endpoints["tuner"], endpoints, tcp, tunnel)
 
 
 def _reach(place: Place) -> Reach:
@@ -130,7 +130,7 @@ class Workers:
         config: ExperimentConfig,
         folder: ExperimentFolder,
         router: Router,
-        doors: Doors,
+        endpoints: HeadEndpoints,
         *,
         epoch: int,
         sockets: Path,
@@ -139,7 +139,7 @@ class Workers:
     ) -> None:
         self._config = config
         self._folder = folder
-        self._doors = doors
+        self._endpoints = endpoints
         self._epoch = epoch
         self._sockets = sockets
         self._leads = leads
@@ -169,14 +169,14 @@ class Workers:
 
     def refused(self) -> dict[str, dict[str, int]]:
         """What agents did not take from trials and strangers, by agent."""
-        told = {
+        refused = {
             name: driver.statistics().refused
             for name, driver in self.drivers.items()
             if isinstance(driver, AgentDriver)
         }
-        if list(told) == [LOCAL]:
-            return {"agent": told[LOCAL]}
-        return {f"agent {name}": counts for name, counts in told.items()}
+        if list(refused) == [LOCAL]:
+            return {"agent": refused[LOCAL]}
+        return {f"agent {name}": counts for name, counts in refused.items()}
 
     def samples(self) -> dict[str, Samples]:
         """What trials and devices take, as agents measured it last, by worker."""
@@ -204,7 +204,7 @@ class Workers:
     def _driver(self, router: Router, place: Place, known: bool) -> Driver:
         platform, reach = platform_of(place.service), _reach(place)
         share = self._shares.of(place)
-        config = self._told(place, share)
+        config = self._agent_config(place, share)
         leases = self._config.leases
         given: Given[Any] = Given(
             place.worker,
@@ -212,11 +212,11 @@ class Workers:
             place.part,
             config,
             self._folder.path,
-            self._doors.tcp if reach == "tcp" else None,
+            self._endpoints.tcp if reach == "tcp" else None,
             self._archives,
             share.token,
             known=known,
-            tunnel=self._doors.tunnel if reach == "tunnel" else None,
+            tunnel=self._endpoints.tunnel if reach == "tunnel" else None,
             leads=self._leads,
         )
         if isinstance(platform, BackendPlatform):
@@ -250,12 +250,12 @@ class Workers:
             trouble_with_share=partial(share.judge, place.worker),
         )
 
-    def _told(self, place: Place, share: Share) -> AgentConfig:
+    def _agent_config(self, place: Place, share: Share) -> AgentConfig:
         config = agent_config(
             self._config,
             place.service,
             self._folder,
-            self._doors.workers[place.worker],
+            self._endpoints.workers[place.worker],
             self._epoch,
             self._sockets,
         )

@@ -111,8 +111,10 @@ class _Refusals:
             return  # as the tuner host says by itself: by the gate of a parent, which is repeated
         asked = [list(wait.parents), wait.mode, wait.store, wait.version]
         reason = "" if answer.reason is None else answer.reason.value
-        told = [answer.kind, answer.parent, reason, list(answer.chain)]
-        self._calls.setdefault(answer.trial, []).append(["refused", answer.trial, *asked, *told])
+        answered = [answer.kind, answer.parent, reason, list(answer.chain)]
+        self._calls.setdefault(answer.trial, []).append(
+            ["refused", answer.trial, *asked, *answered]
+        )
 
     def of(self, trial: int) -> list[list[Any]]:
         """Those of a request that is over, which are forgotten."""

@@ -29,14 +29,14 @@ def changed(child: dict[str, Any], parent: dict[str, Any]) -> dict[str, Any]:
 def in_words(unlike: dict[str, Any], parent: dict[str, Any]) -> tuple[str, ...]:
     """What is :func:`changed`, each in the form of ``rate → 0.1``, ``blocks[3].kernel → 5``,
     ``blocks + {…}`` for an entry that came, or ``blocks - {…}`` for one that went."""
-    words: list[str] = []
+    phrases: list[str] = []
     for key, value in unlike.items():
         before = parent.get(key)
         if isinstance(value, list) and isinstance(before, list):
-            words.extend(_entries(key, value, before))
+            phrases.extend(_entries(key, value, before))
         else:
-            words.append(f"{key} → {_short(value)}")
-    return tuple(words)
+            phrases.append(f"{key} → {_short(value)}")
+    return tuple(phrases)
 
 
 def _entries(key: str, child: list[Any], parent: list[Any]) -> Iterator[str]:

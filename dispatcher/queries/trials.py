@@ -65,10 +65,10 @@ class TrialFilter:
         """SQL's condition and its values."""
         terms: list[str] = []
         values: list[object] = []
-        for column, words in (("state", self.states), ("outcome", self.outcomes)):
-            if words:
-                terms.append(f"{column} IN ({', '.join('?' * len(words))})")
-                values.extend(words)
+        for column, names in (("state", self.states), ("outcome", self.outcomes)):
+            if names:
+                terms.append(f"{column} IN ({', '.join('?' * len(names))})")
+                values.extend(names)
         if self.shown:
             marks = ", ".join("?" * len(self.shown))
             terms.append(f"(state IN ({marks}) OR outcome IN ({marks}))")

@@ -65,8 +65,8 @@ def judged_by(ask: Ask, event: Event) -> MetricReported | None:
     """
     if not isinstance(event, AttemptEnded | TrialStopRequested) or event.reason is not _EARLY:
         return None
-    kept, over, told = ask(_STORY, (event.trial,))[0]
-    if kept or (over and not told):
+    kept, over, delivered_row = ask(_STORY, (event.trial,))[0]
+    if kept or (over and not delivered_row):
         return None
     return _last_metric(ask, event.trial)
 
@@ -121,5 +121,5 @@ def _is_mended(ask: Ask, state: State, stop: TrialStopRequested) -> bool:
         end = codec.decode(kind, payload)
         if not isinstance(end, AttemptEnded) or end.reason is _EARLY:
             return False  # it has a final result, or older versions find this one, too
-    _, _, told = ask(_STORY, (stop.trial,))[0]
-    return not told or not ask(_HEAD_SINCE, (told,))
+    _, _, delivered_row = ask(_STORY, (stop.trial,))[0]
+    return not delivered_row or not ask(_HEAD_SINCE, (delivered_row,))

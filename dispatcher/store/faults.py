@@ -1,4 +1,4 @@
-"""What SQLite's errors mean, said so that a person can mend it."""
+"""What SQLite's errors mean, detail so that a person can mend it."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def store_error(error: sqlite3.Error | UnicodeDecodeError, where: str) -> StoreE
     code = getattr(error, "sqlite_errorcode", None)
     name = getattr(error, "sqlite_errorname", "")
     primary = code & _PRIMARY if isinstance(code, int) else None
-    said = f"{error}" + (f" [{name}]" if name else "")
+    detail = f"{error}" + (f" [{name}]" if name else "")
     meaning = _MEANINGS.get(primary) if primary is not None else None
     if meaning is None:
-        return StoreError(f"the store failed: {said}", where=where)
+        return StoreError(f"the store failed: {detail}", where=where)
     text, hint = meaning
     kind = StoreError
     if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         kind = DamagedStore
     elif primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         kind = StoreBusy
-    return kind(f"{text}: {said}", hint=hint, where=where)
+    return kind(f"{text}: {detail}", hint=hint, where=where)

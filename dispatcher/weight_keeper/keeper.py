@@ -83,7 +83,7 @@ class WeightKeeper:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._lock = FileLock(folder / LOCK_NAME, thread_local=False)
-        self._shelf = FolderStorage(root) if isinstance(root, Path) else root
+        self._storage = FolderStorage(root) if isinstance(root, Path) else root
         self._ledger = ledger
         self._policy = policy
         self._maximize = maximize
@@ -113,7 +113,7 @@ class WeightKeeper:
                 continue
             pinned = trial.id in pins
             try:
-                use = self._shelf.file_use(path)
+                use = self._storage.file_use(path)
             except WeightsError as error:
                 uses.append(TrialUse(trial.id, path, 0, 0, 0, pinned, error.message))
                 continue
@@ -121,7 +121,7 @@ class WeightKeeper:
             own, inherited = sum(use.own.values()), sum(use.inherited.values())
             uses.append(TrialUse(trial.id, path, own, inherited, files, pinned))
         return DiskUse(
-            root=self._shelf.where,
+            root=self._storage.where,
             trials=tuple(uses),
             total_bytes=sum(use.own_bytes for use in uses),
             removed_bytes=sum(r.nbytes for r in removals if r.removed_at is not None),
@@ -135,9 +135,9 @@ class WeightKeeper:
         Raises:
             UserError: there is no such trial, it saves no weights, or they are gone.
         """
-        found = self._with_weights(trial)
+        kept = self._with_weights(trial)
         # A sweep may be under way: it is asked and written in one step.
-        if found.save_path in self.removed_paths() or not self._ledger.pin(
+        if kept.save_path in self.removed_paths() or not self._ledger.pin(
             trial, note, self._clock()
         ):
             raise UserError(f"the weights of trial {trial} are gone: retention removed them")
@@ -161,7 +161,7 @@ class WeightKeeper:
             BackendError: the place cannot be read, so nobody knows what is needed.
         """
         decision, trials = self._decide()
-        return self._told(decision, trials, self._going(decision.dropped, trials), done=False)
+        return self._plan_of(decision, trials, self._going(decision.dropped, trials), done=False)
 
     def sweep(self, announce: Announce) -> GcPlan:
         """Remove what may go, in the order at the head of this module.
@@ -181,19 +181,19 @@ class WeightKeeper:
                 granted = tuple(trial for trial in asked if trial in allowed)
                 failpoint("keeper.removal.granted")
             going = self._going(granted, trials)
-            told = self._told(decision, trials, going, done=True)
+            plan = self._plan_of(decision, trials, going, done=True)
             if going.trials:
                 intended = self._ledger.intend_removal(
-                    [RemovedWeights(one.path, one.trial, one.nbytes) for one in told.doomed],
+                    [RemovedWeights(one.path, one.trial, one.nbytes) for one in plan.doomed],
                     self._clock(),
                 )
                 failpoint("keeper.removal.intended")
-                if len(intended) < len(told.doomed):  # pinned since the plan
+                if len(intended) < len(plan.doomed):  # pinned since the plan
                     kept = tuple(trial for trial in going.trials if trial in intended)
                     going = self._going(kept, trials)
-                    told = self._told(decision, trials, going, done=True)
-                self._delete(going.removal, [one.path for one in told.doomed])
-            return told
+                    plan = self._plan_of(decision, trials, going, done=True)
+                self._delete(going.removal, [one.path for one in plan.doomed])
+            return plan
 
     def finish_removals(self) -> int:
         """Finish what a crash interrupted; returns how many weights that were. To be called
@@ -213,7 +213,7 @@ class WeightKeeper:
         from trial_runtime.errors import WeightsError
 
         try:
-            self._shelf.remove(removal)
+            self._storage.remove(removal)
         except WeightsError as error:
             raise kind_of(error)(
                 f"weights were not removed: {error.message}", hint=error.hint, where=error.where
@@ -222,7 +222,7 @@ class WeightKeeper:
             raise PassingBackendError(
                 f"weights could not be removed: {error.strerror or error}",
                 hint="the next sweep tries again; they count as gone already",
-                where=str(error.filename or self._shelf.where),
+                where=str(error.filename or self._storage.where),
             ) from error
         failpoint("keeper.files.removed")
         for path in paths:
@@ -246,8 +246,8 @@ class WeightKeeper:
         from trial_runtime.weights.faults import told
 
         try:
-            with told(self._shelf.where):
-                return self._told_apart(tuple(may_go), trials)
+            with told(self._storage.where):
+                return self._separate(tuple(may_go), trials)
         except WeightsError as error:
             raise kind_of(error)(
                 f"nothing was removed, since it is not known what is needed: {error.message}",
@@ -255,7 +255,7 @@ class WeightKeeper:
                 where=error.where,
             ) from error
 
-    def _told_apart(self, may_go: tuple[int, ...], trials: dict[int, KeptTrial]) -> _Going:
+    def _separate(self, may_go: tuple[int, ...], trials: dict[int, KeptTrial]) -> _Going:
         from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsError
 
         owners = {one.save_path: one for one in trials.values() if one.save_path is not None}
@@ -273,18 +273,18 @@ class WeightKeeper:
                 if path not in drop and path not in gone and path not in doubts
             }
             try:
-                removal = self._shelf.plan_removal(
+                removal = self._storage.plan_removal(
                     drop=sorted(drop), keep=keep, whole=sorted(doubts)
                 )
             except (StaleWeights, CorruptWeights):
-                more = self._shelf.in_doubt(keep)
+                more = self._storage.in_doubt(keep)
                 if not more:
                     raise  # it has passed; the next sweep sees what is there
                 doubts.update(more)
                 continue
             return _Going(going, removal, {owners[p].id: e.message for p, e in doubts.items()})
 
-    def _told(
+    def _plan_of(
         self,
         decision: Decision,
         trials: dict[int, KeptTrial],
@@ -294,7 +294,7 @@ class WeightKeeper:
     ) -> GcPlan:
         removal = going.removal
         doomed = [
-            Doomed(trial, path, self._shelf.bytes_below(path, removal))
+            Doomed(trial, path, self._storage.bytes_below(path, removal))
             for trial in going.trials
             if (path := trials[trial].save_path) is not None
         ]

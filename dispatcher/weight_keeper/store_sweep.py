@@ -68,16 +68,16 @@ class StoreSweep:
     """Sweeps the shared stores of one experiment. One thread; methods block for the disk.
 
     Args:
-        shelf: where they lie.
+        storage: the versions of the stores.
         attempts: which are over.
         ask: asks whoever holds the state, and lets it take versions off the books; None if there
             was no answer: then nothing is removed.
     """
 
     def __init__(
-        self, shelf: VersionStorage, attempts: Attempts, ask: Callable[[], Granted | None]
+        self, storage: VersionStorage, attempts: Attempts, ask: Callable[[], Granted | None]
     ) -> None:
-        self._shelf = shelf
+        self._storage = storage
         self._attempts = attempts
         self._ask = ask
         self._due: set[str] = set()  # off the books, and perhaps still there
@@ -109,11 +109,11 @@ class StoreSweep:
             raise PassingBackendError(
                 f"versions of shared stores could not be removed: {error.strerror or error}",
                 hint="the next sweep tries again",
-                where=str(error.filename or self._shelf.where),
+                where=str(error.filename or self._storage.where),
             ) from error
 
     def _look(self, over_bound: bool) -> Swept:
-        there = self._shelf.folders()
+        there = self._storage.folders()
         over = self._over(path for path in there if path not in self._kept)
         failpoint("keeper.versions.listed")
         if not (over_bound or over - self._in_use or self._due):
@@ -128,11 +128,11 @@ class StoreSweep:
         drop = self._due | leftovers
         if not drop:
             return Swept(0, 0, 0, 0)
-        removal = self._shelf.plan_removal(drop=sorted(drop), keep=granted.kept)
-        self._shelf.remove(removal)
+        removal = self._storage.plan_removal(drop=sorted(drop), keep=granted.kept)
+        self._storage.remove(removal)
         failpoint("keeper.versions.removed")
         versions, self._due = len(self._due), set()
-        self._in_use = frozenset(drop).intersection(self._shelf.folders())
+        self._in_use = frozenset(drop).intersection(self._storage.folders())
         return Swept(versions, len(leftovers), len(removal.delete), removal.nbytes)
 
     def _over(self, paths: Iterable[str]) -> set[str]:

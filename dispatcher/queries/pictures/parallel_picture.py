@@ -26,7 +26,7 @@ from dispatcher.queries.pictures.looks import (
 from dispatcher.queries.records import OptimizeMode, TrialSummary
 
 _AXES_SHOWN: Final = 14
-_WORDS_SHOWN: Final = 16
+_CATEGORIES_SHOWN: Final = 16
 _ABSENT: Final = -0.06  # below the axis: the trial has no such parameter
 
 
@@ -39,15 +39,15 @@ class Scale:
     low: float
     high: float
     log: bool
-    words: dict[str, float] | None  # of values that are no numbers, or too few to be a range
+    categories: dict[str, float] | None  # of values that are no numbers, or too few to be a range
     absent: bool  # some trials have no such parameter
 
     def place(self, value: Any) -> float:
         """Where on the axis a value lies."""
         if value is None:
             return _ABSENT
-        if self.words is not None:
-            return self.words[_word(value)]
+        if self.categories is not None:
+            return self.categories[_word(value)]
         number = math.log10(value) if self.log else float(value)
         return (number - self.low) / (self.high - self.low)
 
@@ -118,10 +118,10 @@ def _word_scale(name: str, known: Sequence[Any], *, numeric: bool, absent: bool)
     distinct.sort(key=lambda pair: (pair[1], "") if numeric else (0, pair[0]))
     steps = max(1, len(distinct) - 1)
     alone = len(distinct) == 1
-    words = {word: 0.5 if alone else i / steps for i, (word, _) in enumerate(distinct)}
-    shown = words if len(words) <= _WORDS_SHOWN else {}
+    categories = {word: 0.5 if alone else i / steps for i, (word, _) in enumerate(distinct)}
+    shown = categories if len(categories) <= _CATEGORIES_SHOWN else {}
     ticks = tuple((place, _cut(word)) for word, place in shown.items())
-    return Scale(name, ticks, 0.0, 1.0, False, words, absent)
+    return Scale(name, ticks, 0.0, 1.0, False, categories, absent)
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
