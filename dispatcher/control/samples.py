@@ -1,4 +1,4 @@
-"""What trials and devices take, beside what the state says of them. Pure."""
+"""Resource use of trials and devices, added to the snapshot of the state. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from trial_runtime.resource_wire import AttemptSample, DeviceSample, Samples
 
 
 def add_samples(snapshot: dict[str, Any], samples: Mapping[str, Samples]) -> dict[str, Any]:
-    """Put into a snapshot what agents measured last, by worker; the same snapshot.
+    """Add the newest samples of the agents to a snapshot, and return that snapshot.
 
     ``devices`` are all that count, with the trials that hold them; a running trial gets ``cpu``
     (percent of one core), ``rss_bytes``, ``devices`` and ``gpu_bytes``, once it was measured.
+
+    Args:
+        snapshot: as :func:`dispatcher.control.server.snapshot` makes it; changed in place.
+        samples: by worker.
     """
     running = {(row["worker"], row["trial"], row["attempt"]): row for row in snapshot["running"]}
     holders: dict[tuple[str, str], list[int]] = {}

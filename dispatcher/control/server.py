@@ -1,6 +1,6 @@
 """The head's side of a request: facts for the core, or an answer from the state.
 
-Thread: the engine's, so answers are consistent and must be cheap. What changes something
+Thread: the engine's, so answers are consistent and must be cheap. A request that changes something
 is answered after its commit; a bad request harms nobody but its sender.
 """
 
@@ -49,14 +49,19 @@ class Handled(NamedTuple):
 
 
 class ControlServer:
-    """Verbs are methods that take the request, the state and arguments of the verb's own type.
-    What does not fit the type is refused here: it would not fit the journal either.
+    """Carries out the requests of users, one method for each verb.
 
-    ``refused`` tells what was not taken from whom, counted by reason. ``admit`` turns
-    parameters by hand into a ``TrialSubmitted`` (canonical paths), ``update`` a key and value
-    into events; both raise :class:`UserError`. They are the head's, since they know the
-    experiment file. ``step_down`` is called when another head takes over. ``samples`` tells what
-    trials and devices take, by worker.
+    A method takes the request, the state and arguments of the verb's own type. Arguments that do
+    not fit the type are refused here: they would not fit the journal either.
+
+    Args:
+        admit: turns parameters by hand into a ``TrialSubmitted`` with canonical paths; the head's,
+            since it knows the experiment file. Raises :class:`UserError`.
+        update: turns a key and its value into events; the head's, too. Raises :class:`UserError`.
+        clock: seconds since the epoch.
+        refused: messages that were refused: by peer, counted by reason.
+        step_down: called when another head takes over.
+        samples: resource use of trials and devices, by worker.
     """
 
     def __init__(
@@ -187,7 +192,12 @@ def _plain(text: str) -> str:
 
 
 def snapshot(state: State, now: float) -> dict[str, Any]:
-    """What ``top`` and ``status`` show: counts, who runs, who waits for whom, and why."""
+    """Return what ``top`` and ``status`` show: counts, running and waiting trials, and why.
+
+    Args:
+        state: the core's state; only read.
+        now: seconds since the epoch.
+    """
     explanation = why(state, now)
     return {
         "phase": state.phase.value,

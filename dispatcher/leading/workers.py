@@ -1,4 +1,4 @@
-"""The agents of an experiment, on this machine and on others: had, asked and ended together."""
+"""The agents of an experiment, on this machine and on others: started, asked and ended together."""
 
 from __future__ import annotations
 
@@ -40,9 +40,11 @@ TUNNEL_NAME = "far"
 
 @dataclass(frozen=True, slots=True)
 class HeadEndpoints:
-    """Where each peer finds the head, without their routing ids; ``tcp`` is the address and port
-    at which it listens, ``tunnel`` the socket file that tunnels lead to: None where nobody comes
-    that way."""
+    """The endpoints at which each peer finds the head, without routing ids.
+
+    ``tcp`` is the address and port at which the head listens, ``tunnel`` the socket file that
+    tunnels lead to: None where no peer comes that way.
+    """
 
     tuner: Endpoint
     workers: Mapping[str, Endpoint]
@@ -56,8 +58,14 @@ def open_endpoints(
     """Listen for the tuner host and all agents.
 
     Peers of this machine use the socket file at ``ipc`` if the file says so. Those of others come
-    through tunnels of ours to a socket file beside it, which guards itself by CURVE: only who
-    comes without a tunnel of ours needs a port, to which anybody on this machine can connect.
+    through tunnels of ours to a socket file beside it, which guards itself by CURVE. Only a peer
+    without a tunnel of ours needs a port, to which anybody on this machine can connect.
+
+    Args:
+        config: names the peers, and how each reaches the head.
+        folder: the experiment's; its keys are made or read there.
+        router: on which to listen.
+        ipc: the address of the socket file on which the router listens already.
 
     Raises:
         PermanentBackendError: the port is in use.
@@ -110,7 +118,7 @@ def _reach(place: Place) -> Reach:
 
 
 def _key_file(name: str) -> str:
-    """The agent of this machine was alone once, and its file is called so."""
+    """Name a peer's key file; that of this machine's agent, once the only one, is ``agent``."""
     return {"tuner": "tuner", LOCAL: "agent"}.get(name, f"agent-{name}")
 
 
@@ -121,6 +129,12 @@ class Workers:
     """Drivers of all agents, by the names of their workers.
 
     Args:
+        config: names the workers.
+        folder: the experiment's.
+        router: on which agents reach the head.
+        endpoints: as :func:`open_endpoints` returned them.
+        epoch: this head's.
+        sockets: the folder of this machine's socket files.
         known: workers that the journal knows: agents of theirs may run, with trials.
         leads: whether this head still leads.
     """
@@ -145,8 +159,8 @@ class Workers:
         self._leads = leads
         root = str(weights_root(config, folder))
         self._archives = packer(config, folder)
-        # A store has no token: who opens it is told by the store what is wrong.
-        # Nor has a root that no weights of ours go to: nobody needs to have it mounted.
+        # A store has no token: opening it fails if something is wrong with it.
+        # Nor has a root that no weights of ours go to: no worker needs to have it mounted.
         is_store = isinstance(config.weights_root, RootUrl) or not config.keeps_weights
         lay = cache(lambda: "" if is_store else _token_of(root))
         self._shares = Shares(config, folder.keys, lay)
@@ -157,18 +171,18 @@ class Workers:
 
     @property
     def foreign(self) -> frozenset[str]:
-        """Workers whose words are somebody else's code's."""
+        """Workers that the code of another package drives."""
         return frozenset(
             name for name, driver in self.drivers.items() if isinstance(driver, ThreadedBackend)
         )
 
     @property
     def workers(self) -> list[WorkerId]:
-        """Their names."""
+        """The names of all workers."""
         return [WorkerId(name) for name in self.drivers]
 
     def refused(self) -> dict[str, dict[str, int]]:
-        """What agents did not take from trials and strangers, by agent."""
+        """Count the messages of trials and strangers that agents refused, by agent and reason."""
         refused = {
             name: driver.statistics().refused
             for name, driver in self.drivers.items()
@@ -179,7 +193,7 @@ class Workers:
         return {f"agent {name}": counts for name, counts in refused.items()}
 
     def samples(self) -> dict[str, Samples]:
-        """What trials and devices take, as agents measured it last, by worker."""
+        """Return the newest samples of trials and devices, by worker."""
         return {
             name: driver.statistics().samples
             for name, driver in self.drivers.items()
@@ -187,8 +201,14 @@ class Workers:
         }
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
-        """End all agents and what they run, or leave them to the next head. Blocks as long as
-        the slowest, at most ``deadline_s`` and some seconds."""
+        """End all agents and their trials, or leave them to the next head.
+
+        Blocks as long as the slowest, at most ``deadline_s`` and some seconds.
+
+        Args:
+            leave_running: whether agents and trials go on for the next head.
+            deadline_s: seconds for all of them together.
+        """
         until = time.monotonic() + deadline_s
         for driver in self.drivers.values():
             if isinstance(driver, AgentDriver):

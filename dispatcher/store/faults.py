@@ -1,4 +1,4 @@
-"""What SQLite's errors mean, detail so that a person can mend it."""
+"""Errors of SQLite, turned into messages that say what a person can do."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class DamagedStore(StoreError):
 
 
 def store_error(error: sqlite3.Error | UnicodeDecodeError, where: str) -> StoreError:
-    """The error to raise in place of SQLite's own, or of another among :data:`UNREADABLE`."""
+    """Make the error to raise in place of SQLite's own, or of another among :data:`UNREADABLE`."""
     if isinstance(error, UnicodeDecodeError):
         text, hint = _MEANINGS[sqlite3.SQLITE_CORRUPT]
         return DamagedStore(f"{text}: {error}", hint=hint, where=where)

@@ -54,7 +54,7 @@ journal = Table(
 )
 
 # The journal of metrics. Clustered by its key: one tree to write and one to read, and a
-# message that comes twice finds its place taken. ``counted`` is 0 for words of a superseded
+# message that comes twice finds its place taken. ``counted`` is 0 for messages of a superseded
 # attempt, ``number`` is what the value is worth to a tuner, if it is worth a number.
 metrics = Table(
     "metrics",
@@ -90,8 +90,8 @@ trials = Table(
     Column("failures", Integer, nullable=False),
     Column("losses", Integer, nullable=False),
     Column("final", Text),  # what the trial reported
-    Column("told", Text),  # what the tuner was told at the end
-    Column("number", REAL),  # in what was told, or before the end in what was reported
+    Column("told", Text),  # the result delivered to the tuner at the end
+    Column("number", REAL),  # in the result delivered, or before the end in the one reported
     Column("weights_digest", Text),
     Column("weights_kind", Text),
     Column("weights_nbytes", Integer),
@@ -134,7 +134,7 @@ attempts = Table(
     sqlite_with_rowid=False,
 )
 
-# What the tuner said of itself, exact as of journal row ``n``.
+# The tuner's own state, exact as of journal row ``n``.
 snapshots = Table(
     "snapshots",
     metadata,
@@ -176,7 +176,7 @@ folded = Table(
     Column("digest", LargeBinary, nullable=False),
 )
 
-# What a tuner without ``state()`` was asked and told, up to row ``n`` and after that of the
+# The calls of a tuner without ``state()``, up to row ``n`` and after that of the
 # row before: its only past once the journal is compacted.
 past_calls = Table(
     "past_calls",

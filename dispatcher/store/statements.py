@@ -19,7 +19,7 @@ _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 
 
 def compiled(statement: ClauseElement) -> str:
-    """The SQL text, with a question mark for each parameter."""
+    """Compile a statement to SQL text, with a question mark for each parameter."""
     return str(statement.compile(dialect=_DIALECT))
 
 
@@ -58,7 +58,7 @@ def _upsert_trial() -> str:
 
 UPSERT_TRIAL: Final = _upsert_trial()
 
-# -- what the events say beside the record -------------------------------------------------
+# -- what the events add to the record -----------------------------------------------------
 
 
 def _note(*names: str, first: Sequence[str] = (), add: Sequence[str] = ()) -> str:
@@ -87,7 +87,7 @@ ENDED_COLUMNS: Final = (
 
 
 def _upsert_attempt(names: Sequence[str]) -> str:
-    """The first word about an attempt's start stays, and so does the first about its end."""
+    """Insert an attempt or complete it: the first report of its start stays, and of its end."""
     new = _insert(attempts, names)
     assigned = {
         name: func.coalesce(attempts.c[name], new.excluded[name])
