@@ -1,4 +1,4 @@
-"""Where an attempt's files are, by the experiment's file: the one place that looks at platforms."""
+"""The place of an attempt's files by the experiment file: the one module that knows platforms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from trial_runtime.endpoint import Endpoint
 
 
 class ShowsNoFiles(PermanentBackendError):
-    """Raised for a platform that does not offer it."""
+    """Raised for a platform that does not show files."""
 
 
 def files_of(folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool) -> AttemptFiles:
@@ -45,10 +45,10 @@ def files_of(folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool) -
 
 
 class WorkerFiles:
-    """The files of all attempts on one worker elsewhere; logged in to once. Thread: one.
+    """The files of all attempts on a worker of another machine; logged in to once. Thread: one.
 
     Raises:
-        NotOurs: the experiment is somebody else's, who would choose where our keys are tried.
+        NotOurs: the experiment is somebody else's: its file would choose where our keys are tried.
     """
 
     def __init__(self, config: ExperimentConfig, folder: ExperimentFolder, place: Place) -> None:
@@ -61,7 +61,7 @@ class WorkerFiles:
             self._server = FileServer(machine_of(place.worker, place.machine))
 
     def of(self, attempt: AttemptAt, *, for_shell: bool = False) -> AttemptFiles:
-        """Those of one attempt. Raises as :func:`files_of` does."""
+        """Return the files of one attempt. Raises as :func:`files_of` does."""
         server = self._server
         if server is None:
             return _plugged(self._config, self._folder, self._place, attempt)
@@ -77,7 +77,7 @@ class WorkerFiles:
 def _plugged(
     config: ExperimentConfig, folder: ExperimentFolder, place: Place, attempt: AttemptAt
 ) -> AttemptFiles:
-    """On a platform that another package has brought."""
+    """Return the files of an attempt on a platform of another package."""
     platform = platform_of(place.service)
     given: Given[Any] = Given(
         place.worker,
@@ -101,7 +101,7 @@ def _plugged(
 
 
 def place_of(config: ExperimentConfig, attempt: AttemptAt) -> Place:
-    """Where the worker of an attempt is. Raises ``PermanentBackendError``."""
+    """Find the place of an attempt's worker. Raises ``PermanentBackendError``."""
     for place in places(config):
         if place.worker == (attempt.worker or LOCAL):
             return place
@@ -118,7 +118,15 @@ def whereabouts(
     attempt: AttemptAt,
     for_shell: bool = False,
 ) -> Whereabouts:
-    """Where things of an attempt lie on a machine that is reached by SSH."""
+    """Return the paths and the environment of an attempt on a machine that is reached by SSH.
+
+    Args:
+        config: of the experiment.
+        folder: its folder on this machine.
+        machine: names the folders there.
+        attempt: the attempt.
+        for_shell: whether to look up the environment of trials.
+    """
     work_folder = machine.work_folder
     experiment = experiment_folder(work_folder, folder.id, machine.name)
     above = f"{experiment}/trials/{attempt.trial}/{attempt.number}"
@@ -145,7 +153,7 @@ def whereabouts(
 
 
 def _agent_config(config: ExperimentConfig, folder: ExperimentFolder, place: Place) -> AgentConfig:
-    """What an agent would be told; there is no head to reach."""
+    """Make the configuration of an agent there, without a head to reach."""
     sockets = run_folder(folder.path)
     return agent_config(config, place.service, folder, Endpoint(""), 0, sockets)
 

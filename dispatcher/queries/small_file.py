@@ -30,7 +30,7 @@ def read_small(path: Path) -> bytes:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; empty if there is none, so that the rest can still be told."""
+    """Read the JSON object in a file; empty if there is none: the rest can still be shown."""
     try:
         value = json.loads(read_small(path))
     except (OSError, ValueError, RecursionError):
