@@ -65,8 +65,8 @@ class Gathering:
 
     def __post_init__(self) -> None:
         wanted = self.config.fetch.kinds
-        elsewhere = [place for place in places(self.config) if place.worker != LOCAL]
-        self._workers = [_Worker(self, place) for place in elsewhere] if wanted else []
+        remote = [place for place in places(self.config) if place.worker != LOCAL]
+        self._workers = [_Worker(self, place) for place in remote] if wanted else []
 
     def start(self) -> None:
         """Start the threads, with the attempts that heads before have left."""
@@ -177,7 +177,7 @@ class _Worker:
             took = time.monotonic() - began
             self.missing = len(todo)
             if closing and self._failures:
-                return  # it was away a moment ago: nobody waits for another try
+                return  # it was away a moment ago: another try is not waited for
             if ready := self._ready(todo):
                 try:
                     self._work(ready)

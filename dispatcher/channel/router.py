@@ -1,6 +1,6 @@
 """The head's ROUTER: one thread polls it, known peers send to it.
 
-Peers are told apart by their routing id, which holds a secret (see
+Peers are identified by their routing id, which holds a secret (see
 :mod:`trial_runtime.endpoint`). Frames of unknown ids are counted and dropped. On TCP the
 socket is a CURVE server with an allow-list of client keys, so that strangers do not get as
 far as sending one.
@@ -24,7 +24,7 @@ from dispatcher.errors import PermanentBackendError
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES
 from trial_runtime.refusals import Refusals
 
-#: Messages that wait in ZeroMQ for one peer before :meth:`RouterLink.send` says no. Beyond
+#: Messages that wait in ZeroMQ for one peer before :meth:`Router.send` returns false. Beyond
 #: it the link keeps them itself, up to ``MAX_BACKLOG``.
 HIGH_WATER_MARK = 10_000
 MAX_BACKLOG = 100_000
@@ -38,9 +38,9 @@ MAX_PER_POLL = 512
 #: connection costs a descriptor, and libzmq would wait thirty seconds. An honest peer tries again.
 HANDSHAKE_MS = 3_000
 
-#: The largest frame of an agent elsewhere (bytes), and frames of one that libzmq keeps while the
-#: engine is busy. Agents send no more than 3 MiB at once. libzmq knows no bound on the parts of a
-#: message, and hands it out when the last has come.
+#: The largest frame of an agent on another machine (bytes), and frames of one that libzmq keeps
+#: while the engine is busy. Agents send no more than 3 MiB at once. libzmq knows no bound on the
+#: parts of a message, and hands it out when the last has come.
 MAX_AGENT_FRAME_BYTES = 4 << 20
 AGENT_FRAMES_KEPT = 128
 
@@ -274,7 +274,7 @@ class Router:
             received.append(PeerMessage(link.owner if link else "", peer, frames[1]))
 
     def _knows(self, peer: bytes) -> bool:
-        # A lookup by hash tells nobody how much of a guess was right; a comparison could.
+        # A lookup by hash does not show how much of a guess was right; a comparison could.
         if peer in self._links:
             return True
         prefix = self._guest_prefix

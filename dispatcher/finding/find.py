@@ -218,11 +218,11 @@ def _bases(base: Path | None, *, everywhere: bool = False) -> list[Path]:
 
 def _nothing(base: Path | None) -> ExperimentNotFound:
     own = own_home() if base is None else None
-    elsewhere = [folder for folder in known_folders() if folder != own] if own else []
+    others = [folder for folder in known_folders() if folder != own] if own else []
     return ExperimentNotFound(
         "there are no experiments yet",
-        hint=NAME_OTHERS if elsewhere else "start one with: bequeath run FILE",
-        where=str(base or (own if elsewhere else "")),
+        hint=NAME_OTHERS if others else "start one with: bequeath run FILE",
+        where=str(base or (own if others else "")),
     )
 
 

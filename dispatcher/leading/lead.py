@@ -10,7 +10,7 @@ from dispatcher.folders import ExperimentFolder
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership, claimed_epoch
 
-#: Seconds that a head which leads gets to say whether it steps down.
+#: Seconds that a head which leads gets to answer whether it steps down.
 ANSWER_S = 3.0
 
 

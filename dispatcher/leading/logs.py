@@ -74,9 +74,9 @@ class _Warnings(logging.Handler):
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        tell = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        log = self._log.error if record.levelno >= logging.ERROR else self._log.warning
         room = record.name.rpartition(".")[2]
-        tell(room, text=record.getMessage(), exc_info=record.exc_info or None)
+        log(room, text=record.getMessage(), exc_info=record.exc_info or None)
 
 
 def _masked(

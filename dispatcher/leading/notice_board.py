@@ -22,12 +22,12 @@ class NoticeBoard:
     """Notices are pinned from any thread, and read out in the head's own.
 
     Args:
-        tell: called with each notice, in the head's own thread.
+        notify: called with each notice, in the head's own thread.
         mask: hides secrets in every text.
     """
 
-    def __init__(self, tell: Callable[[Notice], None], mask: Mask) -> None:
-        self._tell = tell
+    def __init__(self, notify: Callable[[Notice], None], mask: Mask) -> None:
+        self._notify = notify
         self._mask = mask
         self._waiting: queue.SimpleQueue[Notice] = queue.SimpleQueue()
         self.log: structlog.typing.FilteringBoundLogger
@@ -64,7 +64,7 @@ class NoticeBoard:
     def _read_out(self, notice: Notice) -> None:
         notice = replace(notice, text=self._mask(notice.text))
         self.log.info(notice.kind.value, text=notice.text, trial=notice.trial)
-        self._tell(notice)
+        self._notify(notice)
 
 
 class EngineWatcher:
@@ -119,7 +119,7 @@ class EngineWatcher:
 
     def peer_fault(self, owner: str, error: Exception) -> None:
         """Note a bad message of a peer; one that goes on does not flood the log."""
-        who = owner or "a client"
-        if self.faults.count(who):
-            many = self.faults.counts.get(who, 0)
-            self._board.pin(NoticeKind.PEER_FAULT, f"{who} ({many} so far): {error}")
+        peer = owner or "a client"
+        if self.faults.count(peer):
+            many = self.faults.counts.get(peer, 0)
+            self._board.pin(NoticeKind.PEER_FAULT, f"{peer} ({many} so far): {error}")

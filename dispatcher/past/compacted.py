@@ -15,7 +15,7 @@ def read_whole_past(journal: Journal, compaction: Compaction) -> Past:
     was kept; without one, all of them. One pass over what the journal holds.
 
     Raises:
-        StoreError: the journal cannot be read, or says what cannot be.
+        StoreError: the journal cannot be read, or is impossible.
     """
     snapshot = journal.latest_snapshot()
     after = snapshot.number if snapshot is not None else 0

@@ -148,7 +148,7 @@ def _begin(row: JournalRow) -> State:
 
 def _call_before(state: State, event: e.Event) -> list[Any] | None:
     """``["generate", id, parameters]``, ``["result", id, parameters, value]``, ``["end", id,
-    success, gate open]`` or ``["import", number, data]``, if the event tells the end of one, and
+    success, gate open]`` or ``["import", number, data]``, if the event is the end of one, and
     ``["version", id, store, number]`` of what a trial has published; parameters, value and data
     are JSON texts. Asked before the event is applied, which drops them."""
     match event:

@@ -14,7 +14,7 @@ MOST_BYTES: Final = 64 << 20
 
 
 def read_small(path: Path) -> bytes:
-    """The content of a plain file; a pipe that nobody writes to, or a device, keeps nobody waiting.
+    """Read a plain file; a pipe without a writer, or a device, keeps no reader waiting.
 
     Raises:
         OSError: it cannot be read, is no plain file, or is longer than :data:`MOST_BYTES`.

@@ -189,10 +189,10 @@ def listing(folder: Path) -> ExperimentListing:
         )
 
 
-def _counts(reader: ExperimentReader, column: str, who: str = "true") -> dict[str, int]:
+def _counts(reader: ExperimentReader, column: str, condition: str = "true") -> dict[str, int]:
     rows = reader.rows(
         f"SELECT {column}, count(*) FROM trials "  # noqa: S608 - ours
-        f"WHERE {column} IS NOT NULL AND {who} GROUP BY 1 ORDER BY 1"
+        f"WHERE {column} IS NOT NULL AND {condition} GROUP BY 1 ORDER BY 1"
     )
     return {row[0]: row[1] for row in rows}
 

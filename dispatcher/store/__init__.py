@@ -3,7 +3,7 @@
 The *journal* is the truth: every event the core took, in order, each batch in one
 transaction. The tables ``trials`` and ``attempts`` are read models, derived from it as it
 grows and derivable again (``verify.py``); metrics have a table of their own, because they
-are many and say nothing about what happens next.
+are many and do not decide what happens next.
 
 This package decides nothing. It never holds a trial in memory, never calls back, and refuses
 to lie on a network file system, where SQLite's locks mean nothing.

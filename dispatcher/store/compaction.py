@@ -6,8 +6,8 @@ between any two leaves a store that reads the same. What stays of a row that is 
 state, the read models' rows (with a digest, so that ``verify`` finds a change), and for a
 tuner without ``state()`` the calls it has seen.
 
-Never gone: row 1 and that of the base, which tell when the experiment began and when something
-happened last, and the waits of requests that are still open, by which retention knows likely
+Never gone: row 1 and that of the base, which hold the moments of the beginning and of the last
+event, and the waits of requests that are still open, by which retention knows likely
 parents.
 """
 

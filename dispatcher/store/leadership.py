@@ -52,7 +52,7 @@ class Leader(msgspec.Struct, frozen=True):
     host: str
     epoch: int
     since: float  # seconds since the epoch, UTC
-    started: str = ""  # tells this process from a later one of the same number
+    started: str = ""  # distinguishes this process from a later one of the same number
     fenced: bool = False  # the journal refuses it once a later head has opened it
 
 

@@ -72,7 +72,7 @@ metrics = Table(
 )
 
 # Read model: one row a trial. The first part mirrors the core's record, the second part is
-# what the events said beside it (of the newest attempt, where there were several).
+# what the events add to it (of the newest attempt, where there were several).
 trials = Table(
     "trials",
     metadata,
@@ -114,7 +114,7 @@ trials = Table(
     Index("trials_by_state", "state"),
 )
 
-# Read model: one row an attempt. ``ended_at`` stays empty when nobody saw its end.
+# Read model: one row an attempt. ``ended_at`` stays empty when its end was not seen.
 attempts = Table(
     "attempts",
     metadata,

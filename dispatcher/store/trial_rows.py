@@ -153,7 +153,7 @@ def write_rows(
     """
     raw.executemany(statements.UPSERT_TRIAL, [trial_row(trial) for trial in touched.values()])
     for trial in touched.values():
-        if trial.refusal:  # no event tells of it: the core found it out
+        if trial.refusal:  # no event reports it: the core decided it
             raw.execute(statements.NOTE_REFUSED, (EndReason.START_FAILED, trial.refusal, trial.id))
     for entry in entries:
         notes = _NOTES.get(type(entry.event))

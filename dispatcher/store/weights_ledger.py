@@ -66,20 +66,22 @@ class SqliteWeightsLedger:
     head. One thread at a time.
     """
 
-    def __init__(self, path: Path, connection: Connection, elsewhere: Collection[str] = ()) -> None:
+    def __init__(
+        self, path: Path, connection: Connection, unseen_workers: Collection[str] = ()
+    ) -> None:
         self._path = path
-        self._elsewhere = frozenset(elsewhere)
+        self._unseen_workers = frozenset(unseen_workers)
         self._connection = connection
         self._raw = raw_of(connection)
 
     @classmethod
-    def open(cls, path: Path, elsewhere: Collection[str] = ()) -> Self:
+    def open(cls, path: Path, unseen_workers: Collection[str] = ()) -> Self:
         """Open the ledger in an existing store.
 
         Args:
             path: of the store.
-            elsewhere: workers whose weights this machine does not see. Trials of theirs save
-                none, as far as :meth:`trials` tells: they are not counted, judged or removed.
+            unseen_workers: workers whose weights this machine does not see. Trials of theirs save
+                none, as far as :meth:`trials` shows: they are not counted, judged or removed.
 
         Raises:
             StoreError: it cannot be read.
@@ -96,7 +98,7 @@ class SqliteWeightsLedger:
         except BaseException:
             connection.close()
             raise
-        return cls(path, connection, elsewhere)
+        return cls(path, connection, unseen_workers)
 
     def trials(self) -> list[LedgerTrial]:
         """Read all trials, in the order of their ids."""
@@ -114,7 +116,7 @@ class SqliteWeightsLedger:
 
     def unseen(self) -> dict[int, str]:
         """Map trials with weights that this machine does not see to the worker that saved them."""
-        if not self._elsewhere:
+        if not self._unseen_workers:
             return {}
         with self._errors():
             rows = self._raw.execute(
@@ -122,7 +124,7 @@ class SqliteWeightsLedger:
                 "WHERE t.weights_digest IS NOT NULL AND a.attempt = "
                 "(SELECT max(attempt) FROM attempts WHERE trial = t.id) ORDER BY t.id"
             ).fetchall()
-        return {trial: worker for trial, worker in rows if worker in self._elsewhere}
+        return {trial: worker for trial, worker in rows if worker in self._unseen_workers}
 
     def over(self, trials: Collection[int]) -> list[int]:
         """Select those of the trials that have ended."""

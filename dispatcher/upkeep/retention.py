@@ -249,7 +249,7 @@ class RetentionThread:
         try:
             with _sweeps(self._config, self._folder, self._announce, self._review_stores) as sweeps:
                 self._sweep(sweeps)
-        except BequeathError as error:  # of opening the ledger: each sweep tells its own
+        except BequeathError as error:  # of opening the ledger: each sweep reports its own
             self._notify(NoticeKind.RETENTION, str(error))
 
     def _sweep(self, sweeps: _Sweeps) -> None:
