@@ -63,6 +63,7 @@ class RouterLink:
     """The connection to one peer over the ROUTER. Thread: the engine's.
 
     Args:
+        router: on which the peer is connected.
         owner: the name under which the peer's messages are handed out.
         routing_id: the peer's id on the socket, which holds a secret.
     """

@@ -43,7 +43,8 @@ def read_past(
     """Read the journal once, from its beginning or the base.
 
     Args:
-        base: what to begin with, of a journal that was compacted.
+        journal: read only.
+        base: the state to begin with, of a journal that was compacted.
         calls_after: gather the tuner's calls after this row; None gathers none.
         upto: the last row to read; None: all of them.
 

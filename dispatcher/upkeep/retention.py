@@ -52,6 +52,9 @@ class _Sweeps:
     """All sweeps of one experiment. One thread.
 
     Args:
+        config: of the experiment.
+        folder: its folder.
+        ledger: trials, pins and removals.
         announce: asks the holder of the state which trials' weights may go.
         review: lets the holder take versions off the books.
     """

@@ -39,9 +39,7 @@ class Scale:
     low: float
     high: float
     log: bool
-    categories: (
-        dict[str, float] | None
-    )  # places of values that are no numbers, or too few for a range
+    categories: dict[str, float] | None  # places of texts, and of numbers too few for a range
     absent: bool  # some trials have no such parameter
 
     def place(self, value: Any) -> float:
