@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dispatcher.channel import Router, Said
+from dispatcher.channel import PeerMessage, Router
 from dispatcher.store.journal import SqliteJournal
 
 _TARGET = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)")
@@ -66,7 +66,7 @@ def counting() -> Iterator[Counter[str]]:
             counts[f"bytes to {who}"] += len(payload)
         return sent
 
-    def counted_poll(router: Router, timeout_s: float) -> list[Said]:
+    def counted_poll(router: Router, timeout_s: float) -> list[PeerMessage]:
         said = poll(router, timeout_s)
         counts["polls"] += 1
         counts["polls with news"] += bool(said)

@@ -102,7 +102,7 @@ class Experiment:
                     hint="give the settings as a mapping or as keywords, or change the file",
                 )
             if not isinstance(config, ExperimentConfig):
-                config = known_folders.housed(load_experiment(config))
+                config = known_folders.with_default_folder(load_experiment(config))
             self.config = config
             return
         values: dict[str, Any] = {**(config or {}), **settings}
@@ -112,7 +112,7 @@ class Experiment:
             if tuner is not None:
                 values["tuner"] = self._code.tuner_settings(tuner, tuner_args or {}, Path(stage))
             self._code.write_into(Path(stage))
-            self.config = known_folders.housed(build_experiment(values))
+            self.config = known_folders.with_default_folder(build_experiment(values))
 
     @classmethod
     def open(cls, experiment: str | Path) -> Experiment:

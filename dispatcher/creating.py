@@ -13,7 +13,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.nni.annotated import rewrite_annotated
 from dispatcher.experiment.references import files_referred_to
 from dispatcher.experiment.snapshot import to_json, to_shared
-from dispatcher.finding.known_folders import housed
+from dispatcher.finding.known_folders import with_default_folder
 from dispatcher.folders import ExperimentFolder, new_id
 from dispatcher.leading.nested import refuse_nested
 from dispatcher.ports import JournalEntry
@@ -41,7 +41,7 @@ def create(config: ExperimentConfig, ident: str | None = None) -> Path:
     refuse_nested()
     if config.seed is None:
         config = config.model_copy(update={"seed": secrets.randbelow(1 << 31)})
-    config = housed(config)
+    config = with_default_folder(config)
     try_root(config)
     ident = ident or new_id(config.experiment_name)
     folder = ExperimentFolder.make(config.experiment_working_directory, ident, config.share_with)

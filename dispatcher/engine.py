@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-from dispatcher.channel import Router, Said
+from dispatcher.channel import PeerMessage, Router
 from dispatcher.control.server import ControlServer, Handled
 from dispatcher.core import State, apply, check, judged_by, next_deadline
 from dispatcher.core import actions as a
@@ -212,7 +212,7 @@ class Engine(threading.Thread):
             timeout = min(timeout, due - self._clock())
         return max(0.0, timeout)
 
-    def _collect(self, received: list[Said]) -> list[_Fact]:
+    def _collect(self, received: list[PeerMessage]) -> list[_Fact]:
         facts: list[_Fact] = []
         for _ in range(self._inbox.qsize()):
             facts.append(_Fact("", self._inbox.get()))

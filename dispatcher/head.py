@@ -42,7 +42,7 @@ from dispatcher.leading.logs import head_log
 from dispatcher.leading.nested import refuse_nested
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.leading.user_requests import UserRequests
-from dispatcher.leading.workers import Workers, open_doors
+from dispatcher.leading.workers import Workers, open_endpoints
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.ownership import demand_ours
 from dispatcher.past.compacted import fold_at_start, read_whole_past
@@ -223,7 +223,7 @@ class Head:
         control_address = router.bind_ipc(sockets / "head")
         token = secrets.token_hex(16)
         router.admit_guests(token)
-        doors = open_doors(self._config, self._folder, router, control_address)
+        endpoints = open_endpoints(self._config, self._folder, router, control_address)
 
         retention = RetentionThread(self._config, self._folder, self._board.pin, self._post)
         stack.callback(retention.close)
@@ -235,7 +235,7 @@ class Head:
         )
         stack.callback(disks.close)
         clock = SteadyClock(state.now)
-        driver = self._tuner_driver(router, doors.tuner, epoch, clock)
+        driver = self._tuner_driver(router, endpoints.tuner, epoch, clock)
         gathering = Gathering(
             self._config, self._folder, lambda text: self._board.pin(NoticeKind.FILES, text)
         )
@@ -246,7 +246,7 @@ class Head:
             self._config,
             self._folder,
             router,
-            doors,
+            endpoints,
             epoch=epoch,
             sockets=sockets,
             known=set(state.workers),

@@ -1,1 +1,1 @@
-"""Files of attempts, wherever they ran: looked at, printed, and brought here beside the engine."""
+"""Files of attempts on any machine: listed, printed, and fetched beside the engine."""

@@ -27,11 +27,11 @@ class AttemptAt:
 
     @property
     def name(self) -> str:
-        """``3.1``."""
+        """The trial and the number, as in ``3.1``."""
         return f"{self.trial}.{self.number}"
 
 
 def kept_here(folder: ExperimentFolder, attempt: AttemptAt) -> Path:
-    """The folder of an attempt in the experiment's: written by trials of this machine, and by
-    whoever fetches what those elsewhere have left."""
+    """Return the folder of an attempt in the experiment's: written by trials of this machine, and
+    filled with files that are fetched from others."""
     return folder.path / "trials" / str(attempt.trial) / str(attempt.number)

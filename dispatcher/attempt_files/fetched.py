@@ -1,4 +1,4 @@
-"""The record of what was fetched of an attempt, in the folder it was fetched to."""
+"""The record of the files fetched of an attempt, in the folder they were fetched to."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MOST_BYTES = 64 << 20
 
 @dataclass
 class Fetched:
-    """Of one attempt.
+    """The files fetched of one attempt.
 
     Attributes:
         attempt: ``3.1``.
-        place: where it was fetched from.
-        kinds: of these all was fetched that there was, after the attempt's end.
+        place: the machine and folder they were fetched from.
+        kinds: all files of these kinds were fetched, after the attempt's end.
         files: path → version there.
         left: path → why it was not fetched.
     """
@@ -33,19 +33,19 @@ class Fetched:
 
     @classmethod
     def read(cls, folder: Path, attempt: str) -> Fetched:
-        """That of a folder; an empty one if there is none, or if it is another attempt's."""
+        """Read the record of a folder; an empty one if there is none, or another attempt's."""
         try:
             with (folder / NAME).open("rb") as file:
-                said = json.loads(file.read(_MOST_BYTES))
-            found = cls(**said)
-            if found.attempt == attempt and isinstance(found.files, dict):
-                return found
+                record = json.loads(file.read(_MOST_BYTES))
+            fetched = cls(**record)
+            if fetched.attempt == attempt and isinstance(fetched.files, dict):
+                return fetched
         except (OSError, ValueError, TypeError):
             pass
         return cls(attempt)
 
     def write(self, folder: Path) -> None:
-        """Replace it, all at once. Raises ``OSError``."""
+        """Replace the record, all at once. Raises ``OSError``."""
         draft = folder / f"{NAME}.{os.getpid()}"
         try:
             draft.write_text(json.dumps(asdict(self)))

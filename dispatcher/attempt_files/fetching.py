@@ -1,8 +1,8 @@
-"""Files of an attempt elsewhere, brought into a folder here: whole, confined to it, and bounded.
+"""Fetching of an attempt's files from another machine: whole, confined to a folder, and bounded.
 
-A file appears under its name when all of it is there. What was cut short is taken up where it
-ended, as long as the file there is the same; one that changes meanwhile is begun anew. Nothing
-that the other side says leads out of the folder.
+A file appears under its name when all of it is there. A fetch that was cut short goes on where it
+ended, as long as the file there is the same; one that changes meanwhile is begun anew. No answer
+of the other side leads out of the folder.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from dispatcher.ports import AttemptFiles, FileEntry
 from trial_runtime.errors import PathError
 from trial_runtime.weights import confined
 
-#: What an attempt may leave: what it printed, what it kept, what lies in its working directory,
-#: and what its trial goes on from.
+#: Kinds of files that an attempt may leave: its output, the files it kept, its working directory,
+#: and its trial's checkpoints.
 KINDS = ("logs", "artefacts", "work", "checkpoints")
 
 #: Files of one attempt that are looked at, and bytes of one read.
@@ -46,7 +46,7 @@ class ChangesMeanwhile(Exception):
 
 @dataclass
 class FetchResult:
-    """What came of it: names that were fetched, how many bytes that took, how many files were
+    """The result of a fetch: names that were fetched, the bytes that this took, how many files were
     here already, and why others were left."""
 
     fetched: list[str] = field(default_factory=list)
@@ -57,7 +57,7 @@ class FetchResult:
 
 
 def kind_of(path: str) -> str:
-    """Which of :data:`KINDS` a file is."""
+    """Return the one of :data:`KINDS` that a file belongs to."""
     top, below, _ = path.partition("/")
     return top if below and top in KINDS else "logs"
 
@@ -70,7 +70,7 @@ def matches(path: str, patterns: Collection[str]) -> bool:
 
 
 def why_refused(path: str) -> str:
-    """Why a name from elsewhere is no name of a file here; empty if it is one."""
+    """Return why a name from another machine is refused here; empty if it is a good one."""
     names = path.split("/")
     if "\0" in path or any(name in ("", ".", "..") for name in names):
         return "leads out of its folder"
@@ -93,27 +93,27 @@ def fetch(
     *,
     most_bytes: int | None = None,
     over: Collection[str] = (),
-    told: Callable[[str, int, int], None] = lambda path, have, size: None,
+    progress: Callable[[str, int, int], None] = lambda path, have, size: None,
 ) -> FetchResult:
-    """Bring files here. Blocks.
+    """Fetch files into a folder here. Blocks.
 
     Args:
-        files: where they are.
+        files: the attempt's, on its machine.
         into: the folder; made if it is not there.
         attempt: ``3.1``.
-        wanted: which files.
-        most_bytes: of all together; what does not fit is left.
-        over: kinds of which all is fetched by this, since the attempt has ended.
-        told: path, bytes so far and bytes in all, as it goes on.
+        wanted: whether to fetch a file.
+        most_bytes: of all together; files that do not fit are left. None: no limit.
+        over: kinds that are complete with this fetch, since the attempt has ended.
+        progress: called with path, bytes so far and bytes in all, as it goes on.
 
     Raises:
         PassingBackendError: no room here; or the place is not to be reached. What was fetched
             is here, and another call goes on.
         PermanentBackendError: the folder cannot be written.
     """
-    found = files.list(most=MOST_FILES)
-    entries = [each for each in found.entries if wanted(each) and not each.link]
-    outcome = FetchResult(cut=found.cut)
+    listing = files.list(most=MOST_FILES)
+    entries = [each for each in listing.entries if wanted(each) and not each.link]
+    outcome = FetchResult(cut=listing.cut)
     if not entries and not into.exists():
         return outcome
     try:
@@ -132,7 +132,7 @@ def fetch(
             elif not why and left_bytes is not None and entry.size > left_bytes:
                 why = f"{entry.size:,} bytes are more than may be fetched"
             elif not why:
-                why, count = _fetch_one(files, entry, root, record, told)
+                why, count = _fetch_one(files, entry, root, record, progress)
                 outcome.nbytes += count
                 if not why:
                     outcome.fetched.append(entry.path)
@@ -149,7 +149,7 @@ def fetch(
             record.write(into)
             os.rmdir(into / _UNFINISHED)
         except OSError:
-            pass  # more is under way there; or there is no room, which was said
+            pass  # more is under way there; or there is no room, and an error was raised
     return outcome
 
 
@@ -168,16 +168,16 @@ def _fetch_one(
     entry: FileEntry,
     root: str,
     record: Fetched,
-    told: Callable[[str, int, int], None],
+    progress: Callable[[str, int, int], None],
 ) -> tuple[str, int]:
-    """Why it was not fetched, or nothing; and how many bytes came."""
+    """Fetch a file; return why it was not fetched, or an empty text, and how many bytes came."""
     above, name = os.path.split(os.path.join(root, entry.path))
     try:
         with (
             confined.folder(os.path.join(root, _UNFINISHED), make=True) as drafts,
             confined.folder(above, make=True) as place,
         ):
-            draft = _Draft(drafts, files, entry, told)
+            draft = _Draft(drafts, files, entry, progress)
             version = draft.complete()
             os.replace(draft.name, name, src_dir_fd=drafts, dst_dir_fd=place)
     except ChangesMeanwhile as error:
@@ -194,26 +194,26 @@ def _fetch_one(
 
 
 class _Draft:
-    """A file on its way, under a name that says of which version it is."""
+    """A file on its way, under a name made of its path and version."""
 
     def __init__(
         self,
         folder: int,
         files: AttemptFiles,
         entry: FileEntry,
-        told: Callable[[str, int, int], None],
+        progress: Callable[[str, int, int], None],
     ) -> None:
         self._folder = folder
         self._files = files
         self._path = entry.path
         self._grows = kind_of(entry.path) == "logs"  # what was written stays as it is
         self._version = entry.version
-        self._told = told
+        self._progress = progress
         self.name = ""
         self.came = 0
 
     def complete(self) -> str:
-        """Have all of it; the version that it is of. Raises ``ChangesMeanwhile``."""
+        """Fetch all of it; return its version. Raises ``ChangesMeanwhile``."""
         for _ in range(TRIES):
             marked = f"{self._path}\0{self._version}".encode(errors="surrogateescape")
             self.name = hashlib.blake2s(marked, digest_size=16).hexdigest()
@@ -224,7 +224,7 @@ class _Draft:
         raise ChangesMeanwhile("changes while it is fetched")
 
     def _opened(self) -> BinaryIO:
-        """Ours alone: somebody else may fetch the same, and end while we wait for nothing."""
+        """Open it for us alone: another process may fetch the same."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.name, flags, 0o644, dir_fd=self._folder)
         file = open(descriptor, "wb")  # noqa: SIM115 - closed by the caller
@@ -266,7 +266,7 @@ class _Draft:
             _write(descriptor, data)
             have += len(data)
             self.came += len(data)
-            self._told(self._path, have, size)
+            self._progress(self._path, have, size)
             if have >= size:
                 return True
 
@@ -278,7 +278,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _here(error: OSError, folder: Path) -> PassingBackendError | PermanentBackendError:
-    """An error of a disk of ours."""
+    """Make the error of a disk of this machine."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return PassingBackendError("no space left here for what is fetched", where=str(folder))
     return PermanentBackendError(f"cannot be written: {error.strerror}", where=str(folder))

@@ -1,4 +1,4 @@
-"""How far the fetching of files from a worker has come, kept for the next head and for readers."""
+"""The record of how far fetching from a worker has come, for the next head and for readers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _MOST_BYTES = 64 << 20
 
 @dataclass
 class Gathered:
-    """Of one worker. All attempts of trials below ``below`` were dealt with, and those of
-    ``done`` (``12.1``); ``kinds`` says what is fetched."""
+    """The attempts of one worker that were dealt with: all of trials below ``below``, and those in
+    ``done`` (``12.1``); ``kinds`` are the kinds of files that are fetched."""
 
     kinds: list[str]
     below: int = 0
@@ -22,13 +22,19 @@ class Gathered:
 
     @classmethod
     def read(cls, folder: Path, worker: str, kinds: Collection[str] | None = None) -> Gathered:
-        """What is on record; nothing, if other kinds were fetched than are wanted now."""
+        """Read the record; an empty one if other kinds were fetched than are wanted now.
+
+        Args:
+            folder: the experiment's.
+            worker: the worker's name.
+            kinds: that are wanted now; None takes any record.
+        """
         try:
             with path_of(folder, worker).open("rb") as file:
-                said = json.loads(file.read(_MOST_BYTES))
-            found = cls(list(said["kinds"]), int(said["below"]), set(said["done"]))
-            if kinds is None or set(kinds) == set(found.kinds):
-                return found
+                record = json.loads(file.read(_MOST_BYTES))
+            gathered = cls(list(record["kinds"]), int(record["below"]), set(record["done"]))
+            if kinds is None or set(kinds) == set(gathered.kinds):
+                return gathered
         except (OSError, ValueError, TypeError, KeyError):
             pass
         return cls(sorted(kinds or ()))
@@ -38,7 +44,7 @@ class Gathered:
         return trial < self.below or f"{trial}.{attempt}" in self.done
 
     def rise(self, below: int) -> None:
-        """Everything of the trials below is done."""
+        """Note that everything of the trials below is done."""
         if below > self.below:
             self.below = below
             self.done = {each for each in self.done if int(each.partition(".")[0]) >= below}
@@ -56,5 +62,5 @@ class Gathered:
 
 
 def path_of(folder: Path, worker: str) -> Path:
-    """Where it lies in the experiment's folder."""
+    """Return the path of the record in the experiment's folder."""
     return folder / f"fetched-{worker}.json"

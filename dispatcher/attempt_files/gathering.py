@@ -1,8 +1,8 @@
-"""What trials on other machines leave, brought here beside the engine: a thread for each worker.
+"""Fetching of files that trials leave on other machines: a thread for each worker.
 
-The engine knows nothing of it and never waits. What has ended is read from the store, what was
-fetched from the folder, so that the next head goes on where this one ended. Machines that cannot
-be reached are tried again with growing pauses, and a disk that is low gets nothing.
+The engine knows nothing of it and never waits. Ended attempts are read from the store, the record
+of fetched ones from the folder, so that the next head goes on where this one ended. Machines that
+cannot be reached are tried again with growing pauses, and a disk that is low gets nothing.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ def _pause_s(failures: int) -> float:
 
 
 def _of_the_machine(error: BequeathError) -> bool:
-    """Whether the next attempt would fare no better; one of another kind may be this attempt's."""
+    """Whether the error is the machine's, so that the next attempt would fail, too."""
     return isinstance(error, PassingBackendError | ShowsNoFiles)
 
 
 @dataclass
 class Gathering:
-    """All workers elsewhere.
+    """The fetching from all workers on other machines.
 
     Args:
         config: of the experiment.
         folder: its folder.
-        note: told in a sentence what could not be fetched. From any thread.
+        note: gets a sentence on files that could not be fetched. From any thread.
     """
 
     config: ExperimentConfig
@@ -65,17 +65,17 @@ class Gathering:
 
     def __post_init__(self) -> None:
         wanted = self.config.fetch.kinds
-        elsewhere = [place for place in places(self.config) if place.worker != LOCAL]
-        self._workers = [_Worker(self, place) for place in elsewhere] if wanted else []
+        remote = [place for place in places(self.config) if place.worker != LOCAL]
+        self._workers = [_Worker(self, place) for place in remote] if wanted else []
 
     def start(self) -> None:
-        """Begin, with what heads before have left undone."""
+        """Start the threads, with the attempts that heads before have left."""
         for worker in self._workers:
             worker.thread.start()
 
     def finish(self, limit_s: float) -> None:
-        """Bring the rest, of machines that answer; then end. Blocks for ``limit_s`` at most; what
-        is under way then ends with this process, and is taken up by the next one."""
+        """Fetch the rest, of machines that answer; then end. Blocks for ``limit_s`` at most; a
+        fetch under way then ends with this process, and the next one goes on."""
         until = time.monotonic() + limit_s
         for worker in self._workers:
             worker.close(until)
@@ -90,14 +90,14 @@ class Gathering:
             )
 
     def once(self) -> Iterable[tuple[str, int, BequeathError | None]]:
-        """Fetch what is missing now, worker by worker; each with how many attempts were dealt
-        with, and what ended it early. Blocks."""
+        """Fetch missing files now, worker by worker; yield each with how many attempts were dealt
+        with, and the error that ended it early. Blocks."""
         for worker in self._workers:
             yield worker.name, *worker.once()
 
 
 class _Worker:
-    """One of them. Thread: its own."""
+    """The fetching from one worker. Thread: its own."""
 
     def __init__(self, gathering: Gathering, place: Place) -> None:
         self.name = place.worker
@@ -115,21 +115,21 @@ class _Worker:
         self._until = 0.0  # moment of the monotonic clock
         self._failures = 0  # in a row
         self._put_off: dict[str, tuple[int, float]] = {}  # by attempt: failures, and until when
-        self._said = ""
+        self._last_error = ""
         self.thread = threading.Thread(target=self._run, name=f"files {self.name}", daemon=True)
 
     def close(self, until: float) -> None:
-        """From another thread."""
+        """Ask the thread to end by a moment of the monotonic clock. From another thread."""
         self._until = until
         self._closing.set()
 
     def join(self, limit_s: float) -> None:
-        """From another thread."""
+        """Wait for the end of the thread. From another thread."""
         if self.thread.is_alive():
             self.thread.join(limit_s)
 
     def once(self) -> tuple[int, BequeathError | None]:
-        """In the caller's thread: how many attempts were dealt with, and what ended it."""
+        """Fetch in the caller's thread; return how many attempts were dealt with, and the error."""
         count = 0
         trouble: BequeathError | None = None
         again = False
@@ -177,7 +177,7 @@ class _Worker:
             took = time.monotonic() - began
             self.missing = len(todo)
             if closing and self._failures:
-                return  # it was away a moment ago: nobody waits for another try
+                return  # it was away a moment ago: another try is not waited for
             if ready := self._ready(todo):
                 try:
                     self._work(ready)
@@ -206,8 +206,8 @@ class _Worker:
         return [each for each in todo if self._put_off.get(each.name, (0, now))[1] <= now]
 
     def _work(self, todo: list[AttemptAt]) -> None:
-        """An attempt whose files cannot be had is put off, so that it holds up no other one; if
-        the next fails as well, the machine is left alone for a while."""
+        """Fetch attempts. One whose files cannot be had is put off, so that it holds up no other;
+        if the next fails as well, the machine is left alone for a while."""
         again = self._failures > 0
         for attempt in todo:
             if self._late():
@@ -217,7 +217,7 @@ class _Worker:
             except ShowsNoFiles:
                 raise
             except BequeathError as error:
-                self._say(error)
+                self._report(error)
                 if again or _of_the_machine(error):
                     self._failures += 1
                     return
@@ -230,17 +230,17 @@ class _Worker:
             self.missing -= 1
             self._put_off.pop(attempt.name, None)
         if not self._put_off:
-            self._said = ""
+            self._last_error = ""
 
-    def _say(self, error: BequeathError) -> None:
+    def _report(self, error: BequeathError) -> None:
         text = f"{error.where}: {error.message}" if error.where else error.message
         _log.info("%s: files cannot be fetched: %s", self.name, text)
-        if text != self._said and not isinstance(error, PassingBackendError):
+        if text != self._last_error and not isinstance(error, PassingBackendError):
             self._note(f"files of {self.name} cannot be fetched: {text}")
-        self._said = text
+        self._last_error = text
 
     def _fetch(self, attempt: AttemptAt) -> None:
-        """Raises ``BequeathError``: nothing of it is taken for done."""
+        """Fetch one attempt. Raises ``BequeathError``: it does not count as done."""
         low = self._disk.judge(os.statvfs(self._folder.path))
         if isinstance(low, DiskLow):
             text = "the disk here is low; files stay where they are"
@@ -259,8 +259,8 @@ class _Worker:
         self._changed = True
 
     def _ended(self, reader: ExperimentReader) -> list[AttemptAt]:
-        """What has ended there and was not dealt with yet. Of one that was lost with its machine
-        nobody reports an end: its successor, or its trial's end, says as much."""
+        """Read the attempts that have ended there and were not dealt with yet. One that was lost
+        with its machine has no reported end: its successor, or its trial's end, shows it."""
         rows = reader.rows(
             "SELECT a.trial, a.attempt, a.pid FROM attempts a JOIN trials t ON t.id = a.trial "
             "WHERE a.trial >= ? AND a.worker = ? "
@@ -272,8 +272,8 @@ class _Worker:
         return [each for each in found if not self._gathered.has(each.trial, each.number)]
 
     def _first_that_goes_on(self, reader: ExperimentReader) -> int:
-        """No trial below it will leave anything more. Asked before what has ended: a trial that
-        ends in between is not lost below the record, but found the next time."""
+        """Return the first trial that has not ended: none below it will leave anything more. Read
+        before the ended ones: a trial that ends in between is found the next time."""
         row = reader.row(
             "SELECT id FROM trials WHERE id >= ? AND state <> 'ended' ORDER BY id LIMIT 1",
             (self._gathered.below,),
@@ -281,7 +281,7 @@ class _Worker:
         return 0 if row is None or row["id"] is None else int(row["id"])
 
     def _rise(self, bound: int, left: list[AttemptAt]) -> None:
-        """Everything below ``bound`` was dealt with, but for what is left."""
+        """Note that everything below ``bound`` was dealt with, but for what is left."""
         below = min([bound, *(each.trial for each in left)])
         if below > self._gathered.below:
             self._gathered.rise(below)

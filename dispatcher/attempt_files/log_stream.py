@@ -1,4 +1,4 @@
-"""What an attempt has printed, and goes on to print, read from wherever it is."""
+"""The output of an attempt, so far and as it grows, read from any machine."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MOST_PARTS = 10_000
 
 
 def parts(files: AttemptFiles, stream: str) -> list[str]:
-    """The files of a stream, the oldest first."""
+    """List the files of a stream, the oldest first."""
     found = [each.path for each in files.list(stream, most=_MOST_PARTS).entries if not each.link]
     numbers = {path: path.partition(".")[2] or "0" for path in found}
     return sorted(found, key=lambda path: -int(numbers[path]))
 
 
 def whole(files: AttemptFiles, stream: str) -> Iterator[bytes]:
-    """All that there is of a stream, now."""
+    """Yield all of a stream that there is now."""
     for path in parts(files, stream):
         yield from _rest(files, path, 0, None)
 
@@ -35,14 +35,21 @@ def follow(
     *,
     look_every_s: float = LOOK_EVERY_S,
 ) -> Iterator[bytes]:
-    """What is there of the newest part, and what comes, until the attempt is ``over``; the file
-    may be rotated meanwhile."""
+    """Yield the newest part of a stream and all that is appended, until the attempt is over; the
+    file may be rotated meanwhile.
+
+    Args:
+        files: the attempt's.
+        stream: ``stdout`` or ``stderr``.
+        over: whether the attempt has ended.
+        look_every_s: seconds between looks.
+    """
     taken, identity = 0, None
     while True:
-        done = over()  # asked before the look, so that what came in between is seen
+        done = over()  # before the look, so that output in between is seen
         piece = files.read(stream, taken, CHUNK_BYTES)
         if identity is not None and (piece is None or piece.identity != identity):
-            # Begun anew: what had not been read of the old one has another name now.
+            # Rotated: the unread rest of the old file has another name now.
             yield from _rest(files, f"{stream}.1", taken, identity)
             taken, identity = 0, None
             if piece is not None:
@@ -59,7 +66,7 @@ def follow(
 
 
 def _rest(files: AttemptFiles, path: str, taken: int, identity: str | None) -> Iterator[bytes]:
-    """From so many bytes on, as long as it is that file."""
+    """Yield a file from so many bytes on, as long as it is that file."""
     while (piece := files.read(path, taken, CHUNK_BYTES)) is not None and piece.data:
         if identity is not None and piece.identity != identity:
             return

@@ -1,4 +1,4 @@
-"""Where an attempt's files are, by the experiment's file: the one place that looks at platforms."""
+"""The place of an attempt's files by the experiment file: the one module that knows platforms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from trial_runtime.endpoint import Endpoint
 
 
 class ShowsNoFiles(PermanentBackendError):
-    """Raised for a platform that does not offer it."""
+    """Raised for a platform that does not show files."""
 
 
 def files_of(folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool) -> AttemptFiles:
@@ -45,10 +45,10 @@ def files_of(folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool) -
 
 
 class WorkerFiles:
-    """The files of all attempts on one worker elsewhere; logged in to once. Thread: one.
+    """The files of all attempts on a worker of another machine; logged in to once. Thread: one.
 
     Raises:
-        NotOurs: the experiment is somebody else's, who would choose where our keys are tried.
+        NotOurs: the experiment is somebody else's: its file would choose where our keys are tried.
     """
 
     def __init__(self, config: ExperimentConfig, folder: ExperimentFolder, place: Place) -> None:
@@ -61,12 +61,12 @@ class WorkerFiles:
             self._server = FileServer(machine_of(place.worker, place.machine))
 
     def of(self, attempt: AttemptAt, *, for_shell: bool = False) -> AttemptFiles:
-        """Those of one attempt. Raises as :func:`files_of` does."""
+        """Return the files of one attempt. Raises as :func:`files_of` does."""
         server = self._server
         if server is None:
             return _plugged(self._config, self._folder, self._place, attempt)
-        told = whereabouts(self._config, self._folder, server.machine, attempt, for_shell)
-        return SshFiles(server, told)
+        place = whereabouts(self._config, self._folder, server.machine, attempt, for_shell)
+        return SshFiles(server, place)
 
     def close(self) -> None:
         """Log out; the next question logs in again."""
@@ -77,31 +77,31 @@ class WorkerFiles:
 def _plugged(
     config: ExperimentConfig, folder: ExperimentFolder, place: Place, attempt: AttemptAt
 ) -> AttemptFiles:
-    """On a platform that another package has brought."""
+    """Return the files of an attempt on a platform of another package."""
     platform = platform_of(place.service)
     given: Given[Any] = Given(
         place.worker,
         place.service,
         place.part,
-        _told(config, folder, place),
+        _agent_config(config, folder, place),
         folder.path,
         None,
         packer(config, folder),
         lambda: "",
         known=True,
     )
-    found = platform.files(given, attempt.trial, attempt.number)
-    if found is None:
+    files = platform.files(given, attempt.trial, attempt.number)
+    if files is None:
         raise ShowsNoFiles(
             f"the platform {word_of(place.service)!r} shows no files of what runs there",
             hint="its own tools may",
             where=place.worker,
         )
-    return found
+    return files
 
 
 def place_of(config: ExperimentConfig, attempt: AttemptAt) -> Place:
-    """Where the worker of an attempt is. Raises ``PermanentBackendError``."""
+    """Find the place of an attempt's worker. Raises ``PermanentBackendError``."""
     for place in places(config):
         if place.worker == (attempt.worker or LOCAL):
             return place
@@ -118,7 +118,15 @@ def whereabouts(
     attempt: AttemptAt,
     for_shell: bool = False,
 ) -> Whereabouts:
-    """Where things of an attempt lie on a machine that is reached by SSH."""
+    """Return the paths and the environment of an attempt on a machine that is reached by SSH.
+
+    Args:
+        config: of the experiment.
+        folder: its folder on this machine.
+        machine: names the folders there.
+        attempt: the attempt.
+        for_shell: whether to look up the environment of trials.
+    """
     work_folder = machine.work_folder
     experiment = experiment_folder(work_folder, folder.id, machine.name)
     above = f"{experiment}/trials/{attempt.trial}/{attempt.number}"
@@ -144,8 +152,8 @@ def whereabouts(
     )
 
 
-def _told(config: ExperimentConfig, folder: ExperimentFolder, place: Place) -> AgentConfig:
-    """What an agent would be told; there is no head to reach."""
+def _agent_config(config: ExperimentConfig, folder: ExperimentFolder, place: Place) -> AgentConfig:
+    """Make the configuration of an agent there, without a head to reach."""
     sockets = run_folder(folder.path)
     return agent_config(config, place.service, folder, Endpoint(""), 0, sockets)
 
@@ -157,8 +165,8 @@ def _local(
     root = str(weights_root(config, folder))
     environment: dict[str, str] = {}
     if for_shell:
-        told = _told(config, folder, place_of(config, attempt))
-        environment = base_environment(told) | resolve_references(told.trial.environment)
+        agent = _agent_config(config, folder, place_of(config, attempt))
+        environment = base_environment(agent) | resolve_references(agent.trial.environment)
     return LocalFiles(
         Whereabouts(
             folder.id,

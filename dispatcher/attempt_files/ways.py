@@ -1,4 +1,4 @@
-"""Which way leads to the files of an attempt: what lies here is read without asking anybody."""
+"""The way to the files of an attempt: files on this machine are read without asking any other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from dispatcher.ports import AttemptFiles
 
 
 def is_fetched(folder: ExperimentFolder, attempt: AttemptAt, kind: str) -> bool:
-    """Whether all that an attempt elsewhere has left of a kind is here; its place is not asked."""
+    """Whether all files of a kind that an attempt has left on another machine are here.
+
+    The other machine is not asked.
+
+    Args:
+        folder: the experiment's.
+        attempt: the attempt.
+        kind: one of :data:`~dispatcher.attempt_files.fetching.KINDS`.
+    """
     record = Fetched.read(kept_here(folder, attempt), attempt.name)
     if any(kind_of(path) == kind for path in record.left):
         return False
@@ -25,9 +33,9 @@ def is_fetched(folder: ExperimentFolder, attempt: AttemptAt, kind: str) -> bool:
 
 
 def files_here(folder: ExperimentFolder, attempt: AttemptAt) -> LocalFiles:
-    """What lies in the experiment's folder; it can be read whatever has become of the rest."""
+    """Return the files in the experiment's folder, which need no other file to be read."""
     above = str(kept_here(folder, attempt))
-    told = Whereabouts(
+    place = Whereabouts(
         folder.id,
         attempt.trial,
         attempt.number,
@@ -35,17 +43,17 @@ def files_here(folder: ExperimentFolder, attempt: AttemptAt) -> LocalFiles:
         work=f"{above}/work",
         checkpoints=f"{above}/checkpoints",
     )
-    return LocalFiles(told)
+    return LocalFiles(place)
 
 
 def files_of(
     folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool = False
 ) -> AttemptFiles:
-    """The files of an attempt where it runs or ran. Nobody is asked anything yet.
+    """Return the files of an attempt where it runs or ran. No machine is asked yet.
 
     Args:
-        folder: of the experiment.
-        attempt: which one.
+        folder: the experiment's.
+        attempt: the attempt.
         for_shell: whether a shell is wanted, too: the environment of trials is looked up.
 
     Raises:
@@ -60,4 +68,4 @@ def files_of(
     except BequeathError:
         if not attempt.is_here or for_shell:
             raise
-    return files_here(folder, attempt)  # whatever has become of the experiment's file
+    return files_here(folder, attempt)  # whatever became of the experiment's file

@@ -1,11 +1,11 @@
 """Bytes between the head and its peers, over ZeroMQ.
 
-The room decides who may speak and how large a message may be. It never interprets what is
-said: the drivers of the tuner host and of the backends do, and so does the control desk.
+This package decides which peers may send and how large a message may be. It never interprets a
+message: the drivers of the tuner host and of the backends do, and so does the control server.
 Read :mod:`~dispatcher.channel.router` first.
 """
 
 from dispatcher.channel.keys import CurveKeys
-from dispatcher.channel.router import Router, RouterLink, Said
+from dispatcher.channel.router import PeerMessage, Router, RouterLink
 
-__all__ = ["CurveKeys", "Router", "RouterLink", "Said"]
+__all__ = ["CurveKeys", "PeerMessage", "Router", "RouterLink"]

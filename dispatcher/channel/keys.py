@@ -20,15 +20,15 @@ class CurveKeys(NamedTuple):
 
     @classmethod
     def fresh(cls) -> CurveKeys:
-        """A new pair."""
+        """Make a new pair."""
         public, secret = zmq.curve_keypair()
         return cls(public.decode(), secret.decode())
 
     @classmethod
     def kept(cls, path: Path) -> CurveKeys:
-        """The pair in this file, made at the first call (mode 0600).
+        """Read the pair of this file, or make it at the first call (mode 0600).
 
-        A head that takes over must show the agents the key that they were told.
+        A head that takes over must show the agents the key that their configuration names.
         """
         try:
             public, secret = path.read_text().split()

@@ -1,6 +1,6 @@
-"""The head's ROUTER: one thread polls it, known peers speak on it.
+"""The head's ROUTER: one thread polls it, known peers send to it.
 
-Peers are told apart by their routing id, which holds a secret (see
+Peers are identified by their routing id, which holds a secret (see
 :mod:`trial_runtime.endpoint`). Frames of unknown ids are counted and dropped. On TCP the
 socket is a CURVE server with an allow-list of client keys, so that strangers do not get as
 far as sending one.
@@ -24,7 +24,7 @@ from dispatcher.errors import PermanentBackendError
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES
 from trial_runtime.refusals import Refusals
 
-#: Messages that wait in ZeroMQ for one peer before :meth:`RouterLink.send` says no. Beyond
+#: Messages that wait in ZeroMQ for one peer before :meth:`Router.send` returns false. Beyond
 #: it the link keeps them itself, up to ``MAX_BACKLOG``.
 HIGH_WATER_MARK = 10_000
 MAX_BACKLOG = 100_000
@@ -34,14 +34,13 @@ MAX_BACKLOG = 100_000
 MAX_PER_POLL = 512
 
 
-#: Who comes to a port and has not shown a key of ours after this time (milliseconds) is
-#: disconnected: each connection costs a descriptor, and libzmq would wait thirty seconds. An honest
-#: peer tries again.
+#: A client that has not shown a key of ours after this time (milliseconds) is disconnected: each
+#: connection costs a descriptor, and libzmq would wait thirty seconds. An honest peer tries again.
 HANDSHAKE_MS = 3_000
 
-#: What an agent elsewhere may send at once (bytes), and frames of one that libzmq keeps while the
-#: engine is busy. Agents say no more than 3 MiB at once. libzmq knows no bound on the parts of a
-#: message, and hands it out when the last has come.
+#: The largest frame of an agent on another machine (bytes), and frames of one that libzmq keeps
+#: while the engine is busy. Agents send no more than 3 MiB at once. libzmq knows no bound on the
+#: parts of a message, and hands it out when the last has come.
 MAX_AGENT_FRAME_BYTES = 4 << 20
 AGENT_FRAMES_KEPT = 128
 
@@ -52,8 +51,8 @@ SEND_FIRST = int(zmq.SNDMORE) | int(zmq.NOBLOCK)
 SEND_LAST = int(zmq.NOBLOCK)
 
 
-class Said(NamedTuple):
-    """One message; ``owner`` is the name its peer was admitted under, empty for guests."""
+class PeerMessage(NamedTuple):
+    """One message; ``owner`` is the name under which its peer was admitted, empty for guests."""
 
     owner: str
     peer: bytes
@@ -61,7 +60,13 @@ class Said(NamedTuple):
 
 
 class RouterLink:
-    """One peer's place on the ROUTER. Thread: the engine's."""
+    """The connection to one peer over the ROUTER. Thread: the engine's.
+
+    Args:
+        router: on which the peer is connected.
+        owner: the name under which the peer's messages are handed out.
+        routing_id: the peer's id on the socket, which holds a secret.
+    """
 
     def __init__(self, router: Router, owner: str, routing_id: bytes) -> None:
         self._router = router
@@ -70,8 +75,8 @@ class RouterLink:
         self._backlog: deque[bytes] = deque()
 
     def send(self, payload: bytes) -> bool:
-        """Send in order; what the peer cannot take yet is kept, and false returned, once the
-        backlog is full."""
+        """Send in order; a message that the peer cannot take yet is kept. False, and not kept, if
+        the backlog is full."""
         if not self._backlog and self._router.send(self.routing_id, payload):
             return True
         if len(self._backlog) >= MAX_BACKLOG:
@@ -80,12 +85,12 @@ class RouterLink:
         return True
 
     def flush(self) -> None:
-        """Try the backlog again: the peer has said something, so it is there."""
+        """Try the backlog again: the peer has sent something, so it is there."""
         while self._backlog and self._router.send(self.routing_id, self._backlog[0]):
             self._backlog.popleft()
 
     def renew(self, routing_id: str) -> None:
-        """Speak with a successor of the peer: what the old one still says is not heard."""
+        """Switch to a successor of the peer: messages of the old one are dropped."""
         self._backlog.clear()
         self._router.rename(self, routing_id.encode())
 
@@ -114,7 +119,7 @@ class Router:
         return self._refusals.total
 
     def refusals(self) -> dict[str, int]:
-        """What was dropped, by reason: ``stranger`` (an unknown id), ``frames`` (not one
+        """Count what was dropped, by reason: ``stranger`` (an unknown id), ``frames`` (not one
         frame), ``foreign key`` (connections with a key that is not allowed)."""
         denied = self._allowed.denied if self._allowed is not None else 0
         return self._refusals.counts | ({"foreign key": denied} if denied else {})
@@ -124,8 +129,10 @@ class Router:
     ) -> str:
         """Listen on a socket file; its folder (mode 0700) is what keeps strangers out.
 
-        With ``keys`` it is a CURVE server that admits the ``allowed`` public keys only: what comes
-        from other machines through a tunnel ends there.
+        Args:
+            path: the socket file; one that is there is replaced.
+            keys: the server's, for peers that come through a tunnel; None: no CURVE.
+            allowed: public keys of clients, if there are keys.
 
         Raises:
             PermanentBackendError: the path is too long for a socket, or cannot be made.
@@ -164,7 +171,7 @@ class Router:
             keys: the server's.
             allowed: public keys of clients.
             or_any: take another port if this one is in use.
-            agents_only: nobody but agents comes there, who say less at once than others.
+            agents_only: only agents connect there, whose messages are smaller.
 
         Raises:
             PermanentBackendError: the port is in use, or the address is not of this machine.
@@ -199,8 +206,8 @@ class Router:
     def _new_socket(self) -> zmq.Socket[bytes]:
         router = self._context.socket(zmq.ROUTER)
         router.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        # Who connects under an id takes it over, and what the one before had sent and nobody has
-        # read is never read: so the words of an agent need not say of which life they are.
+        # A peer that connects under an id takes it over, and unread messages of the one before are
+        # never read: so the messages of an agent need not name their incarnation.
         router.setsockopt(zmq.ROUTER_HANDOVER, 1)
         router.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
         router.setsockopt(zmq.SNDHWM, HIGH_WATER_MARK)
@@ -222,34 +229,34 @@ class Router:
             ) from error
 
     def admit(self, owner: str, routing_id: str) -> RouterLink:
-        """Let a peer speak under this id; what it says is handed out under ``owner``."""
+        """Take messages of a peer under this id; they are handed out under ``owner``."""
         link = RouterLink(self, owner, routing_id.encode())
         self._links[link.routing_id] = link
         return link
 
     def rename(self, link: RouterLink, routing_id: bytes) -> None:
-        """Listen to a new id in place of the old one."""
+        """Take messages under a new id in place of the old one."""
         self._links.pop(link.routing_id, None)
         self._home.pop(link.routing_id, None)
         link.routing_id = routing_id
         self._links[routing_id] = link
 
     def admit_guests(self, token: str) -> None:
-        """Let anybody speak whose id is ``control:<token>:…``: the command line."""
+        """Take messages of all peers whose id is ``control:<token>:…``: the command line."""
         self._guest_prefix = f"control:{token}:".encode()
 
-    def poll(self, timeout_s: float) -> list[Said]:
-        """What peers said, waiting at most ``timeout_s`` for it."""
+    def poll(self, timeout_s: float) -> list[PeerMessage]:
+        """Return new messages of all peers; wait at most ``timeout_s`` for one."""
         ready = self._poller.poll(max(0, int(timeout_s * 1000 + 0.999)))
-        said: list[Said] = []
+        received: list[PeerMessage] = []
         for source, _ in ready:
             if source is self._wake_in or isinstance(source, int):
                 self._drain_wake()
             else:
-                self._receive(source, said)
-        return said
+                self._receive(source, received)
+        return received
 
-    def _receive(self, router: zmq.Socket[bytes], said: list[Said]) -> None:
+    def _receive(self, router: zmq.Socket[bytes], received: list[PeerMessage]) -> None:
         for _ in range(MAX_PER_POLL):
             if not int(router.getsockopt(zmq.EVENTS)) & POLLIN:  # cheaper than a raised Again
                 return
@@ -265,17 +272,17 @@ class Router:
             link = self._links.get(peer)
             if link is not None:
                 link.flush()
-            said.append(Said(link.owner if link else "", peer, frames[1]))
+            received.append(PeerMessage(link.owner if link else "", peer, frames[1]))
 
     def _knows(self, peer: bytes) -> bool:
-        # A lookup by hash tells nobody how much of a guess was right; a comparison could.
+        # A lookup by hash does not show how much of a guess was right; a comparison could.
         if peer in self._links:
             return True
         prefix = self._guest_prefix
         return bool(prefix) and hmac.compare_digest(peer[: len(prefix)], prefix)
 
     def send(self, routing_id: bytes, payload: bytes) -> bool:
-        """False if the peer is not connected or its queue is full."""
+        """Send now; false if the peer is not connected or its queue is full."""
         router = self._home.get(routing_id)
         if router is None:
             return False
@@ -295,7 +302,7 @@ class Router:
         self._home.pop(routing_id, None)
 
     def wake(self) -> None:
-        """Let :meth:`poll` return now. From any thread; says nothing once it is closed."""
+        """Let :meth:`poll` return now. From any thread; does nothing once it is closed."""
         try:
             self._wake_out.send(b"w")
         except OSError:
@@ -330,7 +337,7 @@ class _AllowList:
         self.denied = 0  # changed by the authenticator's thread alone
 
     def admit(self, keys: Sequence[str]) -> None:
-        """These, too."""
+        """Add these keys."""
         self._keys |= {key.encode() for key in keys}
 
     def callback(self, domain: str, key: bytes) -> bool:

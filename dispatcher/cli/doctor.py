@@ -57,7 +57,7 @@ def doctor(
 
 
 def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
-    from dispatcher.finding.known_folders import default_folder, housed
+    from dispatcher.finding.known_folders import default_folder, with_default_folder
 
     yield from checkup.check_python()
     yield from checkup.check_packages()
@@ -67,7 +67,7 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
     if file is not None:
         from dispatcher.experiment import load_experiment
 
-        config = housed(load_experiment(file))
+        config = with_default_folder(load_experiment(file))
         experiments, weights = config.experiment_working_directory, config.weights_folder
         yield from _of_store(config)
     yield from checkup.check_folder("experiments", experiments, journal=True)

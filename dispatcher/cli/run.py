@@ -140,7 +140,7 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
     def remark(text: str) -> None:
         note(f"{file}: {text}")
 
-    config = known_folders.housed(load_experiment(file, remark))
+    config = known_folders.with_default_folder(load_experiment(file, remark))
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals:

@@ -25,10 +25,10 @@ def validate(file: ExperimentFile, as_json: Json = False) -> None:
     import typer
 
     from dispatcher.experiment import ExperimentFileErrors, load_experiment
-    from dispatcher.finding.known_folders import housed
+    from dispatcher.finding.known_folders import with_default_folder
 
     try:
-        config = housed(load_experiment(file))
+        config = with_default_folder(load_experiment(file))
     except ExperimentFileErrors as error:
         if as_json:
             print_json(

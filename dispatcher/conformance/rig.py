@@ -19,7 +19,7 @@ from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders import ExperimentFolder, run_folder
-from dispatcher.leading.workers import Workers, open_doors
+from dispatcher.leading.workers import Workers, open_endpoints
 from dispatcher.wiring.weights import weights_root
 
 CODE = Path(__file__).parent / "code"
@@ -77,7 +77,7 @@ class Rig:
             self.config,
             folder,
             self._router,
-            open_doors(self.config, folder, self._router, address),
+            open_endpoints(self.config, folder, self._router, address),
             epoch=epoch,
             sockets=sockets,
             known=set(names if known else ()),

@@ -1,1 +1,1 @@
-"""What users ask of a running head, and its answers: the desk in the head, the client outside."""
+"""Requests of users to a running head: the server in the head, and the client that asks it."""

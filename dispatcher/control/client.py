@@ -1,4 +1,4 @@
-"""Asking a running head. Blocking, with a timeout; from any thread, one client each."""
+"""The client that asks a running head. Blocking, with a timeout; any thread, one client each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunFile(msgspec.Struct):
         return f"RunFile(pid={self.pid}, epoch={self.epoch})"  # without the token
 
     def write(self, folder: Path) -> None:
-        """Publish it by rename, so that readers see all of it or the one before."""
+        """Publish the file by rename, so that readers see all of it or the one before."""
         path = folder / "run.json"
         temporary = path.with_suffix(".new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -41,14 +41,14 @@ class RunFile(msgspec.Struct):
         temporary.replace(path)
 
     def remove(self, folder: Path) -> None:
-        """Take it back, unless another head has written its own since."""
-        found = RunFile.read(folder)
-        if found is not None and found.token == self.token:
+        """Remove the file, unless another head has written its own since."""
+        published = RunFile.read(folder)
+        if published is not None and published.token == self.token:
             (folder / "run.json").unlink(missing_ok=True)
 
     @classmethod
     def read(cls, folder: Path) -> RunFile | None:
-        """None if no head has left one."""
+        """Read the file of an experiment's folder; None if no head has left one."""
         try:
             return msgspec.json.decode((folder / "run.json").read_bytes(), type=cls)
         except (FileNotFoundError, msgspec.MsgspecError):
@@ -59,9 +59,9 @@ class HeadClient:
     """A connection to the head of one experiment.
 
     Raises:
-        NotOurs: the experiment is somebody else's: nobody tells its file who we are.
+        NotOurs: the experiment is somebody else's; its file gets no connection of ours.
         PassingBackendError: no head is there, or it does not answer in time.
-        UserError: the head refused the request; its own words.
+        UserError: the head refused the request; the message is the head's.
     """
 
     def __init__(self, folder: Path, *, timeout_s: float = 10.0) -> None:

@@ -1,4 +1,4 @@
-"""Results of another experiment, as users bring them for the tuner of this one."""
+"""Results of another experiment, imported by users for the tuner of this one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _FORM = (
 
 
 def results_text(rows: list[dict[str, Any]]) -> str:
-    """The rows as the tuner gets them, as JSON text: each of ``parameter`` and ``value``.
+    """Return the rows as JSON text for the tuner, each of ``parameter`` and ``value``.
 
     A value that is a text is JSON within JSON, as NNI exports it; other keys are left out.
 
     Raises:
-        UserError: names the first row that is no result.
+        UserError: a row is no result; the message names the first one.
     """
     if not rows:
         raise UserError("there is no result among these data", hint=_FORM)

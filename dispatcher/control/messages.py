@@ -1,4 +1,4 @@
-"""The wire between the command line (or a notebook) and a running head: one request, one reply."""
+"""Messages between the command line (or a notebook) and a running head: one request, one reply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_REQUEST_BYTES = 2 << 20
 
 
 class ControlRequest(msgspec.Struct, array_like=True):
-    """``verb`` names what the desk does; ``number`` pairs the reply with it."""
+    """A request. ``verb`` names the method of the server, ``number`` pairs the reply with it."""
 
     number: int
     verb: str
@@ -25,7 +25,7 @@ class ControlRequest(msgspec.Struct, array_like=True):
 
 
 class Reply(msgspec.Struct, array_like=True):
-    """``data`` if all went well, else the three parts of a :class:`UserError`."""
+    """A reply: ``data`` if all went well, else the parts of a :class:`UserError`."""
 
     number: int
     data: Any = None
@@ -34,11 +34,11 @@ class Reply(msgspec.Struct, array_like=True):
 
 
 class NoArguments(msgspec.Struct, forbid_unknown_fields=True):
-    """Of ``ping`` and ``snapshot``."""
+    """Arguments of ``ping``, ``step_down`` and ``snapshot``: none."""
 
 
 class StopArguments(msgspec.Struct, forbid_unknown_fields=True):
-    """Of ``stop``; ``grace_s`` replaces the file's."""
+    """Arguments of ``stop``; ``grace_s`` (seconds) replaces that of the experiment file."""
 
     kind: StopKind
     reason: str
@@ -46,26 +46,26 @@ class StopArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StopTrialArguments(msgspec.Struct, forbid_unknown_fields=True):
-    """Of ``stop_trial``."""
+    """Arguments of ``stop_trial``."""
 
     trial: int
 
 
 class SubmitArguments(msgspec.Struct, forbid_unknown_fields=True):
-    """Of ``submit``: the parameters of one trial."""
+    """Arguments of ``submit``: the parameters of one trial."""
 
     parameters: dict[str, Any]
 
 
 class UpdateArguments(msgspec.Struct, forbid_unknown_fields=True):
-    """Of ``update``: a key of the experiment file and its new value."""
+    """Arguments of ``update``: a key of the experiment file and its new value."""
 
     key: str
     value: Any
 
 
 class ImportArguments(msgspec.Struct, forbid_unknown_fields=True):
-    """Of ``import``: results of another experiment."""
+    """Arguments of ``import``: results of another experiment."""
 
     rows: list[dict[str, Any]]
 

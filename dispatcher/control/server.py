@@ -1,6 +1,6 @@
 """The head's side of a request: facts for the core, or an answer from the state.
 
-Thread: the engine's, so answers are consistent and must be cheap. What changes something
+Thread: the engine's, so answers are consistent and must be cheap. A request that changes something
 is answered after its commit; a bad request harms nobody but its sender.
 """
 
@@ -49,14 +49,19 @@ class Handled(NamedTuple):
 
 
 class ControlServer:
-    """Verbs are methods that take the request, the state and arguments of the verb's own type.
-    What does not fit the type is refused here: it would not fit the journal either.
+    """Carries out the requests of users, one method for each verb.
 
-    ``refused`` tells what was not taken from whom, counted by reason. ``admit`` turns
-    parameters by hand into a ``TrialSubmitted`` (canonical paths), ``update`` a key and value
-    into events; both raise :class:`UserError`. They are the head's, since they know the
-    experiment file. ``step_down`` is called when another head takes over. ``samples`` tells what
-    trials and devices take, by worker.
+    A method takes the request, the state and arguments of the verb's own type. Arguments that do
+    not fit the type are refused here: they would not fit the journal either.
+
+    Args:
+        admit: turns parameters by hand into a ``TrialSubmitted`` with canonical paths; the head's,
+            since it knows the experiment file. Raises :class:`UserError`.
+        update: turns a key and its value into events; the head's, too. Raises :class:`UserError`.
+        clock: seconds since the epoch.
+        refused: messages that were refused: by peer, counted by reason.
+        step_down: called when another head takes over.
+        samples: resource use of trials and devices, by worker.
     """
 
     def __init__(
@@ -94,10 +99,10 @@ class ControlServer:
             request = request_decoder.decode(payload)
         except UNREADABLE as error:
             return _refused(0, UserError(f"malformed request: {error}"))
-        found = self._verbs.get(request.verb)
-        if found is None:
+        entry = self._verbs.get(request.verb)
+        if entry is None:
             return _refused(request.number, UserError(f"unknown request {request.verb!r}"))
-        kind, verb = found
+        kind, verb = entry
         try:
             return verb(request, state, msgspec.convert(request.arguments, kind))
         except UserError as error:
@@ -107,35 +112,37 @@ class ControlServer:
         except RecursionError:
             return _refused(request.number, UserError("the arguments are nested too deeply"))
 
-    def _ping(self, request: ControlRequest, state: State, told: NoArguments) -> Handled:
+    def _ping(self, request: ControlRequest, state: State, arguments: NoArguments) -> Handled:
         return _answer(request, [], lambda s: {"epoch": s.epoch, "phase": s.phase.value})
 
-    def _leave_the_lead(self, request: ControlRequest, state: State, told: NoArguments) -> Handled:
+    def _leave_the_lead(
+        self, request: ControlRequest, state: State, arguments: NoArguments
+    ) -> Handled:
         self._step_down()  # after this reply has left
         return _answer(request, [], lambda s: {"epoch": s.epoch})
 
-    def _snapshot(self, request: ControlRequest, state: State, told: NoArguments) -> Handled:
+    def _snapshot(self, request: ControlRequest, state: State, arguments: NoArguments) -> Handled:
         def look(now: State) -> dict[str, Any]:
             seen = snapshot(now, self._clock()) | {"refused": self._refused()}
             return add_samples(seen, self._samples())
 
         return _answer(request, [], look)
 
-    def _stop(self, request: ControlRequest, state: State, told: StopArguments) -> Handled:
-        event = e.StopRequested(told.kind, told.reason, told.grace_s)
+    def _stop(self, request: ControlRequest, state: State, arguments: StopArguments) -> Handled:
+        event = e.StopRequested(arguments.kind, arguments.reason, arguments.grace_s)
         return _answer(request, [event], lambda s: {"phase": s.phase.value})
 
     def _stop_trial(
-        self, request: ControlRequest, state: State, told: StopTrialArguments
+        self, request: ControlRequest, state: State, arguments: StopTrialArguments
     ) -> Handled:
-        trial = TrialId(told.trial)
+        trial = TrialId(arguments.trial)
         if trial not in state.trials:
             raise UserError(f"there is no trial {trial}")
         event = e.TrialStopRequested(trial, EndReason.KILLED)
         before = state.trials[trial].state
         over = before in (TrialState.DELIVERING, TrialState.ENDED)
 
-        def told_after(after: State) -> dict[str, Any]:
+        def state_after(after: State) -> dict[str, Any]:
             record = after.trials[trial]
             return {
                 "state": record.state.value,
@@ -143,10 +150,10 @@ class ControlServer:
                 "outcome": record.outcome.value if over and record.outcome is not None else None,
             }
 
-        return _answer(request, [event], told_after)
+        return _answer(request, [event], state_after)
 
-    def _submit(self, request: ControlRequest, state: State, told: SubmitArguments) -> Handled:
-        event = self._admit(told.parameters)
+    def _submit(self, request: ControlRequest, state: State, arguments: SubmitArguments) -> Handled:
+        event = self._admit(arguments.parameters)
         number = state.next_id  # the engine applies the event before anything else
 
         def reply(after: State) -> bytes:
@@ -158,13 +165,13 @@ class ControlServer:
 
         return Handled([event], reply)
 
-    def _change(self, request: ControlRequest, state: State, told: UpdateArguments) -> Handled:
-        events = self._update(told.key, told.value)
-        return _answer(request, events, lambda s: {"key": told.key})
+    def _change(self, request: ControlRequest, state: State, arguments: UpdateArguments) -> Handled:
+        events = self._update(arguments.key, arguments.value)
+        return _answer(request, events, lambda s: {"key": arguments.key})
 
-    def _import(self, request: ControlRequest, state: State, told: ImportArguments) -> Handled:
-        event = e.DataImported(results_text(told.rows))
-        return _answer(request, [event], lambda s: {"rows": len(told.rows)})
+    def _import(self, request: ControlRequest, state: State, arguments: ImportArguments) -> Handled:
+        event = e.DataImported(results_text(arguments.rows))
+        return _answer(request, [event], lambda s: {"rows": len(arguments.rows)})
 
 
 def _answer(
@@ -185,7 +192,12 @@ def _plain(text: str) -> str:
 
 
 def snapshot(state: State, now: float) -> dict[str, Any]:
-    """What ``top`` and ``status`` show: counts, who runs, who waits for whom, and why."""
+    """Return what ``top`` and ``status`` show: counts, running and waiting trials, and why.
+
+    Args:
+        state: the core's state; only read.
+        now: seconds since the epoch.
+    """
     explanation = why(state, now)
     return {
         "phase": state.phase.value,

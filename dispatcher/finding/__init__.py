@@ -1,5 +1,5 @@
-"""The experiments that this user keeps, the one that is meant by a word or by none, and why it
-does not go on.
+"""The experiments that this user keeps, the one that a name or none means, and why it does not go
+on.
 
-Shared by the command line and the Python API; what is found is read by `queries`.
+Shared by the command line and the Python API; `queries` reads the experiments.
 """

@@ -1,4 +1,4 @@
-"""Why an experiment does not go on, or not faster, in a sentence; with its head or without one."""
+"""The reason why an experiment does not go on, or not faster; with its head or without one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dispatcher.control.client import HeadClient
 from dispatcher.errors import PassingBackendError
 from dispatcher.ownership import is_ours
 
-#: The causes that only somebody outside the head can see.
+#: The causes that only a process outside the head can see.
 NO_HEAD = "NO_HEAD"
 HEAD_SILENT = "HEAD_SILENT"
 OVER = "OVER"
@@ -21,7 +21,7 @@ _ANSWER_S = 5.0
 
 
 def explain(folder: Path) -> tuple[str, str]:
-    """The cause and its sentence: the head's own, or what its folder tells without one."""
+    """Return the cause and its sentence: the head's own, or one that its folder shows."""
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
     status = summary.status
@@ -48,7 +48,7 @@ def explain(folder: Path) -> tuple[str, str]:
 
 
 def asked(folder: Path) -> dict[str, Any] | None:
-    """The head's own snapshot; None if it does not answer, or is somebody else's."""
+    """Ask the head for its snapshot; None if it does not answer, or is somebody else's."""
     if not is_ours(folder):
         return None
     try:
@@ -60,6 +60,6 @@ def asked(folder: Path) -> dict[str, Any] | None:
 
 
 def in_one_line(text: str) -> str:
-    """A reason that holds a traceback, as what was tried and what was raised at last."""
+    """Shorten a reason that holds a traceback to its first line and its last."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return text.strip() if len(lines) < 2 else f"{lines[0]}: {lines[-1]}"

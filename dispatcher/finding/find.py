@@ -1,7 +1,7 @@
-"""The experiment that a user means: by id, beginning, name or folder, or by not saying.
+"""The experiment that a user means: by id, its beginning, name or folder, or by no name.
 
-Only experiments of ours are found (:mod:`dispatcher.ownership`), but for those that are named by
-their path to be looked at.
+Only experiments of ours are found (:mod:`dispatcher.ownership`), except by their path to be looked
+at.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dispatcher.queries.status import is_led
 
 _SHOWN = 5
 
-#: What helps where nobody has named an experiment, and there is none in one's own home.
+#: The hint where no experiment is named, and there is none in the user's own home.
 NAME_OTHERS = f"name one that lies elsewhere than below {HOME_VARIABLE}: `experiment list --all`"
 
 
@@ -34,7 +34,7 @@ class LocatedExperiment:
 
     @property
     def id(self) -> str:
-        """Its folder's name."""
+        """The experiment's id, which is its folder's name."""
         return self.folder.name
 
     @classmethod
@@ -47,13 +47,13 @@ class LocatedExperiment:
 def find_one(
     word: str | None, base: Path | None, *, change: bool = False, others: bool = False
 ) -> LocatedExperiment:
-    """The experiment that ``word`` means; without one the only one that runs, else the newest.
-    What nobody has named is looked for in one's own home only, if there is one.
+    """Find the experiment that ``word`` means; without one the only one that runs, else the newest.
+    Without a name only the user's own home is searched, if there is one.
 
     Args:
-        word: what the user typed, if anything.
+        word: typed by the user: id, its beginning, name or folder; None if nothing was typed.
         base: look below this folder only.
-        change: somebody is about to change it, so the newest one is no good guess.
+        change: it is about to be changed, so the newest one is no good guess.
         others: it is only read, so it may be somebody else's if ``word`` is its path.
 
     Raises:
@@ -77,8 +77,8 @@ def find_one(
 
 
 def find_folder(word: str | None, base: Path | None) -> Path:
-    """The folder of a named experiment, even if its store cannot be read; without a name that of
-    the one that :func:`find_one` finds.
+    """Find the folder of a named experiment, even if its store cannot be read; without a name that
+    of the one that :func:`find_one` finds.
 
     Raises:
         NotOurs: it is somebody else's.
@@ -88,7 +88,7 @@ def find_folder(word: str | None, base: Path | None) -> Path:
 
 
 def find_running(word: str | None, base: Path | None) -> LocatedExperiment:
-    """The same for a command that needs a head to talk to.
+    """Find the experiment for a command that needs a running head.
 
     Raises:
         PassingBackendError: the experiment does not run, or none does.
@@ -114,7 +114,7 @@ def find_running(word: str | None, base: Path | None) -> LocatedExperiment:
 
 
 def _instead(folder: Path) -> str:
-    """What can be done with an experiment that does not run."""
+    """Return the hint for an experiment that does not run."""
     with queries.ExperimentReader.open(folder) as reader:
         status = queries.experiment_summary(reader).status
     if status is queries.ExperimentStatus.COMPLETED:
@@ -123,7 +123,7 @@ def _instead(folder: Path) -> str:
 
 
 def find_resumable(word: str | None, base: Path | None) -> LocatedExperiment:
-    """The experiment to take up again: the one that is named, else the newest.
+    """Find the experiment to take up again: the one that is named, else the newest.
 
     Raises:
         UserError: it is completed, and there is nothing to go on with.
@@ -145,21 +145,21 @@ def find_resumable(word: str | None, base: Path | None) -> LocatedExperiment:
 def all_experiments(
     base: Path | None, *, everywhere: bool = False
 ) -> list[queries.ExperimentListing]:
-    """Everything that is kept, the newest first: below the base, else in one's own home, or in
-    all folders that were ever used if there is no such home, or ``everywhere`` is meant."""
+    """List all experiments, the newest first: below the base, else in the user's own home, or in
+    all folders that were ever used if there is no such home, or with ``everywhere``."""
     bases = _bases(base, everywhere=everywhere)
     found = [one for folder in bases for one in queries.experiments(folder)]
     return sorted(found, key=lambda one: (-(one.created_at or 0.0), one.id))
 
 
 def experiments_of_others(base: Path | None, *, everywhere: bool = False) -> int:
-    """How many experiments lie beside ours that are somebody else's."""
+    """Count the experiments beside ours that are somebody else's."""
     bases = _bases(base, everywhere=everywhere)
     return sum(foreign_experiments(folder) for folder in bases)
 
 
 def running_folders(base: Path | None) -> list[Path]:
-    """Folders of experiments that a head leads now; no store is opened."""
+    """List folders of experiments that a head leads now; no store is opened."""
     found: list[Path] = []
     for folder in _bases(base):
         with contextlib.suppress(OSError):
@@ -169,9 +169,9 @@ def running_folders(base: Path | None) -> list[Path]:
 
 
 def completions(incomplete: str) -> list[str]:
-    """What a shell offers: ids of experiments of ours that begin so. Raises nothing.
+    """List the ids of experiments of ours that begin so, for a shell. Raises nothing.
 
-    A shell may take what is offered as a part of its command line, so nothing but an id goes there.
+    A shell may take an offer as a part of its command line, so only ids are offered.
     """
     names: list[str] = []
     for folder in known_folders():
@@ -186,13 +186,13 @@ def _is_kept_here(folder: Path) -> bool:
 
 
 def _named(word: str, base: Path | None, *, others: bool = False) -> Path:
-    """In the first folder that knows the word; several that do not tell us why, the last does."""
-    if not word:  # a script's variable that holds nothing, and no wish for the newest
+    """Find it in the first folder that knows the name; raises the best error if none does."""
+    if not word:  # an empty variable of a script, and no wish for the newest
         raise UserError(
             "an empty name is no experiment's",
             hint="say its id, its name or its folder; leave the name out where it is not needed",
         )
-    if os.sep in word or word in (".", ".."):  # it means itself, whatever else we know of
+    if os.sep in word or word in (".", ".."):  # a path, whatever else has that name
         folder = queries.find_experiment(word, base)
         if not others:
             demand_ours(folder)
@@ -209,7 +209,7 @@ def _named(word: str, base: Path | None, *, others: bool = False) -> Path:
 
 
 def _bases(base: Path | None, *, everywhere: bool = False) -> list[Path]:
-    """Where to look for those that nobody has named."""
+    """List the folders to search without a name."""
     if base is not None:
         return [base]
     own = own_home()
@@ -218,11 +218,11 @@ def _bases(base: Path | None, *, everywhere: bool = False) -> list[Path]:
 
 def _nothing(base: Path | None) -> ExperimentNotFound:
     own = own_home() if base is None else None
-    elsewhere = [folder for folder in known_folders() if folder != own] if own else []
+    others = [folder for folder in known_folders() if folder != own] if own else []
     return ExperimentNotFound(
         "there are no experiments yet",
-        hint=NAME_OTHERS if elsewhere else "start one with: bequeath run FILE",
-        where=str(base or (own if elsewhere else "")),
+        hint=NAME_OTHERS if others else "start one with: bequeath run FILE",
+        where=str(base or (own if others else "")),
     )
 
 

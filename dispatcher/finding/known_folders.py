@@ -1,4 +1,4 @@
-"""Where this user's experiments lie: the folders that ``experimentWorkingDirectory`` has named.
+"""The folders of this user's experiments, which ``experimentWorkingDirectory`` has named.
 
 A file of one path a line in the user's state folder. It is a help, not a truth: a folder
 that is gone is passed over, a file that is lost costs only the search.
@@ -22,32 +22,32 @@ HOME_VARIABLE = "BEQUEATH_HOME"
 
 
 def default_folder() -> Path:
-    """Where experiments lie whose file says nothing: BEQUEATH_HOME, or the key's default."""
+    """Return the folder for files that name none: BEQUEATH_HOME, or the key's default."""
     folder = ExperimentConfig.model_fields["experiment_working_directory"].default
     return Path(os.environ.get(HOME_VARIABLE) or folder).expanduser().absolute()
 
 
 def own_home() -> Path | None:
-    """The folder that BEQUEATH_HOME names: whoever sets it means no experiment elsewhere, unless
+    """Return the folder that BEQUEATH_HOME names, outside of which no experiment is meant unless
     it is named. None if it is not set."""
     return default_folder() if os.environ.get(HOME_VARIABLE) else None
 
 
-def housed(config: ExperimentConfig) -> ExperimentConfig:
-    """The configuration with its folder filled in by :func:`default_folder`, if it names none."""
+def with_default_folder(config: ExperimentConfig) -> ExperimentConfig:
+    """Return the configuration with :func:`default_folder` filled in, if it names no folder."""
     if "experiment_working_directory" in config.model_fields_set:
         return config
     return config.model_copy(update={"experiment_working_directory": default_folder()})
 
 
 def known_folders() -> list[Path]:
-    """Folders that exist and may hold experiments, the newest first, the default one last."""
+    """List folders that exist and may hold experiments, the newest first, the default one last."""
     found = dict.fromkeys([*reversed(_remembered()), default_folder()])
     return [folder for folder in found if folder.is_dir()]
 
 
 def remember(folder: Path) -> None:
-    """Keep a folder in mind. What goes wrong here must not stop an experiment."""
+    """Remember a folder. An error here must not stop an experiment."""
     text = str(folder.resolve())
     known = [str(path) for path in _remembered()]
     if text in known[-1:] or "\n" in text:

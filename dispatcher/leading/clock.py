@@ -1,4 +1,4 @@
-"""What time it is for an engine: the wall's at its start, and steady from there."""
+"""The clock of an engine: the wall's time at its start, and steady from there."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ class SteadyClock:
     Args:
         not_before: the newest moment in the journal. A head that starts on a machine whose
             clock was set back goes on from there: what is due in a minute stays due in a minute.
+        wall: seconds since the epoch.
+        monotonic: seconds that never go back.
     """
 
     def __init__(
@@ -28,5 +30,5 @@ class SteadyClock:
         self._ahead = max(wall(), not_before) - monotonic()
 
     def __call__(self) -> float:
-        """Now."""
+        """Return the moment of now, in seconds since the epoch."""
         return self._monotonic() + self._ahead

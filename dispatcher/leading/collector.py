@@ -16,7 +16,8 @@ THRESHOLDS: Final = (20_000, 20, 50)
 
 
 def walk_less() -> None:
-    """For processes that are ours from beginning to end: a notebook's collector is its own."""
+    """Make the collector run less often. Only in processes that are ours from beginning to end: a
+    notebook's collector is its own."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)

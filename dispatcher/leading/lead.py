@@ -1,4 +1,4 @@
-"""How a head comes to lead: alone, or in the place of another one, fenced by its epoch."""
+"""Taking the lead of an experiment: alone, or in the place of another head, fenced by its epoch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from dispatcher.folders import ExperimentFolder
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership, claimed_epoch
 
-#: Seconds that a head which leads gets to say whether it steps down.
+#: Seconds that a head which leads gets to answer whether it steps down.
 ANSWER_S = 3.0
 
 
 def take_the_lead(folder: ExperimentFolder, *, take_over: bool) -> Leadership:
     """Lead this experiment from now on.
+
+    Args:
+        folder: the experiment's.
+        take_over: whether to take the lead from a head that has it.
 
     Raises:
         ExperimentBusy: another head leads, and we do not take over, or another one just did.
@@ -35,13 +39,13 @@ def _steps_down(folder: Path) -> bool:
         with HeadClient(folder, timeout_s=ANSWER_S) as head:
             head.ask("step_down")
     except BequeathError:
-        return False  # it does not answer, or does not know the word
+        return False  # it does not answer, or does not know the request
     return True
 
 
 def open_journal(folder: ExperimentFolder, lead: Leadership) -> SqliteJournal:
-    """Open it under our epoch. From here on no older head can commit: what is replayed now is
-    all there is.
+    """Open the journal under our epoch. From here on no older head can commit: what is replayed
+    now is all there is.
 
     Raises:
         Superseded: another head has taken over from us already.

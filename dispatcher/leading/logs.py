@@ -1,7 +1,7 @@
 """The head's log: structured lines in a bounded, rotated file.
 
-What rooms below the head warn of (``logging``, below ``bequeath``) comes into it as well, and so
-does not appear, unmasked and over the picture, on the terminal.
+Warnings of the packages below the head (``logging``, below ``bequeath``) come into it as well, and
+so do not appear, unmasked and over the picture, on the terminal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import structlog
 LOG_BYTES = 10 << 20
 LOGS_KEPT = 3
 
-#: Characters of one text in a line; what a tuner has to say may be longer.
+#: Characters of one text in a line; a text of a tuner may be longer.
 LINE_CHARACTERS = 16_384
 
 #: Above the loggers of all rooms.
@@ -35,7 +35,7 @@ def head_log(
     Args:
         path: the newest of its files.
         level: as in the experiment file.
-        mask: what no line may hold is taken out by it.
+        mask: takes out of a text what no line may hold.
     """
     handler = logging.handlers.RotatingFileHandler(
         path, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, delay=True
@@ -66,17 +66,17 @@ def head_log(
 
 
 class _Warnings(logging.Handler):
-    """Passes on what is said by ``logging``; from any thread. Of two heads in one process both
-    have it: rooms do not know whose they are."""
+    """Passes on records of ``logging``; from any thread. Two heads in one process both get them:
+    the packages below do not know their head."""
 
     def __init__(self, log: structlog.typing.FilteringBoundLogger) -> None:
         super().__init__(logging.WARNING)
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        tell = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        log = self._log.error if record.levelno >= logging.ERROR else self._log.warning
         room = record.name.rpartition(".")[2]
-        tell(room, text=record.getMessage(), exc_info=record.exc_info or None)
+        log(room, text=record.getMessage(), exc_info=record.exc_info or None)
 
 
 def _masked(

@@ -7,7 +7,7 @@ from trial_runtime import nesting
 
 
 def refuse_nested() -> None:
-    """Return where an experiment may be started from this process.
+    """Return if an experiment may be started from this process.
 
     Raises:
         UserError: a trial or a tuner imports this process's code at the moment, or the process

@@ -1,4 +1,4 @@
-"""What the head's threads have to say to whoever watches it, passed on in one thread."""
+"""Notices of the head's threads, passed on in one thread to the caller that watches the head."""
 
 from __future__ import annotations
 
@@ -22,22 +22,28 @@ class NoticeBoard:
     """Notices are pinned from any thread, and read out in the head's own.
 
     Args:
-        tell: whoever watches.
+        notify: called with each notice, in the head's own thread.
         mask: hides secrets in every text.
     """
 
-    def __init__(self, tell: Callable[[Notice], None], mask: Mask) -> None:
-        self._tell = tell
+    def __init__(self, notify: Callable[[Notice], None], mask: Mask) -> None:
+        self._notify = notify
         self._mask = mask
         self._waiting: queue.SimpleQueue[Notice] = queue.SimpleQueue()
         self.log: structlog.typing.FilteringBoundLogger
 
     def pin(self, kind: NoticeKind, text: str = "", trial: int | None = None) -> None:
-        """From any thread."""
+        """Add a notice. From any thread.
+
+        Args:
+            kind: of the notice.
+            text: secrets in it are hidden when it is read out.
+            trial: the trial that it is about, if any.
+        """
         self._waiting.put(Notice(kind, text, trial))
 
     def read_out_one(self, timeout_s: float) -> bool:
-        """Log and tell the next notice; false if none came in time."""
+        """Log and pass on the next notice; false if none came in ``timeout_s`` seconds."""
         try:
             notice = self._waiting.get(timeout=timeout_s)
         except queue.Empty:
@@ -46,7 +52,7 @@ class NoticeBoard:
         return True
 
     def read_out_the_rest(self) -> None:
-        """All that has been pinned so far."""
+        """Log and pass on all notices that were pinned so far."""
         while not self._waiting.empty():
             self._read_out(self._waiting.get())
 
@@ -58,11 +64,17 @@ class NoticeBoard:
     def _read_out(self, notice: Notice) -> None:
         notice = replace(notice, text=self._mask(notice.text))
         self.log.info(notice.kind.value, text=notice.text, trial=notice.trial)
-        self._tell(notice)
+        self._notify(notice)
 
 
 class EngineWatcher:
-    """Turns what leaves the engine for the head into notices. Thread: the engine's."""
+    """Turns actions of the engine for the head into notices. Thread: the engine's.
+
+    Args:
+        board: takes the notices.
+        retention: learns of ended trials and of grants.
+        reports: the folder of logs; stacks of blocked tuner threads are written beside it.
+    """
 
     def __init__(self, board: NoticeBoard, retention: RetentionThread, reports: Path) -> None:
         self._board = board
@@ -71,7 +83,7 @@ class EngineWatcher:
         self.faults = Refusals()
 
     def act(self, action: a.HeadAction) -> None:
-        """Something for the head itself."""
+        """Carry out an action for the head itself."""
         pin = self._board.pin
         match action:
             case a.TrialIsOver():
@@ -99,15 +111,15 @@ class EngineWatcher:
                 pin(NoticeKind.FINISHED, reason)
 
     def stacks(self, stacks: dict[int, str]) -> None:
-        """Stacks of blocked tuner threads have come in: shown, and kept in a file."""
+        """Show stacks of blocked tuner threads, and keep them in a file."""
         self._reports.mkdir(exist_ok=True)
         report = together(stacks)
         (self._reports.parent / STACKS_FILE).write_text(report + "\n")
         self._board.pin(NoticeKind.STACKS, report)
 
     def peer_fault(self, owner: str, error: Exception) -> None:
-        """A peer said what it may not say; one that goes on does not flood the log."""
-        who = owner or "a client"
-        if self.faults.count(who):
-            many = self.faults.counts.get(who, 0)
-            self._board.pin(NoticeKind.PEER_FAULT, f"{who} ({many} so far): {error}")
+        """Note a bad message of a peer; one that goes on does not flood the log."""
+        peer = owner or "a client"
+        if self.faults.count(peer):
+            many = self.faults.counts.get(peer, 0)
+            self._board.pin(NoticeKind.PEER_FAULT, f"{peer} ({many} so far): {error}")

@@ -1,4 +1,4 @@
-"""What users ask of a running head, turned into facts. Thread: the engine's."""
+"""Requests of users to a running head, turned into facts. Thread: the engine's."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class UserRequests:
         self._folder = folder
 
     def admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
-        """A trial by hand, with canonical paths if they were looked up by who submits it; what
-        it needs may stand beside its parameters, as a tuner says it. Raises ``UserError``."""
+        """Make the event of a trial by hand, with canonical paths if its submitter looked them up.
+        Its needs may stand beside its parameters, as in a tuner's. Raises ``UserError``."""
         save, restore = spelled(self._config, self._folder, parameters)
         key = self._config.needs_key
         rest = {name: value for name, value in parameters.items() if name != key}

@@ -1,4 +1,4 @@
-"""The agents of an experiment, on this machine and on others: had, asked and ended together."""
+"""The agents of an experiment, on this machine and on others: started, asked and ended together."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ TUNNEL_NAME = "far"
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
-    """Where each peer finds the head, without their routing ids; ``tcp`` is the address and port
-    at which it listens, ``tunnel`` the socket file that tunnels lead to: None where nobody comes
-    that way."""
+class HeadEndpoints:
+    """The endpoints at which each peer finds the head, without routing ids.
+
+    ``tcp`` is the address and port at which the head listens, ``tunnel`` the socket file that
+    tunnels lead to: None where no peer comes that way.
+    """
 
     tuner: Endpoint
     workers: Mapping[str, Endpoint]
@@ -50,14 +52,20 @@ class Doors:
     tunnel: Path | None
 
 
-def open_doors(
+def open_endpoints(
     config: ExperimentConfig, folder: ExperimentFolder, router: Router, ipc: str
-) -> Doors:
+) -> HeadEndpoints:
     """Listen for the tuner host and all agents.
 
     Peers of this machine use the socket file at ``ipc`` if the file says so. Those of others come
-    through tunnels of ours to a socket file beside it, which guards itself by CURVE: only who
-    comes without a tunnel of ours needs a port, to which anybody on this machine can connect.
+    through tunnels of ours to a socket file beside it, which guards itself by CURVE. Only a peer
+    without a tunnel of ours needs a port, to which anybody on this machine can connect.
+
+    Args:
+        config: names the peers, and how each reaches the head.
+        folder: the experiment's; its keys are made or read there.
+        router: on which to listen.
+        ipc: the address of the socket file on which the router listens already.
 
     Raises:
         PermanentBackendError: the port is in use.
@@ -68,9 +76,9 @@ def open_doors(
     tunnelled = [p for p in peers if reach.get(p) == "tunnel"]
     over_tcp = [p for p in peers if channel.transport == "tcp" or reach.get(p) == "tcp"]
     over_tcp = [p for p in over_tcp if p not in tunnelled]
-    found = dict.fromkeys(peers, Endpoint(ipc))
+    endpoints = dict.fromkeys(peers, Endpoint(ipc))
     if not (over_tcp or tunnelled):
-        return Doors(found["tuner"], found, None, None)
+        return HeadEndpoints(endpoints["tuner"], endpoints, None, None)
     keys = {p: CurveKeys.kept(folder.keys / _key_file(p)) for p in (*tunnelled, *over_tcp)}
     server = CurveKeys.kept(folder.keys / "head")
 
@@ -84,7 +92,7 @@ def open_doors(
     if tunnelled:
         tunnel = Path(ipc.removeprefix("ipc://")).with_name(TUNNEL_NAME)
         address = router.bind_ipc(tunnel, server, [keys[p].public for p in tunnelled])
-        found |= {p: endpoint(p, address) for p in tunnelled}
+        endpoints |= {p: endpoint(p, address) for p in tunnelled}
     if over_tcp:
         port_file = folder.keys / "port"  # agents of the head before look for us there
         port = channel.port or (int(port_file.read_text()) if port_file.exists() else 0)
@@ -101,8 +109,8 @@ def open_doors(
         )
         tcp = (host, int(address.rpartition(":")[2]))
         port_file.write_text(str(tcp[1]))
-        found |= {p: endpoint(p, address) for p in over_tcp}
-    return Doors(found["tuner"], found, tcp, tunnel)
+        endpoints |= {p: endpoint(p, address) for p in over_tcp}
+    return HeadEndpoints(endpoints["tuner"], endpoints, tcp, tunnel)
 
 
 def _reach(place: Place) -> Reach:
@@ -110,7 +118,7 @@ def _reach(place: Place) -> Reach:
 
 
 def _key_file(name: str) -> str:
-    """The agent of this machine was alone once, and its file is called so."""
+    """Name a peer's key file; that of this machine's agent, once the only one, is ``agent``."""
     return {"tuner": "tuner", LOCAL: "agent"}.get(name, f"agent-{name}")
 
 
@@ -121,6 +129,12 @@ class Workers:
     """Drivers of all agents, by the names of their workers.
 
     Args:
+        config: names the workers.
+        folder: the experiment's.
+        router: on which agents reach the head.
+        endpoints: as :func:`open_endpoints` returned them.
+        epoch: this head's.
+        sockets: the folder of this machine's socket files.
         known: workers that the journal knows: agents of theirs may run, with trials.
         leads: whether this head still leads.
     """
@@ -130,7 +144,7 @@ class Workers:
         config: ExperimentConfig,
         folder: ExperimentFolder,
         router: Router,
-        doors: Doors,
+        endpoints: HeadEndpoints,
         *,
         epoch: int,
         sockets: Path,
@@ -139,14 +153,14 @@ class Workers:
     ) -> None:
         self._config = config
         self._folder = folder
-        self._doors = doors
+        self._endpoints = endpoints
         self._epoch = epoch
         self._sockets = sockets
         self._leads = leads
         root = str(weights_root(config, folder))
         self._archives = packer(config, folder)
-        # A store has no token: who opens it is told by the store what is wrong.
-        # Nor has a root that no weights of ours go to: nobody needs to have it mounted.
+        # A store has no token: opening it fails if something is wrong with it.
+        # Nor has a root that no weights of ours go to: no worker needs to have it mounted.
         is_store = isinstance(config.weights_root, RootUrl) or not config.keeps_weights
         lay = cache(lambda: "" if is_store else _token_of(root))
         self._shares = Shares(config, folder.keys, lay)
@@ -157,29 +171,29 @@ class Workers:
 
     @property
     def foreign(self) -> frozenset[str]:
-        """Workers whose words are somebody else's code's."""
+        """Workers that the code of another package drives."""
         return frozenset(
             name for name, driver in self.drivers.items() if isinstance(driver, ThreadedBackend)
         )
 
     @property
     def workers(self) -> list[WorkerId]:
-        """Their names."""
+        """The names of all workers."""
         return [WorkerId(name) for name in self.drivers]
 
     def refused(self) -> dict[str, dict[str, int]]:
-        """What agents did not take from trials and strangers, by agent."""
-        told = {
+        """Count the messages of trials and strangers that agents refused, by agent and reason."""
+        refused = {
             name: driver.statistics().refused
             for name, driver in self.drivers.items()
             if isinstance(driver, AgentDriver)
         }
-        if list(told) == [LOCAL]:
-            return {"agent": told[LOCAL]}
-        return {f"agent {name}": counts for name, counts in told.items()}
+        if list(refused) == [LOCAL]:
+            return {"agent": refused[LOCAL]}
+        return {f"agent {name}": counts for name, counts in refused.items()}
 
     def samples(self) -> dict[str, Samples]:
-        """What trials and devices take, as agents measured it last, by worker."""
+        """Return the newest samples of trials and devices, by worker."""
         return {
             name: driver.statistics().samples
             for name, driver in self.drivers.items()
@@ -187,8 +201,14 @@ class Workers:
         }
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
-        """End all agents and what they run, or leave them to the next head. Blocks as long as
-        the slowest, at most ``deadline_s`` and some seconds."""
+        """End all agents and their trials, or leave them to the next head.
+
+        Blocks as long as the slowest, at most ``deadline_s`` and some seconds.
+
+        Args:
+            leave_running: whether agents and trials go on for the next head.
+            deadline_s: seconds for all of them together.
+        """
         until = time.monotonic() + deadline_s
         for driver in self.drivers.values():
             if isinstance(driver, AgentDriver):
@@ -204,7 +224,7 @@ class Workers:
     def _driver(self, router: Router, place: Place, known: bool) -> Driver:
         platform, reach = platform_of(place.service), _reach(place)
         share = self._shares.of(place)
-        config = self._told(place, share)
+        config = self._agent_config(place, share)
         leases = self._config.leases
         given: Given[Any] = Given(
             place.worker,
@@ -212,11 +232,11 @@ class Workers:
             place.part,
             config,
             self._folder.path,
-            self._doors.tcp if reach == "tcp" else None,
+            self._endpoints.tcp if reach == "tcp" else None,
             self._archives,
             share.token,
             known=known,
-            tunnel=self._doors.tunnel if reach == "tunnel" else None,
+            tunnel=self._endpoints.tunnel if reach == "tunnel" else None,
             leads=self._leads,
         )
         if isinstance(platform, BackendPlatform):
@@ -250,12 +270,12 @@ class Workers:
             trouble_with_share=partial(share.judge, place.worker),
         )
 
-    def _told(self, place: Place, share: Share) -> AgentConfig:
+    def _agent_config(self, place: Place, share: Share) -> AgentConfig:
         config = agent_config(
             self._config,
             place.service,
             self._folder,
-            self._doors.workers[place.worker],
+            self._endpoints.workers[place.worker],
             self._epoch,
             self._sockets,
         )

@@ -1,4 +1,4 @@
-"""What a notebook gives for trial and tuner: settings, and files that another process can have."""
+"""Trial and tuner of a notebook: settings, and files that another process can have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TUNER_FILE = "bequeath_tuner.py"
 
 
 class NotebookCode:
-    """Functions and classes of one experiment; what no module has is written out as source.
+    """Functions and classes of one experiment; those of no module are written out as source.
 
     Settings are made, and checked, with such files in a temporary folder; :meth:`create` gives
     them a place in the experiment's own.
@@ -36,7 +36,7 @@ class NotebookCode:
     def trial_settings(
         self, trial: Callable[..., Any] | str, stage: Path, values: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The keys of an experiment file that lead a trial to its function.
+        """Return the keys of an experiment file that lead a trial to its function.
 
         Args:
             trial: a function, or ``module:function``.
@@ -69,7 +69,13 @@ class NotebookCode:
     def tuner_settings(
         self, tuner: type | str, args: Mapping[str, Any], stage: Path
     ) -> dict[str, Any]:
-        """The value of the key ``tuner``; arguments and errors as of :meth:`trial_settings`."""
+        """Return the value of the key ``tuner``. Raises as :meth:`trial_settings` does.
+
+        Args:
+            tuner: a class, or the name of a built-in tuner.
+            args: the class's arguments.
+            stage: the folder that :meth:`write_into` is going to fill.
+        """
         if isinstance(tuner, str):
             return {"name": tuner, "class_args": dict(args)}
         owner = check_stands_alone(tuner, "tuner")
@@ -93,7 +99,7 @@ class NotebookCode:
             (stage / name).write_text(text, encoding="utf-8")
 
     def create(self, config: ExperimentConfig) -> tuple[Path, ExperimentConfig]:
-        """Lay the experiment down, these files in it; return its folder and configuration.
+        """Create the experiment with these files in it; return its folder and configuration.
 
         Raises:
             BequeathError: as of :func:`dispatcher.creating.create`.
@@ -114,7 +120,7 @@ class NotebookCode:
         return folder.path, config
 
     def _moved(self, config: ExperimentConfig, code: Path) -> ExperimentConfig:
-        """The configuration with the files in another folder."""
+        """Return the configuration with the files in another folder."""
         update: dict[str, Any] = {}
         if f"{_TRIAL_MODULE}.py" in self._texts:
             update["trial_code_directory"] = code

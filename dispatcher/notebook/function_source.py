@@ -32,14 +32,14 @@ def is_importable(thing: Definition) -> bool:
     module = sys.modules.get(thing.__module__)
     if thing.__module__ == "__main__" or getattr(module, "__file__", None) is None:
         return False
-    found: Any = module
+    member: Any = module
     for part in thing.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is thing
+        member = getattr(member, part, None)
+    return member is thing
 
 
 def import_folder(module_name: str) -> Path:
-    """The folder from which a loaded module is imported by its full name."""
+    """Return the folder from which a loaded module is imported by its full name."""
     file = Path(str(sys.modules[module_name].__file__)).resolve()
     above = module_name.count(".") + (1 if file.name == "__init__.py" else 0)
     return file.parents[above]
@@ -49,7 +49,7 @@ def check_stands_alone(thing: object, what: str) -> Definition:
     """Return it if another process can have it at all.
 
     Args:
-        thing: what the author has given.
+        thing: given by the author.
         what: ``trial`` or ``tuner``, for the error.
 
     Raises:
@@ -81,7 +81,7 @@ def check_stands_alone(thing: object, what: str) -> Definition:
 
 
 def module_source(thing: Definition, preamble: str = "") -> str:
-    """The text of a module that defines ``thing`` and everything it uses.
+    """Return the text of a module that defines ``thing`` and everything it uses.
 
     Args:
         thing: passed by :func:`check_stands_alone`.
@@ -98,7 +98,7 @@ def module_source(thing: Definition, preamble: str = "") -> str:
 
 
 class _Module:
-    """A module that grows: what something needs is written before it."""
+    """A module that grows: what a definition needs is written before it."""
 
     def __init__(self) -> None:
         self.imports: list[str] = []
@@ -106,7 +106,7 @@ class _Module:
         self._known: dict[str, int] = {}  # name → id of what it stands for
 
     def define(self, name: str, thing: Definition) -> None:
-        """Write a definition after what it uses."""
+        """Write a definition after all that it uses."""
         if self._known.setdefault(name, id(thing)) != id(thing):
             return
         source, namespace = _definition(thing)
@@ -176,9 +176,9 @@ def _definition(thing: Definition) -> tuple[str, Mapping[str, Any]]:
     for function in _functions_of(thing):
         filename = function.__code__.co_filename
         lines = linecache.getlines(filename, function.__globals__)
-        found = _find(lines, thing.__name__, function.__code__)
-        if found is not None:
-            return found, function.__globals__
+        source = _find(lines, thing.__name__, function.__code__)
+        if source is not None:
+            return source, function.__globals__
     raise UserError(
         f"the source of {thing.__name__!r} is not to be had",
         hint="run its cell (or script) again if it was edited since; definitions typed at a "

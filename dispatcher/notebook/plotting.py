@@ -27,6 +27,11 @@ class PlotFile:
 def draw(folder: Path, kind: PlotKind, target: Path) -> PlotFile:
     """Draw the experiment of a folder into a PNG file.
 
+    Args:
+        folder: the experiment's.
+        kind: of the picture.
+        target: the PNG file to write.
+
     Raises:
         UserError: there is no such kind, matplotlib is missing, or the file cannot be written.
     """

@@ -9,30 +9,30 @@ from typing import Protocol
 
 from dispatcher.errors import BequeathError, StoreError
 
-#: Seconds in which a thread that is told to end does.
+#: Seconds to wait for the end of a thread that was asked to end.
 END_S = 5.0
 
 
 class JournalSource(Protocol):
-    """What is read: one moment of a store, through a connection of its own."""
+    """One moment of a store to read, through a connection of its own."""
 
     def interrupt(self) -> None:
         """End what is being read. From any thread."""
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Close it: nothing more is read."""
 
 
 class Beside:
-    """One piece of work, which lays down one file.
+    """One piece of work in a thread, which writes one file.
 
     Args:
-        name: of the thread.
+        name: the thread's.
         source: closed when the work is over.
-        draft: what the work writes.
-        path: what the draft is called then, if it is still wanted.
+        draft: the file that the work writes.
+        path: the final name of the draft, if it is still wanted then.
         work: reads the source and writes the draft.
-        failing: what an error of the file system means, in a few words.
+        failing: the message of an error of the file system, without its cause.
     """
 
     def __init__(
@@ -56,22 +56,22 @@ class Beside:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def over(self) -> bool:
-        """Whether the file is there, or ``error`` says why it is not. From whoever started it."""
+        """Whether the file is there, or ``error`` says why it is not. From the starting thread."""
         return not self._thread.is_alive()
 
     def give_up(self) -> None:
-        """The file must not appear any more. Waits for nothing but a rename under way."""
+        """See that the file does not appear any more. Waits for nothing but a rename under way."""
         with self._lock:
             self.given_up = True
             if not self._closed:
                 self._source.interrupt()
 
     def end(self) -> None:
-        """Give up, and wait for the end of the thread, not for long."""
+        """Give up, and wait some seconds for the end of the thread."""
         self.give_up()
         self._thread.join(END_S)
 

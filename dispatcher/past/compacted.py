@@ -11,11 +11,11 @@ from dispatcher.store.verify import replay_rows
 
 
 def read_whole_past(journal: Journal, compaction: Compaction) -> Past:
-    """The state, and all that the tuner has to be told again: its calls since its own state
+    """Read the state, and all calls that the tuner has to be given again: those since its own state
     was kept; without one, all of them. One pass over what the journal holds.
 
     Raises:
-        StoreError: the journal cannot be read, or says what cannot be.
+        StoreError: the journal cannot be read, or is impossible.
     """
     snapshot = journal.latest_snapshot()
     after = snapshot.number if snapshot is not None else 0
@@ -26,8 +26,15 @@ def read_whole_past(journal: Journal, compaction: Compaction) -> Past:
 
 
 def fold_at_start(journal: SqliteJournal, compaction: Compaction, past: Past) -> None:
-    """Make a base of what was just read, if one is due and the tuner keeps no state of its own:
-    its calls are known only now. (For one that does, the engine makes bases as it goes.)"""
+    """Make a base of what was just read, if one is due and the tuner keeps no state of its own.
+
+    The calls of such a tuner are known only now. (For others, the engine makes bases as it goes.)
+
+    Args:
+        journal: opened for writing.
+        compaction: of that journal.
+        past: as :func:`read_whole_past` has just read it.
+    """
     if not compaction.due(past.state, past.row) or journal.latest_snapshot() is not None:
         return
     while compaction.tidy():
@@ -40,7 +47,7 @@ def fold_at_start(journal: SqliteJournal, compaction: Compaction, past: Past) ->
 def compact(journal: SqliteJournal) -> bool:
     """Fold all that can be folded into a base, remove what was folded, give the space back.
 
-    For an experiment that nobody leads, by whoever holds its leadership. Blocks for about
+    Only for an experiment without a head, while the caller holds its leadership. Blocks for about
     50 µs a row. False if there was nothing to fold.
 
     Raises:

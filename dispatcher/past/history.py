@@ -15,8 +15,8 @@ from dispatcher.store.early_stops import put_back
 
 
 class Past(NamedTuple):
-    """What a journal says: the state after its last row, that row's number, and the calls
-    that a tuner which is restored has to be given."""
+    """The content of a journal: the state after its last row, that row's number, and the calls
+    that a restored tuner has to be given."""
 
     state: State
     row: int
@@ -24,7 +24,7 @@ class Past(NamedTuple):
 
 
 def replay(journal: Journal, base: Base | None = None) -> tuple[State, int]:
-    """The state after the last row, and that row's number.
+    """Read the state after the last row, and that row's number.
 
     Raises:
         StoreError: the journal is empty: no experiment was ever created in it.
@@ -43,7 +43,8 @@ def read_past(
     """Read the journal once, from its beginning or the base.
 
     Args:
-        base: what to begin with, of a journal that was compacted.
+        journal: read only.
+        base: the state to begin with, of a journal that was compacted.
         calls_after: gather the tuner's calls after this row; None gathers none.
         upto: the last row to read; None: all of them.
 
@@ -82,7 +83,7 @@ def read_past(
 
 
 class _Refusals:
-    """Waits that the head refused, of requests that are open: who repeats one cannot know that
+    """Waits that the head refused, of requests that are open: a repetition cannot know them
     from the calls. ``["refused", id, parents, mode, store, version, kind, parent, reason, chain]``,
     before the request that they belong to."""
 
@@ -91,7 +92,7 @@ class _Refusals:
         self._calls: dict[int, list[list[Any]]] = {}
 
     def take(self, event: e.Event, actions: list[Action]) -> None:
-        """What was applied, and what came of it."""
+        """Take in an applied event and the actions that it caused."""
         if isinstance(event, e.TunerHostLost | e.TunerHostReady | e.HeadStarted):
             self._waits.clear()  # of requests that are asked again from their beginning
             self._calls.clear()
@@ -108,21 +109,23 @@ class _Refusals:
         if wait is None or wait.ticket != answer.ticket:
             return
         if answer.kind == "self" or (answer.kind == "failed" and wait.mode != "version"):
-            return  # as the tuner host says by itself: by the gate of a parent, which is repeated
+            return  # as the tuner host finds by itself: by the gate of a parent, which is repeated
         asked = [list(wait.parents), wait.mode, wait.store, wait.version]
         reason = "" if answer.reason is None else answer.reason.value
-        told = [answer.kind, answer.parent, reason, list(answer.chain)]
-        self._calls.setdefault(answer.trial, []).append(["refused", answer.trial, *asked, *told])
+        answered = [answer.kind, answer.parent, reason, list(answer.chain)]
+        self._calls.setdefault(answer.trial, []).append(
+            ["refused", answer.trial, *asked, *answered]
+        )
 
     def of(self, trial: int) -> list[list[Any]]:
-        """Those of a request that is over, which are forgotten."""
+        """Return the refusals of a request that is over, and forget them."""
         self._waits.pop(trial, None)
         return self._calls.pop(trial, [])
 
 
 def _gates_of(actions: list[Action]) -> Iterator[list[Any]]:
-    """``["gate", id, reason, chain]`` of each request that ended without a trial, whatever ended
-    it: others may have waited for it."""
+    """Yield ``["gate", id, reason, chain]`` for each request that ended without a trial, whatever
+    ended it: others may have waited for it."""
     for action in actions:
         if isinstance(action, OpenGate):
             yield ["gate", action.trial, action.verdict.reason, list(action.verdict.chain)]
@@ -146,7 +149,7 @@ def _begin(row: JournalRow) -> State:
 
 def _call_before(state: State, event: e.Event) -> list[Any] | None:
     """``["generate", id, parameters]``, ``["result", id, parameters, value]``, ``["end", id,
-    success, gate open]`` or ``["import", number, data]``, if the event tells the end of one, and
+    success, gate open]`` or ``["import", number, data]``, if the event is the end of one, and
     ``["version", id, store, number]`` of what a trial has published; parameters, value and data
     are JSON texts. Asked before the event is applied, which drops them."""
     match event:

@@ -18,13 +18,17 @@ from trial_runtime.failpoints import failpoint
 
 
 class RestoringTuner:
-    """A :class:`~dispatcher.ports.TunerPort` that lays the restore file beside each launch.
+    """A :class:`~dispatcher.ports.TunerPort` that writes the restore file before each launch.
 
     Args:
-        past: what the head has read already, for the first launch: between the two no call of
-            the tuner's can have been journalled. Each later launch reads the journal itself.
-        store: where that is read, in a thread of its own, so that the engine does not wait; the
-            launch is put off for as long. In place, if not given.
+        port: the tuner's.
+        journal: read for a launch without ``past`` and ``store``.
+        compaction: of that journal.
+        path: the restore file.
+        past: the past that the head has read already, for the first launch: between the two no
+            call of the tuner's can have been journalled. Later launches read the journal.
+        store: the journal's file, for later launches: read in a thread of its own, so that the
+            engine does not wait; the launch is put off for as long. None: ``journal`` is read.
     """
 
     def __init__(
@@ -46,7 +50,7 @@ class RestoringTuner:
         self._reading: Beside | None = None
 
     def perform(self, action: TunerAction) -> None:
-        """As the port does, after writing the file if the tuner is launched."""
+        """See the port. Writes the file first if the tuner is launched."""
         if not isinstance(action, LaunchTuner):
             self._port.perform(action)
             return

@@ -1,7 +1,7 @@
-"""A tuner host that starts again asks what its trials have reported: a file of it, beside all else.
+"""A file of all reported metrics, for a tuner host that starts again; written beside the engine.
 
-A million metrics take seconds to read, which the engine has not. So another thread reads them, as
-of the moment at which they were asked for, and writes a line each; memory stays what it was.
+A million metrics take seconds to read, and the engine must not wait. So another thread reads them,
+as of the moment at which they were asked for, and writes a line each; memory stays what it was.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class ShownFile:
 
     Args:
         store: the journal's file.
-        path: where the file is to lie.
-        clock: that of the journal, in seconds since the epoch.
+        path: the file to write.
+        clock: the journal's, in seconds since the epoch.
     """
 
     def __init__(self, store: Path, path: Path, clock: Callable[[], float] = time.time) -> None:

@@ -1,12 +1,12 @@
-"""The read side: what the command line, notebooks and the web page are told.
+"""The read side: answers for the command line, notebooks and the web page.
 
 Every function here only reads: an experiment's folder and its store, through a read-only
 connection of its own, whether a head is writing meanwhile, has crashed, or is long gone.
 Answers are frozen records with ``to_json``. Nothing is cached, nothing is decided, no
-process is asked: what only a running head knows (who waits for whom, stacks) is the
-control channel's business.
+process is asked: what only a running head knows (waits, stacks) is the business of the
+control channel.
 
-Read ``reader.py`` first (what is open while one asks), then ``records.py`` (the answers).
+Read ``reader.py`` first (an open experiment), then ``records.py`` (the answers).
 """
 
 from __future__ import annotations

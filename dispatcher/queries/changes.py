@@ -1,4 +1,4 @@
-"""What a child has otherwise than its parent, in few words: of a list only the entries."""
+"""Differences between the parameters of child and parent, in short: of a list only the entries."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dispatcher.queries.export import flatten
 
 _MISSING: Final = object()
 
-#: Longer lists are told whole: entries are compared with one another.
+#: Longer lists are shown whole: entries are compared with one another.
 _LONGEST = 200
 
 
 def changed(child: dict[str, Any], parent: dict[str, Any]) -> dict[str, Any]:
-    """What the child has otherwise, both flat; None for what it has not. Paths differ always: left
-    out."""
+    """Return the parameters in which the child differs, both flat; None for those that it lacks.
+    Paths are left out: they always differ."""
     unlike: dict[str, Any] = {}
     for key in [*parent, *(key for key in child if key not in parent)]:
         mine, theirs = child.get(key, _MISSING), parent.get(key, _MISSING)
@@ -27,16 +27,16 @@ def changed(child: dict[str, Any], parent: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_words(unlike: dict[str, Any], parent: dict[str, Any]) -> tuple[str, ...]:
-    """What is :func:`changed`, each in the form of ``rate → 0.1``, ``blocks[3].kernel → 5``,
+    """Describe what is :func:`changed`, each as in ``rate → 0.1``, ``blocks[3].kernel → 5``,
     ``blocks + {…}`` for an entry that came, or ``blocks - {…}`` for one that went."""
-    words: list[str] = []
+    phrases: list[str] = []
     for key, value in unlike.items():
         before = parent.get(key)
         if isinstance(value, list) and isinstance(before, list):
-            words.extend(_entries(key, value, before))
+            phrases.extend(_entries(key, value, before))
         else:
-            words.append(f"{key} → {_short(value)}")
-    return tuple(words)
+            phrases.append(f"{key} → {_short(value)}")
+    return tuple(phrases)
 
 
 def _entries(key: str, child: list[Any], parent: list[Any]) -> Iterator[str]:

@@ -20,24 +20,24 @@ _NAMES_SHOWN: Final = 5
 
 
 def base_folder() -> Path:
-    """Where experiments are looked for: BEQUEATH_HOME, else the experiment file's default."""
+    """Return the folder that is searched: BEQUEATH_HOME, else the experiment file's default."""
     return Path(os.environ.get(HOME_VARIABLE) or _DEFAULT).expanduser()
 
 
 def experiments(base: Path | None = None) -> list[ExperimentListing]:
-    """All experiments of ours below a folder, the newest first. A damaged one says what its
-    problem is."""
+    """List all experiments of ours below a folder, the newest first. The listing of a damaged one
+    holds its problem."""
     found = [listing(folder) for folder in _folders(base or base_folder())[0]]
     return sorted(found, key=lambda one: (-(one.created_at or 0.0), one.id))
 
 
 def find_experiment(word: str, base: Path | None = None) -> Path:
-    """The folder of the experiment that a user means.
+    """Find the folder of the experiment that a user means.
 
     Args:
         word: its folder, which may be somebody else's; or its id, a beginning that only its id
             has, or its name, if it is ours.
-        base: where to look; by default :func:`base_folder`.
+        base: the folder to search; by default :func:`base_folder`.
 
     Raises:
         ExperimentNotFound: there is none; the hint names those that are spelt alike.
@@ -75,7 +75,7 @@ def find_experiment(word: str, base: Path | None = None) -> Path:
 
 
 def newest_experiment(base: Path | None = None) -> Path:
-    """The folder of the experiment that was created last. Raises ``ExperimentNotFound``."""
+    """Find the folder of the experiment that was created last. Raises ``ExperimentNotFound``."""
     base = base or base_folder()
     found = [one for one in experiments(base) if not one.problem]
     if not found:
@@ -84,7 +84,7 @@ def newest_experiment(base: Path | None = None) -> Path:
 
 
 def foreign_experiments(base: Path) -> int:
-    """How many experiments below a folder are somebody else's; they are found by path only."""
+    """Count somebody else's experiments below a folder; they are found by path only."""
     return _folders(base)[1]
 
 
@@ -118,7 +118,7 @@ def _some(names: list[str]) -> str:
 
 
 def _folders(base: Path) -> tuple[list[Path], int]:
-    """Folders of experiments of ours, and how many are somebody else's."""
+    """List folders of experiments of ours, and count those that are somebody else's."""
     try:
         inside = sorted(base.iterdir())
     except (FileNotFoundError, NotADirectoryError):

@@ -32,8 +32,9 @@ def export_rows(
     reader: ExperimentReader,
     wanted: TrialFilter = TrialFilter(),  # noqa: B008 - frozen
 ) -> list[dict[str, Any]]:
-    """One flat dict a trial. Nested parameters become ``parameters.block.kernel``; lists stay. Of a
-    final result that is a mapping, ``default`` is ``value`` and the rest ``metrics.<name>``."""
+    """Return one flat dict a trial. Nested parameters become ``parameters.block.kernel``; lists
+    stay. Of a final result that is a mapping, ``default`` is ``value`` and the rest
+    ``metrics.<name>``."""
     return [_row(summary) for summary in list_trials(reader, wanted)]
 
 
@@ -41,7 +42,7 @@ def export_csv(
     reader: ExperimentReader,
     wanted: TrialFilter = TrialFilter(),  # noqa: B008 - frozen
 ) -> str:
-    """The same as CSV text, with a header; lists as JSON, nothing as an empty cell."""
+    """Return the same as CSV text, with a header; lists as JSON, None as an empty cell."""
     rows = export_rows(reader, wanted)
     known = dict.fromkeys(COLUMNS)
     parameters = {name: None for row in rows for name in row if name not in known}
@@ -54,7 +55,7 @@ def export_csv(
 
 
 def flatten(parameters: dict[str, Any], prefix: str = _PREFIX) -> dict[str, Any]:
-    """Nested dicts as one, keys joined by dots.
+    """Turn nested dicts into one, keys joined by dots.
 
     >>> flatten({"lr": 0.1, "block": {"kernel": 3, "more": {}}}, "")
     {'lr': 0.1, 'block.kernel': 3}
@@ -79,7 +80,7 @@ def _row(summary: TrialSummary) -> dict[str, Any]:
 
 
 def _metrics(summary: TrialSummary) -> dict[str, Any]:
-    """What came with the number in the final result; that one is ``value``."""
+    """Return the metrics beside the number in the final result; the number itself is ``value``."""
     if not isinstance(summary.result, dict):
         return {}
     beside = {name: value for name, value in summary.result.items() if name != "default"}

@@ -16,7 +16,7 @@ _POINT = tuple[float, ...]
 
 
 def objectives(reader: ExperimentReader) -> Objectives:
-    """What the tuner's argument ``objectives`` names; empty unless it names several."""
+    """Read the objectives that the tuner's argument names; empty unless it names several."""
     tuner = reader.config.get("tuner")
     arguments = tuner.get("classArgs") if isinstance(tuner, Mapping) else None
     named = arguments.get("objectives") if isinstance(arguments, Mapping) else None
@@ -26,7 +26,7 @@ def objectives(reader: ExperimentReader) -> Objectives:
 
 
 def objective_of(one: TrialSummary, name: str) -> float | None:
-    """A finite number of the final result, by name."""
+    """Return a finite number of the final result, by name; None if there is none."""
     value = one.result.get(name) if isinstance(one.result, dict) else None
     if value is None and name == "default":
         value = one.value
@@ -36,8 +36,8 @@ def objective_of(one: TrialSummary, name: str) -> float | None:
 
 
 def front(reader: ExperimentReader) -> list[TrialSummary]:
-    """The Pareto front of results that the tuner was told, by the first objective, the best first;
-    of equal results the first trial. Empty with one objective."""
+    """Find the Pareto front of delivered results, by the first objective, the best first; of equal
+    results the first trial. Empty with one objective."""
     wanted = objectives(reader)
     if not wanted:
         return []
@@ -53,7 +53,7 @@ def front(reader: ExperimentReader) -> list[TrialSummary]:
 
 
 def _point(one: TrialSummary, wanted: Objectives) -> _POINT | None:
-    """Coordinates that are all the larger the better; None if one is missing."""
+    """Return coordinates of which larger is better; None if one is missing."""
     point = []
     for name, mode in wanted.items():
         value = objective_of(one, name)

@@ -1,4 +1,4 @@
-"""Who inherited whose weights: the trials as a forest, with the path to the best of them."""
+"""The inheritance of weights: the trials as a forest, with the path to the best of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LineageNode(Record):
     has_weights: bool
     by_hand: bool
     changed: dict[str, Any]  # parameters unlike the parent's, flat
-    changes: tuple[str, ...] = ()  # the same in words; of lists only the entries
+    changes: tuple[str, ...] = ()  # the same as texts; of lists only the entries
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,11 +53,11 @@ class Lineage(Record):
 
     @property
     def generations(self) -> int:
-        """How many generations there are."""
+        """The number of generations."""
         return 1 + max((node.generation for node in self.nodes.values()), default=-1)
 
     def walk(self) -> Iterator[LineageNode]:
-        """Each node before its children, siblings by id."""
+        """Yield each node before its children, siblings by id."""
         stack = list(reversed(self.roots))
         while stack:
             node = self.nodes[stack.pop()]
@@ -68,9 +68,14 @@ class Lineage(Record):
 def lineage(
     reader: ExperimentReader, *, root: int | None = None, mode: OptimizeMode | None = None
 ) -> Lineage:
-    """The inheritance tree of all trials, or of one trial and what descends from it.
+    """Build the inheritance tree of all trials, or of one trial and its descendants.
 
     Requests that never became trials are left out. Takes about 10 µs a trial.
+
+    Args:
+        reader: the experiment.
+        root: the only root; None takes all trials without a parent.
+        mode: which values are best; None: as the experiment says.
 
     Raises:
         TrialNotFound: there is no trial ``root``.
@@ -131,7 +136,7 @@ def lineage(
 def _descend(
     above: dict[int, int | None], root: int | None
 ) -> tuple[dict[int, int], dict[int, list[int]]]:
-    """Generations and children. A request may wait for a trial that was asked for after it, so
+    """Find generations and children. A request may wait for a trial that was asked for after it, so
     a parent's number may be above its child's: walk down, do not count up."""
     children: dict[int, list[int]] = {}
     for trial, parent in above.items():

@@ -26,7 +26,7 @@ class _Glyphs(NamedTuple):
 _UNICODE: Final = _Glyphs("├─ ", "└─ ", "│  ", "★", "▲", "▼", "→", "…")
 _ASCII: Final = _Glyphs("|- ", "`- ", "|  ", "*", "+", "-", "->", "...")
 
-_OUTCOME_WORDS: Final = {"succeeded": "no result"}
+_OUTCOME_TEXTS: Final = {"succeeded": "no result"}
 
 
 def lineage_text(
@@ -83,7 +83,7 @@ def _label(
         if node.outcome not in (None, "succeeded"):
             pieces.append(("bad", f"  {node.outcome}"))
     elif node.outcome is not None:
-        word = _OUTCOME_WORDS.get(node.outcome, node.outcome)
+        word = _OUTCOME_TEXTS.get(node.outcome, node.outcome)
         pieces.append(("quiet" if node.outcome == "succeeded" else "bad", f"  {word}"))
     else:
         pieces.append(("live", f"  {node.state}"))

@@ -1,4 +1,4 @@
-"""How the best value grew over time and over trials."""
+"""The growth of the best value over time and over trials."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Progress(Record):
 
     @property
     def improvements(self) -> tuple[ProgressPoint, ...]:
-        """Only those that were the best when they came."""
+        """The points that were the best when they came."""
         return tuple(point for point in self.points if point.improved)
 
 
 def progress(reader: ExperimentReader, mode: OptimizeMode | None = None) -> Progress:
-    """The results told to the tuner, in the order in which their trials ended."""
+    """Return the delivered results, in the order in which their trials ended."""
     mode = mode or reader.mode
     begun = reader.row("SELECT min(at) FROM journal")
     start = float(begun[0] or 0.0) if begun is not None else 0.0

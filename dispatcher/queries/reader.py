@@ -34,7 +34,7 @@ QUERY_S: Final = 120.0
 # SQLite's steps between looks at the clock; about a millisecond's.
 _STEPS: Final = 100_000
 
-#: What is asked for by name. A view in the place of a table could be a query without end.
+#: The tables that are read. A view in the place of a table could be a query without end.
 _TABLES: Final = frozenset(
     {"attempts", "bases", "journal", "meta", "metrics", "schema_version", "trials"}
     | {"weights_removed"}
@@ -42,7 +42,7 @@ _TABLES: Final = frozenset(
 
 
 class _Patience:
-    """How long a query may still take; SQLite asks."""
+    """The time limit of a query; SQLite asks it."""
 
     def __init__(self) -> None:
         self._until = float("inf")
@@ -57,7 +57,7 @@ class _Patience:
 class ExperimentReader:
     """A read-only view of one experiment's folder. One thread at a time; cheap to open.
 
-    What one query reads is one moment of the store; two queries may see two moments.
+    One query sees one moment of the store; two queries may see two moments.
     """
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
@@ -107,11 +107,11 @@ class ExperimentReader:
 
     @property
     def mode(self) -> OptimizeMode:
-        """Which results are best."""
+        """The mode that says which results are best."""
         return OptimizeMode.of(self.config.get("optimizeMode"))
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
-        """All rows of a query. Raises ``StoreError``."""
+        """Return all rows of a query. Raises ``StoreError``."""
         self._patience.begin()
         try:
             return self._connection.execute(query, values).fetchall()
@@ -119,7 +119,7 @@ class ExperimentReader:
             raise _store_error(error, self.folder / STORE_NAME) from error
 
     def row(self, query: str, values: Sequence[object] = ()) -> sqlite3.Row | None:
-        """The first row of a query, if there is one. Raises ``StoreError``."""
+        """Return the first row of a query, if there is one. Raises ``StoreError``."""
         self._patience.begin()
         try:
             row = self._connection.execute(query, values).fetchone()
@@ -128,7 +128,7 @@ class ExperimentReader:
         return row if isinstance(row, sqlite3.Row) else None
 
     def meta(self, key: str) -> str | None:
-        """A fact about the experiment that the head kept."""
+        """Return a fact about the experiment that the head kept."""
         row = self.row("SELECT value FROM meta WHERE key = ?", (key,))
         return None if row is None else str(row[0])
 
@@ -142,7 +142,7 @@ class ExperimentReader:
             self._connection.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Idempotent."""
+        """Close the store. Idempotent."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -153,7 +153,7 @@ class ExperimentReader:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Read-only; of a store in a folder we may not write, only if nobody is writing it.
+    """Connect read-only; to a store in a folder we may not write, only if no head is writing it.
 
     A reader of a WAL store needs its index file, and makes it when it is missing. Where it
     may not, and there is no log that would need one, the file itself is all there is. In the folder
@@ -207,7 +207,7 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Tables must be tables, and no query or code in their place."""
+    """Refuse a store in which a table is a query or code."""
     try:
         found = connection.execute("SELECT lower(name), type, sql FROM sqlite_master").fetchall()
     except sqlite3.Error as error:
@@ -224,8 +224,8 @@ def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    """The experiment file as it was resolved, or as it is shared; empty if it is gone, so that the
-    store can still be read."""
+    """Read the experiment file as it was resolved, or as it is shared; empty if it is gone, so that
+    the store can still be read."""
     inner = (read_object(folder / CONFIG_NAME) or read_object(folder / SHARED_NAME)).get(
         "experiment"
     )

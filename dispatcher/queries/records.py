@@ -1,7 +1,7 @@
-"""What queries answer with: frozen, typed, and ready for JSON.
+"""Answers of queries: frozen, typed, and ready for JSON.
 
 Times are seconds since the epoch (UTC), durations seconds, sizes bytes. ``value`` is the
-number that the tuner was told, by which trials are compared.
+number in the result delivered to the tuner, by which trials are compared.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import msgspec
 
 
 class OptimizeMode(StrEnum):
-    """Which values are best."""
+    """The direction in which values are better."""
 
     MAXIMIZE = "maximize"
     MINIMIZE = "minimize"
 
     @classmethod
     def of(cls, word: object) -> OptimizeMode:
-        """From an experiment file; maximize if it does not say."""
+        """Read it from an experiment file's value; maximize unless it is ``minimize``."""
         return cls.MINIMIZE if word == cls.MINIMIZE else cls.MAXIMIZE
 
     def better(self, value: float, than: float | None) -> bool:
@@ -34,7 +34,7 @@ class OptimizeMode(StrEnum):
 
     @property
     def order(self) -> str:
-        """SQL's word for best first."""
+        """The SQL keyword for best first."""
         return "DESC" if self is OptimizeMode.MAXIMIZE else "ASC"
 
 
@@ -43,12 +43,12 @@ class Record:
     """Base of all answers."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dicts, lists, strings and numbers; keys are the attributes' names."""
+        """Return plain dicts, lists, strings and numbers; keys are the attributes' names."""
         return {field.name: plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
 
 def plain(value: Any) -> Any:
-    """The value with records, enums and tuples made plain."""
+    """Return the value with records, enums and tuples made plain."""
     if isinstance(value, Record):
         return value.to_json()
     if isinstance(value, StrEnum):
@@ -67,7 +67,7 @@ _MOST_LEVELS: Final = 64
 
 
 def json_value(text: str | None) -> Any:
-    """The value of a JSON text; the text itself if it is none, or nests too deeply to be shown."""
+    """Decode a JSON text; return the text itself if it is none, or nests too deeply to be shown."""
     if not text:
         return None
     try:
@@ -95,7 +95,7 @@ class TrialSummary(Record):
     outcome: str | None
     success: bool
     value: float | None
-    result: Any  # what the tuner was told, else what was reported
+    result: Any  # delivered to the tuner, else the one reported
     parameters: Any  # an object; of tuners written for NNI any JSON value
     parent: int | None
     save_path: str | None
@@ -142,7 +142,7 @@ class TrialSummary(Record):
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> TrialSummary:
-        """From a row of ``trials``."""
+        """Make it from a row of ``trials``."""
         verdict = row["verdict"]
         parameters = json_value(row["parameters"])
         return cls(
@@ -183,7 +183,7 @@ class TrialSummary(Record):
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Record):
-    """One try to run a trial. ``end_reason`` is ``lost`` where nobody saw its end."""
+    """One try to run a trial. ``end_reason`` is ``lost`` if its end was not seen."""
 
     number: int
     worker: str | None

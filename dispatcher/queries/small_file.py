@@ -14,7 +14,7 @@ MOST_BYTES: Final = 64 << 20
 
 
 def read_small(path: Path) -> bytes:
-    """The content of a plain file; a pipe that nobody writes to, or a device, keeps nobody waiting.
+    """Read a plain file; a pipe without a writer, or a device, keeps no reader waiting.
 
     Raises:
         OSError: it cannot be read, is no plain file, or is longer than :data:`MOST_BYTES`.
@@ -30,7 +30,7 @@ def read_small(path: Path) -> bytes:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; empty if there is none, so that the rest can still be told."""
+    """Read the JSON object in a file; empty if there is none: the rest can still be shown."""
     try:
         value = json.loads(read_small(path))
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Whether an experiment runs, and if not, how it ended: asked of its folder, not of a head."""
+"""The status of an experiment, running or how it ended: read from its folder, not from a head."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ LEADER_NAME: Final = "leader.json"
 
 
 class ExperimentStatus(StrEnum):
-    """How an experiment stands."""
+    """The status of an experiment."""
 
     CREATED = "created"  # no head has led it yet
     RUNNING = "running"
     STOPPED = "stopped"  # can be resumed
-    INTERRUPTED = "interrupted"  # its head is gone without a word; can be resumed
+    INTERRUPTED = "interrupted"  # its head is gone without an end on record; can be resumed
     COMPLETED = "completed"
     FAILED = "failed"  # can be resumed, too
 
 
 def status_of(folder: Path, phase: str | None, epoch: str | None) -> ExperimentStatus:
-    """The status by who holds the lock and by the phase that a head wrote down at its end.
+    """Find the status by the lock, and by the phase that a head wrote down at its end.
 
-    Heads are numbered (``epoch``). What an earlier one wrote says nothing about the last one,
-    which was then killed before it could.
+    Heads are numbered (``epoch``). The record of an earlier one says nothing about the last one,
+    which was then killed before it could write its own.
+
+    Args:
+        folder: the experiment's.
+        phase: as a head recorded it at its end; None if none did.
+        epoch: of the head that recorded it.
     """
     if is_led(folder):
         return ExperimentStatus.RUNNING
@@ -48,7 +53,7 @@ def is_led(folder: Path) -> bool:
     takes the lock, shared and for microseconds; a head that starts waits longer than that.
     """
     try:
-        # Not held up by a pipe that somebody has put there.
+        # Non-blocking: somebody may have put a pipe there.
         with open(os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -59,5 +64,5 @@ def is_led(folder: Path) -> bool:
 
 
 def leader_of(folder: Path) -> dict[str, Any]:
-    """``pid``, ``host``, ``epoch`` and ``since`` of the head that leads or led last."""
+    """Read ``pid``, ``host``, ``epoch`` and ``since`` of the head that leads or led last."""
     return read_object(folder / LEADER_NAME)

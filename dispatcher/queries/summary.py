@@ -1,4 +1,4 @@
-"""An experiment in one look: how it stands, how far it is, what is best."""
+"""An experiment in one look: its status, its progress, its best trial."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dispatcher.queries.records import OptimizeMode, Record, TrialSummary
 from dispatcher.queries.status import ExperimentStatus, leader_of, status_of
 from dispatcher.queries.trials import best
 
-# What a head says at its end, and why.
-_SAID = (ExperimentStatus.STOPPED, ExperimentStatus.COMPLETED, ExperimentStatus.FAILED)
+# Statuses that a head records at its end, with a reason.
+_RECORDED = (ExperimentStatus.STOPPED, ExperimentStatus.COMPLETED, ExperimentStatus.FAILED)
 
 # States of trials that have parameters and have not ended.
 _UNDER_WAY = ("held", "queued", "running", "backoff", "delivering")
 _WAITING = ("blocked", "held")
 _MOVING = ("open", "queued", "running", "backoff", "delivering")
 
-# The rate is told over the latest trials only: what was slow an hour ago says little.
+# The rate is taken over the latest trials only: what was slow an hour ago says little.
 _RATE_TRIALS = 200
 _RATE_WINDOW_S = 600.0
 
@@ -44,7 +44,7 @@ class ExperimentListing(Record):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExperimentSummary(Record):
-    """How an experiment stands. ``states`` and ``outcomes`` count trials.
+    """The state of an experiment. ``states`` and ``outcomes`` count trials.
 
     ``rate`` is trials ended per second of late, ``time_left_s`` what that makes of the trials
     still to come; both None when there is nothing to judge by.
@@ -87,7 +87,7 @@ class ExperimentSummary(Record):
 
 
 def experiment_summary(reader: ExperimentReader, *, now: float | None = None) -> ExperimentSummary:
-    """Everything about an experiment that fits one screen.
+    """Summarize an experiment for one screen.
 
     Args:
         reader: the experiment.
@@ -96,7 +96,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
     now = time.time() if now is None else now
     with reader.moment():
         states = _counts(reader, "state")
-        # Who is still being delivered has an outcome, but is not among the ended yet.
+        # A trial that is still being delivered has an outcome, but is not among the ended yet.
         outcomes = _counts(reader, "outcome", "state <> 'delivering'")
         journal = reader.row("SELECT min(at), max(at), coalesce(max(n), 0) FROM journal")
         sums = reader.row(
@@ -122,7 +122,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         name=reader.name,
         folder=str(reader.folder),
         status=status,
-        phase_reason=reason if status in _SAID else "",
+        phase_reason=reason if status in _RECORDED else "",
         mode=reader.mode,
         slots=_number(reader.config.get("trialConcurrency")),
         max_trials=limit,
@@ -142,7 +142,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         wall_s=float(sums[1] or 0.0),
         weights_bytes=int(sums[2] or 0),
         rate=rate if running else None,
-        # Where all stand still a rate of the past says nothing of what is to come.
+        # If all stand still a rate of the past says nothing of what is to come.
         time_left_s=None
         if stands or not (running and rate and limit)
         else max(0, limit - ended) / rate,
@@ -150,7 +150,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
 
 
 def listing(folder: Path) -> ExperimentListing:
-    """One line about the experiment in a folder, even if its store cannot be read."""
+    """Describe the experiment in a folder in one line, even if its store cannot be read."""
     try:
         with ExperimentReader.open(folder) as reader:
             journal = reader.row("SELECT min(at), max(at) FROM journal")
@@ -189,16 +189,16 @@ def listing(folder: Path) -> ExperimentListing:
         )
 
 
-def _counts(reader: ExperimentReader, column: str, who: str = "true") -> dict[str, int]:
+def _counts(reader: ExperimentReader, column: str, condition: str = "true") -> dict[str, int]:
     rows = reader.rows(
         f"SELECT {column}, count(*) FROM trials "  # noqa: S608 - ours
-        f"WHERE {column} IS NOT NULL AND {who} GROUP BY 1 ORDER BY 1"
+        f"WHERE {column} IS NOT NULL AND {condition} GROUP BY 1 ORDER BY 1"
     )
     return {row[0]: row[1] for row in rows}
 
 
 def _rate(reader: ExperimentReader, now: float) -> float | None:
-    """Trials ended per second among the latest."""
+    """Return the trials ended per second among the latest."""
     rows = reader.rows(
         "SELECT ended_at FROM trials WHERE ended_at > ? AND attempt > 0 "
         "ORDER BY ended_at DESC LIMIT ?",

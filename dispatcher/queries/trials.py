@@ -23,7 +23,7 @@ class TrialNotFound(UserError):
 
 
 class TrialSort(StrEnum):
-    """What a list of trials is sorted by; trials without it come last."""
+    """Sort keys of a list of trials; trials without a value come last."""
 
     ID = "id"
     VALUE = "value"
@@ -34,7 +34,7 @@ class TrialSort(StrEnum):
 
     @classmethod
     def of(cls, word: str) -> TrialSort:
-        """From what a user typed. Raises ``UserError`` that names the nearest."""
+        """Make it from the text that a user typed. Raises ``UserError`` that names the nearest."""
         try:
             return cls(word)
         except ValueError:
@@ -47,10 +47,10 @@ class TrialSort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrialFilter:
-    """Which trials are wanted; what is empty or None does not matter.
+    """A choice of trials; empty or None does not restrict it.
 
-    ``shown`` are words of either kind, a state or an outcome.
-    ``live`` tells those that have not ended from those that have.
+    ``shown`` are names of either kind, a state or an outcome. ``live`` takes those that have not
+    ended (True), or those that have (False).
     """
 
     states: tuple[str, ...] = ()
@@ -62,13 +62,13 @@ class TrialFilter:
     live: bool | None = None
 
     def where(self) -> tuple[str, list[object]]:
-        """SQL's condition and its values."""
+        """Return SQL's condition and its values."""
         terms: list[str] = []
         values: list[object] = []
-        for column, words in (("state", self.states), ("outcome", self.outcomes)):
-            if words:
-                terms.append(f"{column} IN ({', '.join('?' * len(words))})")
-                values.extend(words)
+        for column, names in (("state", self.states), ("outcome", self.outcomes)):
+            if names:
+                terms.append(f"{column} IN ({', '.join('?' * len(names))})")
+                values.extend(names)
         if self.shown:
             marks = ", ".join("?" * len(self.shown))
             terms.append(f"(state IN ({marks}) OR outcome IN ({marks}))")
@@ -102,14 +102,22 @@ def list_trials(
     descending: bool | None = None,
     limit: int | None = None,
 ) -> list[TrialSummary]:
-    """Trials in order. By value, the best come first unless ``descending`` says otherwise."""
+    """List trials in order.
+
+    Args:
+        reader: the experiment.
+        wanted: which trials.
+        sort: by value, the best come first.
+        descending: None: ascending, but for values.
+        limit: at most so many; None: all.
+    """
     where, values = wanted.where()
     if descending is None:
         order = reader.mode.order if sort is TrialSort.VALUE else "ASC"
     else:
         order = "DESC" if descending else "ASC"
     query = (
-        f"SELECT * FROM trials WHERE {where} "  # noqa: S608 - made of our own words above
+        f"SELECT * FROM trials WHERE {where} "  # noqa: S608 - made of our own texts above
         f"ORDER BY {_SORTS[sort]} {order} NULLS LAST, id LIMIT ?"
     )
     rows = reader.rows(query, (*values, -1 if limit is None else limit))
@@ -119,7 +127,13 @@ def list_trials(
 def best(
     reader: ExperimentReader, n: int = 1, mode: OptimizeMode | None = None
 ) -> list[TrialSummary]:
-    """The best ``n`` trials whose results were told to the tuner; of equals the first."""
+    """Find the best trials whose results were delivered to the tuner; of equals the first.
+
+    Args:
+        reader: the experiment.
+        n: at most so many.
+        mode: which values are best; None: as the experiment says.
+    """
     order = (mode or reader.mode).order
     rows = reader.rows(
         "SELECT * FROM trials WHERE told IS NOT NULL AND number IS NOT NULL "  # noqa: S608
@@ -130,7 +144,7 @@ def best(
 
 
 def trial(reader: ExperimentReader, number: int) -> TrialDetail:
-    """All about one trial. Raises :class:`TrialNotFound`."""
+    """Return all about one trial. Raises :class:`TrialNotFound`."""
     with reader.moment():
         row = reader.row("SELECT * FROM trials WHERE id = ?", (number,))
         if row is None:
@@ -148,7 +162,7 @@ def trial(reader: ExperimentReader, number: int) -> TrialDetail:
 def metrics(
     reader: ExperimentReader, number: int, *, attempt: int | None = None, after: int = 0
 ) -> list[MetricPoint]:
-    """A trial's metrics in the order in which they were reported.
+    """Return a trial's metrics in the order in which they were reported.
 
     Args:
         reader: the experiment.

@@ -1,4 +1,4 @@
-"""Versions of shared stores, for people: which there are, whose they are, and why they stay."""
+"""Versions of shared stores, for people: their trials, their sizes, and why they stay."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dispatcher.core.stores import bound_of, readers
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """One version that is there. ``nbytes``: of all that a reader reads; ``needed``: why it stays
-    beside the newest, or because it is one of them."""
+    """One version that is there. ``nbytes``: of all files that a reader reads; ``needed``: why it
+    stays beside the newest, or that it is one of them."""
 
     store: str
     number: int
@@ -24,13 +24,13 @@ class VersionRow:
     needed: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values for JSON."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
 class StoreRow:
-    """One store: how many versions it had in all, and those that are there."""
+    """One store: the number of versions that it had in all, and those that are there."""
 
     name: str
     published: int
@@ -38,7 +38,7 @@ class StoreRow:
 
 
 def stores_of(state: State) -> list[StoreRow]:
-    """All stores of an experiment, by name."""
+    """List all stores of an experiment, by name."""
     read_by: dict[tuple[str, int], str] = {}
     for trial, read in readers(state):
         read_by.setdefault(read, f"trial {trial} reads it")

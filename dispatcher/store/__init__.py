@@ -1,11 +1,11 @@
-"""The store: what happened, on disk, and what can be said about it.
+"""The store: the journal of an experiment on disk, and the tables that are derived from it.
 
 The *journal* is the truth: every event the core took, in order, each batch in one
 transaction. The tables ``trials`` and ``attempts`` are read models, derived from it as it
 grows and derivable again (``verify.py``); metrics have a table of their own, because they
-are many and say nothing about what happens next.
+are many and do not decide what happens next.
 
-This room decides nothing. It never holds a trial in memory, never calls back, and refuses
+This package decides nothing. It never holds a trial in memory, never calls back, and refuses
 to lie on a network file system, where SQLite's locks mean nothing.
 
 Threads: one writer (the engine's), readers elsewhere through connections of their own.

@@ -1,4 +1,4 @@
-"""What an assessor was shown of all trials: their intermediate metrics, and how they ended."""
+"""The input of an assessor so far: intermediate metrics of all trials, and how they ended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IN_ORDER: Final = """
 
 
 class Assessed:
-    """One moment of a store, in which an assessor's past is read beside whoever writes it."""
+    """One moment of a store, in which an assessor's past is read while the head writes on."""
 
     def __init__(self, store: Path, connection: Connection) -> None:
         self._store = store
@@ -42,27 +42,27 @@ class Assessed:
         return cls(store, connect_reader(store))
 
     def rows(self, unanswered_since: float) -> Iterator[AssessorInput]:
-        """All that there is, in its order. Reads as it goes; the first one takes about as long as
-        all others.
+        """Yield all input in its order. Reads as it goes; the first one takes about as long as all
+        others.
 
         Args:
-            unanswered_since: when there was no assessor any more; seconds since the epoch.
+            unanswered_since: the moment from which there was no assessor; seconds since the epoch.
 
         Raises:
             StoreError: it cannot be read, or :meth:`interrupt` was called.
         """
         try:
-            found = self._raw.execute(_IN_ORDER, (TrialState.ENDED,))
-            for at, _, trial, attempt, seq, value, success in found:
+            rows = self._raw.execute(_IN_ORDER, (TrialState.ENDED,))
+            for at, _, trial, attempt, seq, value, success in rows:
                 answered = at <= unanswered_since
                 yield AssessorInput(trial, value, attempt, seq, bool(success), answered)
         except UNREADABLE as error:
             raise store_error(error, str(self._store)) from error
 
     def interrupt(self) -> None:
-        """End what is being read. From any thread."""
+        """End a read that is under way. From any thread."""
         self._raw.interrupt()
 
     def close(self) -> None:
-        """Idempotent. By whoever reads."""
+        """Close it. Idempotent. From the reading thread."""
         self._connection.close()

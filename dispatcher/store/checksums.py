@@ -1,4 +1,4 @@
-"""Checksums of what is believed without asking: journal rows, bases, tuner states.
+"""Checksums of what a replay takes on trust: journal rows, bases, tuner states.
 
 SQLite finds a page that is torn, not a bit that has flipped within a value. CRC-32 does, for
 a third of a microsecond a row; it is no defence against a forger.
@@ -14,7 +14,7 @@ _NUMBERS: Final = struct.Struct("<qd")
 
 
 def crc_of(number: int, at: float, *contents: bytes) -> int:
-    """Over a row's number, its time and its contents."""
+    """Compute the checksum of a row's number, its time and its contents."""
     crc = crc32(_NUMBERS.pack(number, at))
     for content in contents:
         crc = crc32(content, crc)
@@ -22,9 +22,16 @@ def crc_of(number: int, at: float, *contents: bytes) -> int:
 
 
 def fits(crc: int | None, number: int, at: float, *contents: str | bytes) -> bool:
-    """Whether a row is what was written; rows of schema 0001 have no checksum, and do.
+    """Whether a row is as it was written.
 
     Takes what a damaged row may hold in place of a number or a text.
+
+    Args:
+        crc: as stored; None for rows of schema 0001, which have no checksum and fit if they are
+            texts or bytes.
+        number: the row's.
+        at: the row's moment, in seconds since the epoch.
+        contents: the row's texts and bytes, in the order of :func:`crc_of`.
     """
     if crc is None:
         return all(isinstance(each, str | bytes) for each in contents)

@@ -6,8 +6,8 @@ between any two leaves a store that reads the same. What stays of a row that is 
 state, the read models' rows (with a digest, so that ``verify`` finds a change), and for a
 tuner without ``state()`` the calls it has seen.
 
-Never gone: row 1 and that of the base, which tell when the experiment began and when something
-happened last, and the waits of requests that are still open, by which retention knows likely
+Never gone: row 1 and that of the base, which hold the moments of the beginning and of the last
+event, and the waits of requests that are still open, by which retention knows likely
 parents.
 """
 
@@ -77,12 +77,12 @@ class Compaction:
     # -- what there is ---------------------------------------------------------------------
 
     def base_number(self) -> int:
-        """The base's row; 0 if there is none."""
+        """Return the base's row; 0 if there is none."""
         (row,) = self._journal.query("SELECT coalesce(max(n), 0) FROM bases")
         return int(row[0])
 
     def base(self) -> Base | None:
-        """What a replay begins with.
+        """Read the state with which a replay begins; None if there is no base.
 
         Raises:
             DamagedStore: a checksum does not fit.
@@ -101,7 +101,7 @@ class Compaction:
         return Base(number, tuple(contents))
 
     def seeds(self) -> Seeds:
-        """The read models' rows as of the base, of the trials that were not over."""
+        """Read the read models' rows as of the base, of the trials that were not over."""
         found = self._read()
         if found is None:
             return [], []
@@ -118,8 +118,8 @@ class Compaction:
         return number, state, seeds, parts
 
     def past_calls(self) -> list[list[Any]]:
-        """What a tuner without a state of its own was asked and told up to the base, as
-        :class:`dispatcher.past.history.Past` has it.
+        """Read the calls up to the base of a tuner without a state of its own, in the form of
+        :class:`dispatcher.past.history.Past`.
 
         Raises:
             DamagedStore: a checksum does not fit.
@@ -143,7 +143,7 @@ class Compaction:
         return row - self._number >= max(self._rows_between, ROWS_A_TRIAL * len(state.trials))
 
     def offer(self, state: State, row: int) -> None:
-        """See the port: a base as of ``row``, if one is due and the one before is done with."""
+        """See the port. Makes a base as of ``row`` if one is due and no folding is under way."""
         if self._tidy and self.due(state, row):
             self.begin(state, row, seeds_of(self._journal.raw, not_over(state)))
 
@@ -153,8 +153,10 @@ class Compaction:
         """Make ``state`` the base, as of ``row``. Durable when it returns.
 
         Args:
+            state: as of ``row``.
+            row: the number of a journal row.
             seeds: the read models as of ``row``, of the trials that are not over.
-            calls: what the tuner was asked and told since the base before, for a tuner
+            calls: the tuner's calls since the base before, for a tuner
                 without a state of its own; None where its own state is kept, as of ``row`` or
                 later, so that its calls are needed no more.
         """
@@ -188,7 +190,7 @@ class Compaction:
         self._newest = self._newest_trial()
 
     def _newest_trial(self) -> int:
-        """Those that come later are not in the base; to digest them, too, would be endless."""
+        """Return the newest trial. Later ones are not in the base; digesting them would not end."""
         return int(self._journal.query("SELECT coalesce(max(id), -1) FROM trials")[0][0])
 
     # -- what goes -------------------------------------------------------------------------
@@ -225,26 +227,26 @@ class Compaction:
         return [(number, digest_of(self._journal.raw, number)) for number in numbers]
 
     def shrink(self) -> None:
-        """Give the space of what is gone back to the disk. Blocks; takes as much space again
+        """Give the space of removed rows back to the disk. Blocks; takes as much space again
         for a while. Not while a head runs."""
         self._journal.query("VACUUM")
         self._journal.query("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def not_over(state: State) -> list[int]:
-    """Trials that have not ended in this state, or whose rows are yet to be written."""
+    """Return trials that have not ended in this state, or whose rows are yet to be written."""
     dirty = state.dirty
     return [t.id for t in state.trials.values() if t.state is not TrialState.ENDED or t.id in dirty]
 
 
 def seeds_of(raw: sqlite3.Connection, numbers: Iterable[int]) -> Seeds:
-    """The read models' rows of these trials, as they are now."""
+    """Read the read models' rows of these trials, as they are now."""
     chosen = list(numbers)
     found = [list(row) for one in chosen for row in raw.execute(_TRIAL, (one,))]
     return found, [list(row) for one in chosen for row in raw.execute(_ATTEMPTS, (one,))]
 
 
 def digest_of(raw: sqlite3.Connection, number: int) -> bytes:
-    """Over a trial's rows in the read models."""
+    """Compute the digest of a trial's rows in the read models."""
     rows = [raw.execute(statement, (number,)).fetchall() for statement in (_TRIAL, _ATTEMPTS)]
     return hashlib.blake2b(msgspec.msgpack.encode(rows), digest_size=8).digest()

@@ -1,4 +1,4 @@
-"""Connections to a store, through SQLAlchemy, set up as each use needs them."""
+"""Connections to a store, through SQLAlchemy, set up for each use."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _A_LOOK: Final = "SELECT 1 FROM meta LIMIT 1"
 
 
 def read_only(path: Path) -> str:
-    """The URI by which SQLite opens a store for reading, whatever its path is made of: with a
-    ``#`` or ``?`` that stands as it is, SQLite would open another file, and make it if need be."""
+    """Return the URI by which SQLite opens a store for reading, with a quoted path: with a bare
+    ``#`` or ``?`` SQLite would open another file, and make it if need be."""
     return f"{path.absolute().as_uri()}?mode=ro"
 
 
 def connect_writer(path: Path) -> Connection:
-    """A connection that may write; the file is made if it is missing.
+    """Open a connection that may write; the file is made if it is missing.
 
     Transactions are the caller's own (``BEGIN IMMEDIATE`` … ``COMMIT``): SQLite takes the
     write lock at the beginning, not somewhere in between. Raises ``sqlite3.Error``.
@@ -55,8 +55,8 @@ def connect_writer(path: Path) -> Connection:
 
 
 def connect_reader(path: Path) -> Connection:
-    """A connection that sees one moment, this one, and may not write. Takes about a millisecond,
-    however much there is.
+    """Open a connection that sees the store of this moment, and may not write. Takes about a
+    millisecond, whatever the size.
 
     Raises:
         StoreError: it cannot be opened.
@@ -101,7 +101,7 @@ def _connected(connect: Callable[[], sqlite3.Connection]) -> Connection:
 
 
 def raw_of(connection: Connection) -> sqlite3.Connection:
-    """SQLite's own connection below SQLAlchemy's: what the hot path speaks to, since each
+    """Return SQLite's own connection below SQLAlchemy's. The hot path uses it, since each
     ``execute`` of SQLAlchemy costs 20 to 85 µs beyond it."""
     raw = connection.connection.driver_connection
     assert isinstance(raw, sqlite3.Connection)

@@ -1,4 +1,4 @@
-"""A consistent copy of a store, also while its head writes to it."""
+"""Consistent copies of a store, also while its head writes to it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def copy_store(source: Path, target: Path) -> None:
 
 
 def committed_weights(store: Path) -> list[Committed]:
-    """All weights that were committed and not removed, in the order of the trials."""
+    """List all weights that were committed and not removed, in the order of the trials."""
     return [
         Committed(*row)
         for row in _ask(
@@ -62,8 +62,8 @@ def committed_weights(store: Path) -> list[Committed]:
 
 
 def note_removed(store: Path, gone: Iterable[Committed]) -> None:
-    """Tell the copy which weights went before they could be copied, as a removal by hand: the
-    next head announces it before it takes a proposal."""
+    """Record in the copy the weights that went before they could be copied, as a removal by hand:
+    the next head announces it before it takes a proposal."""
     now = time.time()
     rows = [(one.path, one.trial, now, now, one.nbytes) for one in gone]
     try:

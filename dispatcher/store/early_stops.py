@@ -1,10 +1,10 @@
-"""What metrics decide, out of their table: they leave no rows in the journal.
+"""State that follows from metrics, read from their table: they leave no rows in the journal.
 
 Of attempts that run, the newest number and value. Of an attempt that was stopped early, the metric
 that its trial's result was made of: since 0.2 the journal has it (``LastMetricKept``), and it is
 looked up here for journals that were written before. These have a fault, too: where the agent was
-lost before such an attempt had ended, no replay found the metric. Either the tuner was told the
-result, and no head could take the experiment up again; or it was not yet told, and never was.
+lost before such an attempt had ended, no replay found the metric. Either the tuner had the result
+already, and no head could take the experiment up again; or it never got the result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dispatcher.errors import ProtocolError
 from dispatcher.ports import Journal
 from dispatcher.store.values import number_of
 
-#: Asks the store: a statement and its values.
+#: Queries the store: a statement and its values.
 Ask = Callable[[str, tuple[object, ...]], list[Any]]
 
 _EARLY: Final = EndReason.STOPPED_EARLY
@@ -48,7 +48,7 @@ _HEAD_SINCE: Final = "SELECT 1 FROM journal WHERE kind = 'HeadStarted' AND n > ?
 
 
 def put_back(journal: Journal, state: State) -> None:
-    """Give the running attempts of a state that was read back what their metrics left."""
+    """Set the newest metrics of the running attempts of a state that was read back."""
     for trial_id in state.running:
         trial = state.trials[trial_id]
         found = journal.last_metric(trial.id, trial.attempt)
@@ -58,22 +58,22 @@ def put_back(journal: Journal, state: State) -> None:
 
 
 def judged_by(ask: Ask, event: Event) -> MetricReported | None:
-    """The metric that comes before this row, so that a replay judges as life did.
+    """Return the metric that comes before this row, so that a replay decides as the head did.
 
     Raises:
         ProtocolError: the metric is not what was written.
     """
     if not isinstance(event, AttemptEnded | TrialStopRequested) or event.reason is not _EARLY:
         return None
-    kept, over, told = ask(_STORY, (event.trial,))[0]
-    if kept or (over and not told):
+    kept, over, delivered_row = ask(_STORY, (event.trial,))[0]
+    if kept or (over and not delivered_row):
         return None
     return _last_metric(ask, event.trial)
 
 
 def _last_metric(ask: Ask, trial: TrialId) -> MetricReported | None:
-    """Of the newest attempt that reported: words of any but the one that is believed at this row
-    are not counted."""
+    """Read the last metric of the newest attempt that reported; metrics of attempts that are
+    superseded at this row are not counted."""
     rows = ask(_LAST_METRIC, (trial,))
     if not rows:
         return None
@@ -84,11 +84,12 @@ def _last_metric(ask: Ask, trial: TrialId) -> MetricReported | None:
 
 
 def mended(ask: Ask, state: State, after: int) -> str:
-    """The sentence on results that only this version finds, for the first head that does; empty
-    if there is none. Reads the journal once, where results of early stops are kept at all.
+    """Describe results that only this version finds, for the first head that does; empty if there
+    are none. Reads the journal once, where results of early stops are kept at all.
 
     Args:
-        state: what the journal leads to.
+        ask: queries the store.
+        state: the state after the journal's last row.
         after: the row of the base with which it begins; 0 if there is none.
     """
     if not state.settings.early_stop_keeps_result:
@@ -121,5 +122,5 @@ def _is_mended(ask: Ask, state: State, stop: TrialStopRequested) -> bool:
         end = codec.decode(kind, payload)
         if not isinstance(end, AttemptEnded) or end.reason is _EARLY:
             return False  # it has a final result, or older versions find this one, too
-    _, _, told = ask(_STORY, (stop.trial,))[0]
-    return not told or not ask(_HEAD_SINCE, (told,))
+    _, _, delivered_row = ask(_STORY, (stop.trial,))[0]
+    return not delivered_row or not ask(_HEAD_SINCE, (delivered_row,))

@@ -1,4 +1,4 @@
-"""What SQLite's errors mean, said so that a person can mend it."""
+"""Errors of SQLite, turned into messages that say what a person can do."""
 
 from __future__ import annotations
 
@@ -63,21 +63,21 @@ class DamagedStore(StoreError):
 
 
 def store_error(error: sqlite3.Error | UnicodeDecodeError, where: str) -> StoreError:
-    """The error to raise in place of SQLite's own, or of another among :data:`UNREADABLE`."""
+    """Make the error to raise in place of SQLite's own, or of another among :data:`UNREADABLE`."""
     if isinstance(error, UnicodeDecodeError):
         text, hint = _MEANINGS[sqlite3.SQLITE_CORRUPT]
         return DamagedStore(f"{text}: {error}", hint=hint, where=where)
     code = getattr(error, "sqlite_errorcode", None)
     name = getattr(error, "sqlite_errorname", "")
     primary = code & _PRIMARY if isinstance(code, int) else None
-    said = f"{error}" + (f" [{name}]" if name else "")
+    detail = f"{error}" + (f" [{name}]" if name else "")
     meaning = _MEANINGS.get(primary) if primary is not None else None
     if meaning is None:
-        return StoreError(f"the store failed: {said}", where=where)
+        return StoreError(f"the store failed: {detail}", where=where)
     text, hint = meaning
     kind = StoreError
     if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         kind = DamagedStore
     elif primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         kind = StoreBusy
-    return kind(f"{text}: {said}", hint=hint, where=where)
+    return kind(f"{text}: {detail}", hint=hint, where=where)

@@ -1,4 +1,4 @@
-"""Whether a folder lies on a file system that several machines share.
+"""A check whether a folder lies on a file system that several machines share.
 
 SQLite in WAL mode maps a file into the memory of each reader; on a network file system
 that memory is not shared between machines and locks may be lost with their server, so a

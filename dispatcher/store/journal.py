@@ -1,6 +1,6 @@
 """The journal: one transaction a batch, and the read models with it.
 
-What a batch costs is what every trial pays several times over, so statements are compiled
+Every trial pays the cost of a batch several times over, so statements are compiled
 once and run on SQLite's own connection, rows of a kind go in together, and a batch that
 acknowledges nothing does not wait for the disk.
 """
@@ -78,7 +78,7 @@ class SqliteJournal:
                 environment says, see :mod:`dispatcher.store.filesystem`.
             epoch: the number of the head that opens it. It is written down, and from then on
                 a head with a smaller one can commit nothing: the fence that holds when an
-                older head was only believed dead. None for those who do not lead.
+                older head was only believed dead. None for a caller that does not lead.
 
         Raises:
             Superseded: a head with a greater epoch has opened it.
@@ -105,7 +105,7 @@ class SqliteJournal:
 
     @classmethod
     def at_this_moment(cls, path: Path) -> Self:
-        """One moment of a store, this one, beside whoever writes it. Nothing can be written.
+        """Open the store of this moment for reading, while a head may write on.
 
         Raises:
             StoreError: it cannot be opened.
@@ -114,7 +114,7 @@ class SqliteJournal:
 
     @property
     def last(self) -> int:
-        """Number of the newest row."""
+        """The number of the newest row."""
         return self._last
 
     @property
@@ -237,10 +237,15 @@ class SqliteJournal:
         self._set_metas([(key, value)])
 
     def record_end(self, epoch: int, phase: str, reason: str) -> None:
-        """Keep how this head's lead ended, for those who only read. Durable when it returns.
+        """Keep how this head's lead ended, for readers. Durable when it returns.
 
         A head that is killed records nothing; its epoch tells readers that what they find is
         of a head before it.
+
+        Args:
+            epoch: this head's.
+            phase: a :class:`~dispatcher.core.model.Phase`'s value.
+            reason: in a sentence; empty if there is none.
         """
         self._set_metas(
             [("phase_epoch", str(epoch)), ("phase", str(phase)), ("phase_reason", reason)]
@@ -251,19 +256,19 @@ class SqliteJournal:
             raw.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", pairs)
 
     def get_meta(self, key: str) -> str | None:
-        """The fact, if it was kept."""
+        """Read the fact, if it was kept."""
         rows = self.query("SELECT value FROM meta WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else None
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        """All rows of a small answer. Raises ``StoreError``."""
+        """Read all rows of a small result. Raises ``StoreError``."""
         try:
             return self._raw.execute(statement, values).fetchall()
         except UNREADABLE as error:
             raise store_error(error, str(self._path)) from error
 
     def interrupt(self) -> None:
-        """End what is being read. From any thread, unless it is being closed."""
+        """End a read that is under way. From any thread, unless it is being closed."""
         self._raw.interrupt()
 
     def close(self) -> None:
@@ -280,7 +285,7 @@ class SqliteJournal:
 
     @contextmanager
     def transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
-        """The block's statements, all of them or none; with ``durable``, on disk at its end.
+        """Run the block's statements, all of them or none; with ``durable``, on disk at its end.
 
         Raises:
             Superseded: another head leads.
@@ -299,8 +304,8 @@ class SqliteJournal:
             raise
 
     def _begin(self) -> None:
-        """Take the write lock, and look whether we may still write: asked under the lock, so
-        that no head can have taken over between the question and our commit."""
+        """Take the write lock, and check whether we may still write: under the lock, so that no
+        head can have taken over between the check and our commit."""
         self._raw.execute("BEGIN IMMEDIATE")
         if self._epoch is None:
             return
@@ -321,7 +326,7 @@ class SqliteJournal:
             self._durable = durable
 
     def _given_up(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
-        """Take the transaction back and say what happened. Nothing of it is on disk."""
+        """Take the transaction back and return the error to raise. Nothing of it is on disk."""
         try:
             if self._raw.in_transaction:
                 self._raw.execute("ROLLBACK")

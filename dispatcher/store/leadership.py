@@ -1,14 +1,14 @@
 """At most one head leads an experiment, and each has a number above the one before.
 
-A file lock says *who*, since the kernel lets go of it when the process dies, however it
-dies. The number (epoch) says *which*: the journal and the agents refuse an older head, which
-is what fences one that was believed dead, or was taken over while it did not answer. The lock
+A file lock says which *process* leads, since the kernel lets go of it when the process dies,
+however it dies. The number (epoch) says which *head*: the journal and the agents refuse an older
+one, which fences a head that was believed dead, or was taken over while it did not answer. The lock
 works because the experiment's folder is local (``filesystem.py``).
 
 A take-over asks the head that leads to step down; one that does not answer loses the lock by
 ``lock_file.py``'s replacement, and can commit nothing from the moment at which its successor
-opens the journal under the next epoch. Whoever changes who leads holds a second lock
-meanwhile, so that of several who want to take over from the same head one does.
+opens the journal under the next epoch. A head that takes the lead holds a second lock meanwhile, so
+that of several that want to take over from the same head one does.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from trial_runtime.process_start import start_time
 LOCK_NAME: Final = "head.lock"
 LEADER_NAME: Final = "leader.json"
 
-#: Held while who leads is changing: milliseconds.
+#: Held while the lead changes: milliseconds.
 CHANGE_NAME: Final = "lead.lock"
 
-# Somebody who only asks whether a head runs holds the lock for microseconds; a head that
+# A process that only asks whether a head runs holds the lock for microseconds; a head that
 # starts in that moment waits it out rather than giving up.
 _PATIENCE_S: Final = 0.5
 _CHANGE_PATIENCE_S: Final = 5.0
@@ -46,13 +46,13 @@ _STEP_DOWN_S: Final = 20.0
 
 
 class Leader(msgspec.Struct, frozen=True):
-    """Who leads, or led last: readable by everybody who may read the folder."""
+    """The head that leads, or led last: readable by everybody who may read the folder."""
 
     pid: int
     host: str
     epoch: int
     since: float  # seconds since the epoch, UTC
-    started: str = ""  # tells this process from a later one of the same number
+    started: str = ""  # distinguishes this process from a later one of the same number
     fenced: bool = False  # the journal refuses it once a later head has opened it
 
 
@@ -99,7 +99,7 @@ class Leadership:
 
     @classmethod
     def take_over(cls, folder: Path, *, last_epoch: int = 0, step_down: Callable[[], bool]) -> Self:
-        """Take the lead from whoever has it; the same as :meth:`acquire` if nobody does.
+        """Take the lead from the head that has it; the same as :meth:`acquire` if none has.
 
         The head that leads now is asked first, and gets 20 s to wind up if it agrees. If it
         does not answer, or does not end, it has lost the lead all the same: it can commit
@@ -181,8 +181,8 @@ class Leadership:
 
     def end_predecessor(self) -> bool:
         """SIGKILL the head that was taken over, if it is proven to be that process; false, and
-        nothing done, otherwise. For the one case in which it stands in our way: it was stopped
-        while it held the store's own lock."""
+        nothing done, otherwise. Needed in one case only: it was stopped while it held the store's
+        own lock."""
         return self._predecessor is not None and self._predecessor.end()
 
     def release(self) -> None:
@@ -197,7 +197,7 @@ class Leadership:
 
 
 def _take_lock(folder: Path) -> LockFile:
-    """Raises :class:`ExperimentBusy` if another head leads."""
+    """Take the lock of the lead. Raises :class:`ExperimentBusy` if another head leads."""
     lock = LockFile.take(folder / LOCK_NAME, _PATIENCE_S)
     if lock is None:
         raise _busy(folder)
@@ -205,22 +205,22 @@ def _take_lock(folder: Path) -> LockFile:
 
 
 def _leader(epoch: int) -> Leader:
-    """This process."""
+    """Describe this process as leader."""
     pid = os.getpid()
     started = start_time(pid) or ""
     return Leader(pid, socket.gethostname(), epoch, time.time(), started, fenced=True)
 
 
 def read_leader(folder: Path) -> Leader | None:
-    """Who leads or led last; None before the first head, or when the file makes no sense."""
+    """Read which head leads or led last; None before the first one, or if the file is damaged."""
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode((folder / LEADER_NAME).read_bytes(), type=Leader)
     return None
 
 
 def claimed_epoch(journal: Path) -> int:
-    """The newest epoch under which a head has opened this journal; 0 if that cannot be read,
-    as in one that is not there."""
+    """Read the newest epoch under which a head has opened this journal; 0 if it cannot be read,
+    or is not there."""
     if not journal.exists():
         return 0
     try:
@@ -244,7 +244,7 @@ def _wait_until_free(path: Path, patience_s: float) -> None:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Nobody else changes who leads meanwhile."""
+    """Hold the lock under which the lead changes."""
     lock = LockFile.take(folder / CHANGE_NAME, _CHANGE_PATIENCE_S)
     if lock is None:
         raise ExperimentBusy(

@@ -1,9 +1,9 @@
-"""A file lock that can be taken away from a holder who does not answer any more.
+"""A file lock that can be taken away from a holder that does not answer any more.
 
 The kernel lets go of a lock when its holder dies, however it dies; a holder that was stopped,
 or hangs, keeps it. So the *file* is replaced by another one, which is locked by its successor
-from the beginning: who opens the path finds the successor's lock, and the old holder can see
-that the file it holds is not the one at the path.
+from the beginning. A process that opens the path finds the successor's lock, and the old holder can
+see that the file it holds is not the one at the path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LOOK_EVERY_S = 0.02
 
 
 class FileId(NamedTuple):
-    """Which file it is, whatever it is called."""
+    """The identity of a file, whatever its name."""
 
     device: int
     inode: int

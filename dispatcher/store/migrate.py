@@ -75,7 +75,7 @@ def bring_up_to_date(
 
 
 def version_of(raw: sqlite3.Connection, path: Path) -> str | None:
-    """The version of the schema; None for a store without any table."""
+    """Read the version of the schema; None for a store without any table."""
     tables = {name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type='table'")}
     if not tables:
         return None
@@ -101,7 +101,7 @@ def _upgrade(connection: Connection, newest: str, migrations: Path) -> None:
 
 
 def _back_up(raw: sqlite3.Connection, path: Path, version: str) -> Path:
-    """A copy of the store beside it, complete or not there at all."""
+    """Copy the store beside itself, completely or not at all."""
     backup = path.with_name(f"{path.name}.schema-{version}.backup")
     draft = backup.with_name(f"{backup.name}.{os.getpid()}")
     try:

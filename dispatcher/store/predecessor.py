@@ -1,4 +1,4 @@
-"""Ending a head that was taken over and holds what its successor needs.
+"""The end of a head that was taken over and holds a lock that its successor needs.
 
 Fencing needs no death: what an older head still wants to write is refused. There is one thing
 that it can keep from us, SQLite's write lock, if it was stopped in the middle of a commit.

@@ -54,7 +54,7 @@ journal = Table(
 )
 
 # The journal of metrics. Clustered by its key: one tree to write and one to read, and a
-# message that comes twice finds its place taken. ``counted`` is 0 for words of a superseded
+# message that comes twice finds its place taken. ``counted`` is 0 for messages of a superseded
 # attempt, ``number`` is what the value is worth to a tuner, if it is worth a number.
 metrics = Table(
     "metrics",
@@ -72,7 +72,7 @@ metrics = Table(
 )
 
 # Read model: one row a trial. The first part mirrors the core's record, the second part is
-# what the events said beside it (of the newest attempt, where there were several).
+# what the events add to it (of the newest attempt, where there were several).
 trials = Table(
     "trials",
     metadata,
@@ -90,8 +90,8 @@ trials = Table(
     Column("failures", Integer, nullable=False),
     Column("losses", Integer, nullable=False),
     Column("final", Text),  # what the trial reported
-    Column("told", Text),  # what the tuner was told at the end
-    Column("number", REAL),  # in what was told, or before the end in what was reported
+    Column("told", Text),  # the result delivered to the tuner at the end
+    Column("number", REAL),  # in the result delivered, or before the end in the one reported
     Column("weights_digest", Text),
     Column("weights_kind", Text),
     Column("weights_nbytes", Integer),
@@ -114,7 +114,7 @@ trials = Table(
     Index("trials_by_state", "state"),
 )
 
-# Read model: one row an attempt. ``ended_at`` stays empty when nobody saw its end.
+# Read model: one row an attempt. ``ended_at`` stays empty when its end was not seen.
 attempts = Table(
     "attempts",
     metadata,
@@ -134,7 +134,7 @@ attempts = Table(
     sqlite_with_rowid=False,
 )
 
-# What the tuner said of itself, exact as of journal row ``n``.
+# The tuner's own state, exact as of journal row ``n``.
 snapshots = Table(
     "snapshots",
     metadata,
@@ -176,7 +176,7 @@ folded = Table(
     Column("digest", LargeBinary, nullable=False),
 )
 
-# What a tuner without ``state()`` was asked and told, up to row ``n`` and after that of the
+# The calls of a tuner without ``state()``, up to row ``n`` and after that of the
 # row before: its only past once the journal is compacted.
 past_calls = Table(
     "past_calls",

@@ -19,7 +19,7 @@ _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 
 
 def compiled(statement: ClauseElement) -> str:
-    """The SQL text, with a question mark for each parameter."""
+    """Compile a statement to SQL text, with a question mark for each parameter."""
     return str(statement.compile(dialect=_DIALECT))
 
 
@@ -45,29 +45,29 @@ RECORD_COLUMNS: Final = tuple(_names(trials, "ended_at"))
 
 def _upsert_trial() -> str:
     new = _insert(trials, [*RECORD_COLUMNS, "cpu_s", "wall_s"])
-    said: dict[str, Any] = {name: new.excluded[name] for name in RECORD_COLUMNS if name != "id"}
+    assigned: dict[str, Any] = {name: new.excluded[name] for name in RECORD_COLUMNS if name != "id"}
     # The core drops these from the record of a trial that has ended; here they stay.
     dropped = func.nullif(new.excluded["parameters"], literal_column("''"))
-    said["parameters"] = func.coalesce(dropped, trials.c.parameters)
+    assigned["parameters"] = func.coalesce(dropped, trials.c.parameters)
     for kept in ("restore_path", "final", "told", "number"):
-        said[kept] = func.coalesce(new.excluded[kept], trials.c[kept])
+        assigned[kept] = func.coalesce(new.excluded[kept], trials.c[kept])
     for first in ("asked_at", "ended_at"):
-        said[first] = func.coalesce(trials.c[first], new.excluded[first])
-    return compiled(new.on_conflict_do_update(index_elements=["id"], set_=said))
+        assigned[first] = func.coalesce(trials.c[first], new.excluded[first])
+    return compiled(new.on_conflict_do_update(index_elements=["id"], set_=assigned))
 
 
 UPSERT_TRIAL: Final = _upsert_trial()
 
-# -- what the events say beside the record -------------------------------------------------
+# -- what the events add to the record -----------------------------------------------------
 
 
 def _note(*names: str, first: Sequence[str] = (), add: Sequence[str] = ()) -> str:
     """Update a trial: set ``names``, set ``first`` if still empty, add to ``add``; then the id."""
     column: dict[str, Column[Any]] = dict(trials.c.items())
-    said: dict[str, Any] = {name: bindparam(name) for name in names}
-    said |= {name: func.coalesce(column[name], bindparam(name)) for name in first}
-    said |= {name: column[name] + bindparam(name) for name in add}
-    return compiled(update(trials).where(trials.c.id == bindparam("trial")).values(said))
+    assigned: dict[str, Any] = {name: bindparam(name) for name in names}
+    assigned |= {name: func.coalesce(column[name], bindparam(name)) for name in first}
+    assigned |= {name: column[name] + bindparam(name) for name in add}
+    return compiled(update(trials).where(trials.c.id == bindparam("trial")).values(assigned))
 
 
 NOTE_PROPOSED: Final = _note(first=["proposed_at"])
@@ -87,14 +87,14 @@ ENDED_COLUMNS: Final = (
 
 
 def _upsert_attempt(names: Sequence[str]) -> str:
-    """The first word about an attempt's start stays, and so does the first about its end."""
+    """Insert an attempt or complete it: the first report of its start stays, and of its end."""
     new = _insert(attempts, names)
-    said = {
+    assigned = {
         name: func.coalesce(attempts.c[name], new.excluded[name])
         for name in names
         if name not in ("trial", "attempt")
     }
-    return compiled(new.on_conflict_do_update(index_elements=["trial", "attempt"], set_=said))
+    return compiled(new.on_conflict_do_update(index_elements=["trial", "attempt"], set_=assigned))
 
 
 UPSERT_STARTED: Final = _upsert_attempt(STARTED_COLUMNS)

@@ -1,6 +1,6 @@
-"""The read models' rows: what the core's records and the events beside them say of a trial.
+"""The read models' rows of a trial, made of the core's records and the events beside them.
 
-Life and :mod:`dispatcher.store.verify` make them by the same functions, so the two cannot
+The head and :mod:`dispatcher.store.verify` make them by the same functions, so the two cannot
 differ by accident.
 """
 
@@ -33,7 +33,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def trial_row(trial: Trial) -> Row:
-    """The values of ``statements.RECORD_COLUMNS``, then 0 s of CPU and 0 s of wall time."""
+    """Return the values of ``statements.RECORD_COLUMNS``, then 0 s of CPU and 0 s of wall time."""
     weights, verdict, since = trial.weights, trial.verdict, trial.since
     over = trial.state in _OVER
     result = trial.result if over else trial.final
@@ -120,7 +120,7 @@ _NOTES: Final[dict[type, _Notes]] = {
 
 
 def worker_of(trials: Mapping[TrialId, Trial], event: Event) -> str | None:
-    """Where an attempt runs, which its events do not say, and its trial's record does."""
+    """Return the worker of an attempt, which its trial's record names and its events do not."""
     if not isinstance(event, AttemptStarted | AttemptEnded):
         return None
     record = trials.get(event.trial)
@@ -133,8 +133,8 @@ ROWS_TO_COMPARE: Final = f"SELECT {', '.join(_COMPARED)} FROM trials"  # noqa: S
 
 
 def lagging(rows: Iterable[Row], trials: Mapping[TrialId, Trial]) -> Iterator[TrialId]:
-    """Trials whose rows say something else than their records, or are missing: they were among
-    many that one event had changed when a head was killed, and nothing need name them again."""
+    """Yield trials whose rows differ from their records, or are missing: they were among many that
+    one event had changed when a head was killed, and no later event need name them."""
     written = {row[0]: row for row in rows}
     for trial in trials.values():
         if written.get(trial.id) != tuple(getattr(trial, name) for name in _COMPARED):
@@ -144,10 +144,16 @@ def lagging(rows: Iterable[Row], trials: Mapping[TrialId, Trial]) -> Iterator[Tr
 def write_rows(
     raw: sqlite3.Connection, entries: Iterable[JournalEntry], touched: Mapping[TrialId, Trial]
 ) -> None:
-    """Bring both read models to what a batch made true, inside the caller's transaction."""
+    """Update both read models after a batch, inside the caller's transaction.
+
+    Args:
+        raw: a writer's connection.
+        entries: the batch.
+        touched: records of all trials that it changed.
+    """
     raw.executemany(statements.UPSERT_TRIAL, [trial_row(trial) for trial in touched.values()])
     for trial in touched.values():
-        if trial.refusal:  # no event tells of it: the core found it out
+        if trial.refusal:  # no event reports it: the core decided it
             raw.execute(statements.NOTE_REFUSED, (EndReason.START_FAILED, trial.refusal, trial.id))
     for entry in entries:
         notes = _NOTES.get(type(entry.event))
@@ -155,6 +161,6 @@ def write_rows(
             continue
         place = entry.worker or worker_of(touched, entry.event)
         for statement, row in notes(entry.at, entry.event, place):
-            # What a superseded attempt says about its end belongs to that attempt alone.
+            # A superseded attempt's report of its end belongs to that attempt alone.
             if entry.counted or statement in _OF_ATTEMPTS:
                 raw.execute(statement, row)

@@ -1,4 +1,4 @@
-"""What a reported value is worth as a number: what lists are sorted and pictures drawn by."""
+"""The number in a reported value, by which lists are sorted and pictures drawn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _decoder: Final = msgspec.json.Decoder()
 
 
 def number_of(value: str) -> float | None:
-    """The number in a JSON text: itself, or what a mapping calls ``default``.
+    """Return the number in a JSON text: itself, or what a mapping calls ``default``.
 
     None for what is no number, and for NaN and the infinities, by which nothing can be sorted.
 

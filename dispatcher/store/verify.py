@@ -1,6 +1,6 @@
-"""Whether the read models say what the journal says, and how to make them say it again.
+"""A check of the read models against the journal, and their repair.
 
-The fold is :func:`dispatcher.core.apply` itself, so replay and life cannot differ; what can
+The fold is :func:`dispatcher.core.apply` itself, so a replay cannot differ from the run; what can
 differ is a read model that a fault of ours, or somebody's editor, has changed.
 
 In a compacted store the fold begins with the base. What it proves of a trial whose events are
@@ -35,8 +35,8 @@ from dispatcher.store.statements import compiled
 from dispatcher.store.trial_rows import worker_of, write_rows
 from dispatcher.store.values import number_of
 
-#: When a batch takes a trial through several states at once, life sees the last of them and a
-#: replay sees each: the moment of a trial's birth may then differ by that batch's length.
+#: When a batch takes a trial through several states at once, the head writes the last of them and
+#: a replay sees each: the moment of a trial's birth may then differ by that batch's length.
 _NOT_COMPARED: Final = frozenset({"asked_at"})
 
 _DIFFERENCES_SHOWN: Final = 100
@@ -64,7 +64,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was checked and what was found; at most a hundred differences are listed."""
+    """The result of a check; at most a hundred differences are listed."""
 
     events: int
     trials: int
@@ -146,8 +146,8 @@ def rebuild(path: Path) -> int:
 
 
 def _damage(journal: SqliteJournal) -> list[str]:
-    """What SQLite finds wrong with the file, which may be too damaged for it to finish; and
-    tuner states and metrics that are not what was written."""
+    """List damage that SQLite finds in the file, which may be too damaged for it to finish; and
+    tuner states and metrics that are not as they were written."""
     found: list[str] = []
     try:
         found.extend(text for (text,) in journal.raw.execute("PRAGMA integrity_check(20)"))
@@ -172,7 +172,7 @@ def _damage(journal: SqliteJournal) -> list[str]:
 
 
 def _is_worth(value: object, number: object) -> bool:
-    """Whether a metric and what it is worth still fit: each is the other's checksum."""
+    """Whether a metric and its number still fit: each is the other's checksum."""
     try:
         return isinstance(value, str) and number_of(value) == number
     except ValueError:
@@ -238,8 +238,8 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> ReplayedStor
 def _begin_with_base(
     raw: sqlite3.Connection, model: sqlite3.Connection, state: State, seeds: Seeds
 ) -> set[int]:
-    """Fill the model with what it held as of the base; return the trials of which no more is
-    known than the rows themselves."""
+    """Fill the model with its rows as of the base; return the trials of which nothing but these
+    rows is known."""
     seeded = {int(row[0]) for row in seeds[0]}
     digested = {int(row[0]) for row in raw.execute("SELECT trial FROM folded")}
     over = {t.id for t in state.trials.values() if t.state is TrialState.ENDED}
@@ -262,7 +262,7 @@ def _insert(model: sqlite3.Connection, table: Table, rows: list[list[Any]]) -> N
 
 
 def _changed(raw: sqlite3.Connection, folded: set[int]) -> list[Difference]:
-    """Folded trials whose rows are no longer what they were."""
+    """List folded trials whose rows have changed since."""
     digests = dict(raw.execute("SELECT trial, digest FROM folded"))
     return [
         Difference("trials", (number,), "", None, None, folded=True)

@@ -1,4 +1,4 @@
-"""What the weight keeper must remember across crashes: pins, and what it has removed."""
+"""The weight keeper's memory across crashes: pins, and the weights that it has removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trial_runtime.failpoints import failpoint
 
 
 class LedgerTrial(NamedTuple):
-    """What retention has to know of a trial."""
+    """A trial as retention sees it."""
 
     id: int
     state: str
@@ -49,7 +49,7 @@ class Removal(NamedTuple):
 
 
 class Removable(Protocol):
-    """What is about to go."""
+    """Weights that are about to go."""
 
     @property
     def path(self) -> str: ...
@@ -66,20 +66,22 @@ class SqliteWeightsLedger:
     head. One thread at a time.
     """
 
-    def __init__(self, path: Path, connection: Connection, elsewhere: Collection[str] = ()) -> None:
+    def __init__(
+        self, path: Path, connection: Connection, unseen_workers: Collection[str] = ()
+    ) -> None:
         self._path = path
-        self._elsewhere = frozenset(elsewhere)
+        self._unseen_workers = frozenset(unseen_workers)
         self._connection = connection
         self._raw = raw_of(connection)
 
     @classmethod
-    def open(cls, path: Path, elsewhere: Collection[str] = ()) -> Self:
+    def open(cls, path: Path, unseen_workers: Collection[str] = ()) -> Self:
         """Open the ledger in an existing store.
 
         Args:
             path: of the store.
-            elsewhere: workers whose weights this machine does not see. Trials of theirs save
-                none, as far as :meth:`trials` tells: nobody counts, judges or removes them.
+            unseen_workers: workers whose weights this machine does not see. Trials of theirs save
+                none, as far as :meth:`trials` shows: they are not counted, judged or removed.
 
         Raises:
             StoreError: it cannot be read.
@@ -96,10 +98,10 @@ class SqliteWeightsLedger:
         except BaseException:
             connection.close()
             raise
-        return cls(path, connection, elsewhere)
+        return cls(path, connection, unseen_workers)
 
     def trials(self) -> list[LedgerTrial]:
-        """All trials, in the order of their ids."""
+        """Read all trials, in the order of their ids."""
         with self._errors():
             rows = self._raw.execute(
                 "SELECT id, state, parent, save_path, restore_path, number, weights_digest, "
@@ -113,8 +115,8 @@ class SqliteWeightsLedger:
         return [one._replace(**nothing) if one.id in unseen else one for one in trials]
 
     def unseen(self) -> dict[int, str]:
-        """Trials with weights that this machine does not see → the worker that saved them."""
-        if not self._elsewhere:
+        """Map trials with weights that this machine does not see to the worker that saved them."""
+        if not self._unseen_workers:
             return {}
         with self._errors():
             rows = self._raw.execute(
@@ -122,10 +124,10 @@ class SqliteWeightsLedger:
                 "WHERE t.weights_digest IS NOT NULL AND a.attempt = "
                 "(SELECT max(attempt) FROM attempts WHERE trial = t.id) ORDER BY t.id"
             ).fetchall()
-        return {trial: worker for trial, worker in rows if worker in self._elsewhere}
+        return {trial: worker for trial, worker in rows if worker in self._unseen_workers}
 
     def over(self, trials: Collection[int]) -> list[int]:
-        """Which of these trials have ended."""
+        """Select those of the trials that have ended."""
         marks = ", ".join("?" * len(trials))
         with self._errors():
             rows = self._raw.execute(
@@ -135,8 +137,8 @@ class SqliteWeightsLedger:
         return [trial for (trial,) in rows]
 
     def attempts_over(self, attempts: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
-        """Which of these (trial, attempt) have ended, or were superseded: nothing that they say
-        counts any more."""
+        """Select those of the (trial, attempt) pairs that have ended or were superseded: no
+        message of theirs counts any more."""
         trials = sorted({trial for trial, _ in attempts})
         newest: dict[int, int | None] = {}
         for first in range(0, len(trials), _AT_ONCE):
@@ -157,7 +159,7 @@ class SqliteWeightsLedger:
         }
 
     def awaited(self) -> set[int]:
-        """The trials that requests still open have waited for: likely parents of what these
+        """Return the trials that requests still open have waited for: likely parents of what these
         will propose."""
         with self._errors():
             rows = self._raw.execute(
@@ -167,14 +169,23 @@ class SqliteWeightsLedger:
         return {parent for kind, payload in rows for parent in codec.decode(kind, payload).parents}
 
     def pins(self) -> dict[int, str]:
-        """Pinned trials and why they are."""
+        """Read the pinned trials, each with its note."""
         with self._errors():
             return dict(self._raw.execute("SELECT trial, note FROM pins ORDER BY trial").fetchall())
 
     def pin(self, trial: int, note: str, at: float) -> bool:
-        """Keep a trial's weights whatever retention says; a second pin replaces the note. False
-        if they are gone or about to go: pins and intents see one another, in one statement each,
-        so that a pin that is there holds."""
+        """Keep a trial's weights whatever retention says; a second pin replaces the note.
+
+        Pins and intents see one another, in one statement each, so that a pin that is there holds.
+
+        Args:
+            trial: the trial's number.
+            note: why, for people.
+            at: seconds since the epoch.
+
+        Returns:
+            False if the weights are gone or about to go.
+        """
         written = self._write(
             "INSERT OR REPLACE INTO pins (trial, at, note) SELECT ?, ?, ? "
             "WHERE NOT EXISTS (SELECT 1 FROM weights_removed WHERE trial = ?)",
@@ -203,14 +214,14 @@ class SqliteWeightsLedger:
         return {each.trial for each in going}
 
     def removal_done(self, path: str, at: float) -> None:
-        """The files are gone."""
+        """Write down that the files are gone."""
         self._write(
             "UPDATE weights_removed SET removed_at = ? WHERE path = ? AND removed_at IS NULL",
             (at, path),
         )
 
     def removals(self) -> list[Removal]:
-        """All that was removed or was meant to be, in the order of the paths."""
+        """Read all that was removed or was meant to be, in the order of the paths."""
         with self._errors():
             rows = self._raw.execute(
                 "SELECT path, trial, nbytes, removed_at FROM weights_removed ORDER BY path"
@@ -218,7 +229,7 @@ class SqliteWeightsLedger:
         return [Removal(*row) for row in rows]
 
     def close(self) -> None:
-        """Idempotent."""
+        """Close the connection. Idempotent."""
         if not self._connection.closed:
             self._connection.close()
 

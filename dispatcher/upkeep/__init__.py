@@ -1,6 +1,6 @@
-"""What keeps an experiment's disks and weights in order while it runs.
+"""Upkeep of an experiment's disks and weights while it runs.
 
 `retention` removes weights that nothing needs, in a thread beside the engine; `disk_watch` sees a
 disk run low before it is full; `backup` makes a second folder that can be resumed like the first.
-None of them decides: what may go and what a low disk means, the core says.
+None of them decides: the core does, what may go and what follows from a low disk.
 """

@@ -3,7 +3,7 @@
 A backup holds the store as of one moment, the resolved file, the copy of the code if there is
 one, and on demand the committed weights. It holds no keys (the next head makes new ones), no
 logs, no outputs of trials and nothing of the processes of now. Trials that ran at that moment
-are run again by whoever resumes the backup.
+are run again when the backup is resumed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from trial_runtime.weights.paths import STORES_NAME
 
 @dataclass(frozen=True, slots=True)
 class BackedUp:
-    """What lies in ``folder`` now."""
+    """The result of a backup: the content of ``folder``."""
 
     folder: Path
     weights: int  # how many trials' weights were copied
     linked: bool  # all of them as hard links, which take no space
     gone: int  # weights that retention removed meanwhile, or links are now; the copy knows
-    unseen: str = ""  # whose weights stay behind, since this machine does not see them
-    links: tuple[str, ...] = ()  # where somebody has put a link, which is not followed
+    unseen: str = ""  # workers whose weights stay behind, since this machine does not see them
+    links: tuple[str, ...] = ()  # paths that are links now, which are not followed
 
 
 def back_up(source: Path, destination: Path, *, weights: bool = False) -> BackedUp:
@@ -101,7 +101,7 @@ def _refuse_remote(old: ExperimentFolder) -> None:
 def _moved(
     config: ExperimentConfig, old: Path, new: Path, *, own_weights: bool
 ) -> ExperimentConfig:
-    """The file as it has to read in the other folder."""
+    """Return the configuration for the other folder."""
     changed: dict[str, object] = {"experiment_working_directory": new.parent}
     if config.trial_code_directory.is_relative_to(old):
         changed["trial_code_directory"] = new / config.trial_code_directory.relative_to(old)
@@ -146,9 +146,11 @@ def _copy_weights(
 
 
 def _copy_stores(source: Path, target: Path) -> tuple[bool, list[str]]:
-    """Copy versions of shared stores, and what lies beside them: whether hard links did it, and
-    what was not copied since links are there. A version that went meanwhile was needed by nobody
-    any more."""
+    """Copy versions of shared stores, and what lies beside them.
+
+    Returns whether hard links did it, and the paths that were not copied since links are there. A
+    version that went meanwhile was not needed any more.
+    """
     linked, links = True, list[str]()
     for version in _versions(source, links):
         try:
@@ -163,12 +165,12 @@ def _copy_stores(source: Path, target: Path) -> tuple[bool, list[str]]:
 def _versions(source: Path, links: list[str]) -> Iterator[Path]:
     folders = [source]
     for depth in range(2):
-        found = []
+        inner = []
         for folder in folders:
             try:
-                found += [folder / name for name in sorted(confined.names(str(folder)))]
+                inner += [folder / name for name in sorted(confined.names(str(folder)))]
             except PathThroughLink:
                 links.append(str(folder))
         if depth:
-            yield from found
-        folders = found
+            yield from inner
+        folders = inner

@@ -1,7 +1,7 @@
-"""Looks after the disks an experiment writes to, so that new trials pause before they are full.
+"""A watch of the disks an experiment writes to, so that new trials pause before they are full.
 
 A full disk costs more than what is being written: the journal cannot commit, trials die while
-they save. What is kept in reserve is for those that run.
+they save. The reserve is for trials that run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RECOVERED_AT = 1.2
 
 
 class FileSystem(Protocol):
-    """What of ``os.statvfs_result`` is read."""
+    """The fields of ``os.statvfs_result`` that are read."""
 
     @property
     def f_frsize(self) -> int:
@@ -41,12 +41,12 @@ class FileSystem(Protocol):
 
     @property
     def f_bavail(self) -> int:
-        """Blocks free for those who are not root."""
+        """Blocks free for users that are not root."""
 
 
 @dataclass(slots=True)
 class Watermark:
-    """One disk: when it is low, and when it no longer is. Pure.
+    """The mark of one disk: decides when it is low, and when it no longer is. Pure.
 
     ``place`` is a folder on it, ``reserve_bytes`` what the file asks to be kept free.
     """
@@ -56,7 +56,8 @@ class Watermark:
     low: bool = False
 
     def judge(self, disk: FileSystem) -> Event | None:
-        """What changed, if something did. The caller says with :meth:`note` that it was told."""
+        """Return the change, if there is one. The caller confirms with :meth:`note` that it was
+        posted."""
         free = disk.f_bavail * disk.f_frsize
         needed = min(self.reserve_bytes, int(disk.f_blocks * disk.f_frsize * MOST_OF_A_DISK))
         if not self.low and free < needed:
@@ -66,12 +67,12 @@ class Watermark:
         return None
 
     def note(self, event: Event) -> None:
-        """The event is on its way to the core."""
+        """Note that the event is on its way to the core."""
         self.low = isinstance(event, DiskLow)
 
 
 class DiskWatch(threading.Thread):
-    """Tells of disks that run low, and of room again.
+    """Posts an event for each disk that runs low, or has room again.
 
     A thread of its own, since a look at a network file system whose server is gone may take
     minutes, and the engine must not wait. Nor may the looks at other disks: each has a thread.
@@ -80,9 +81,10 @@ class DiskWatch(threading.Thread):
         places: folders that are written to; those on one disk count once.
         reserve_bytes: room to keep free on each; 0 watches nothing.
         post: hands an event to the engine; from any thread. May raise ``PassingBackendError``.
-        note: told in a sentence that a disk cannot be looked at.
+        note: gets a sentence if a disk cannot be looked at.
+        every_s: seconds between two looks.
         statvfs: as ``os.statvfs``.
-        device_of: tells disks apart.
+        device_of: the number of a folder's disk.
     """
 
     def __init__(
@@ -112,12 +114,12 @@ class DiskWatch(threading.Thread):
         self._others: list[threading.Thread] = []
 
     def look(self) -> None:
-        """One look at each disk. What cannot be looked at stays what it was."""
+        """Look at each disk once. A disk that cannot be looked at stays what it was."""
         for place in self._places:
             self._look_at(place)
 
     def _look_at(self, place: Path) -> bool:
-        """One look; false if another folder stands for the disk."""
+        """Look once; false if another folder stands for the disk."""
         mark = self._marks.get(place) or self._mark_of(place)
         if mark is None:
             return False
@@ -135,7 +137,7 @@ class DiskWatch(threading.Thread):
         try:
             self._post(event)
         except PassingBackendError:
-            return True  # the engine is behind; the next look says it again
+            return True  # the engine is behind; the next look posts it again
         mark.note(event)
         return True
 
@@ -155,7 +157,7 @@ class DiskWatch(threading.Thread):
             pass
 
     def run(self) -> None:
-        """The thread."""
+        """Run the thread."""
         if not self._places:
             return
         first, *others = self._places

@@ -1,8 +1,8 @@
 """Retention beside the engine: a thread in which the weight keeper looks at ended trials.
 
 Weights go by the policy; checkpoints go with their trials under every policy; versions of shared
-stores go when there are newer ones enough and nobody can ask for them. What the engine had no time
-for goes when it is over (:func:`sweep_at_the_end`).
+stores go when there are enough newer ones and no trial can ask for them. The rest goes when the
+engine has ended (:func:`sweep_at_the_end`).
 """
 
 from __future__ import annotations
@@ -49,11 +49,14 @@ ANSWER_S = 30.0
 
 
 class _Sweeps:
-    """What is swept in one experiment. One thread.
+    """All sweeps of one experiment. One thread.
 
     Args:
-        announce: asks whoever holds the state which trials' weights may go.
-        review: lets whoever holds it take versions off the books.
+        config: of the experiment.
+        folder: its folder.
+        ledger: trials, pins and removals.
+        announce: asks the holder of the state which trials' weights may go.
+        review: lets the holder take versions off the books.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class _Sweeps:
         self._ledger = ledger
         self._announce = announce
         policy = policy_of(config)
-        # Where all are kept nobody need be able to read them, and there is no keeper.
+        # If all are kept they need not be readable, and there is no keeper.
         self.keeper = (
             None
             if policy == Policy()
@@ -84,15 +87,15 @@ class _Sweeps:
         self._doubtful: dict[int, str] = {}
         self.leftovers = LeftoverSweep(self._root, ledger)
         self.stores = (
-            # Of the agent, where nobody else can look.
+            # The agent's, where no other process can look.
             StoreSweep(FolderVersionStorage(folder.path / "nothing"), ledger, lambda: None)
             if config.in_memory
             else StoreSweep(stores_of(config, folder), ledger, review)
         )
 
     def weights(self) -> str:
-        """Those that the policy lets go; returns what is to be said of those that stay in doubt,
-        which is empty if it was said after the sweep before."""
+        """Sweep the weights that the policy lets go; return a sentence on those that stay in doubt,
+        which is empty if it is that of the sweep before."""
         if self.keeper is None:
             return ""
         swept = self.keeper.sweep(lambda trials: self._announce([TrialId(t) for t in trials]))
@@ -100,7 +103,7 @@ class _Sweeps:
         return swept.doubts if swept.doubtful != before else ""
 
     def checkpoints(self) -> int:
-        """Those of trials that have ended."""
+        """Sweep the checkpoints of trials that have ended; return how many."""
         return sweep_checkpoints(self._root, self._experiment, self._ledger.over)
 
 
@@ -125,11 +128,16 @@ def sweep_at_the_end(
     state: State,
     notify: Callable[[NoticeKind, str], None],
 ) -> None:
-    """Remove what nobody needs of an experiment that has come to its end, so that what stays does
-    not depend on how fast that came. For who leads it, without an engine. Blocks for the disk.
+    """Remove what is not needed of an experiment that has come to its end, so that the rest does
+    not depend on how fast that came. For the head that leads it, without an engine. Blocks for the
+    disk.
 
     Args:
-        notify: told what could not be done; ``bequeath weights gc`` does it later.
+        config: of the experiment.
+        folder: its folder.
+        journal: opened by the head that leads.
+        state: the state after the journal's last row.
+        notify: gets what could not be done; ``bequeath weights gc`` does it later.
     """
     rest = AtRest(journal, state)
     try:
@@ -144,17 +152,19 @@ def sweep_at_the_end(
 
 
 def gone_when_completed(journal: SqliteJournal, config: ExperimentConfig, epoch: int) -> str:
-    """The warning for who goes on with an experiment that was completed: what no trial needed then
-    is gone, and a tuner may yet name it. Empty if it was not completed, or nothing went.
+    """Make the warning for going on with a completed experiment: weights that no trial needed then
+    are gone, and a tuner may yet name them. Empty if it was not completed, or nothing went.
 
     Args:
+        journal: of the experiment.
+        config: of the experiment.
         epoch: of the last head.
     """
     completed = journal.get_meta("phase") == Phase.COMPLETED
     if not completed or journal.get_meta("phase_epoch") != str(epoch):
         return ""
     if config.retention.keep == "all":
-        return ""  # whoever removed some by hand knows
+        return ""  # a user removed some by hand, and knows
     ((gone, saved),) = journal.query(
         "SELECT coalesce(sum(save_path IN (SELECT path FROM weights_removed)), 0), count(*) "
         "FROM trials WHERE weights_digest IS NOT NULL"
@@ -169,7 +179,7 @@ def gone_when_completed(journal: SqliteJournal, config: ExperimentConfig, epoch:
 
 
 def gone_before_it_goes_on(folder: ExperimentFolder, config: ExperimentConfig) -> str:
-    """As :func:`gone_when_completed`, of an experiment that nobody leads yet."""
+    """Make the warning of :func:`gone_when_completed` for an experiment that has no head yet."""
     journal = SqliteJournal.at_this_moment(folder.journal)
     try:
         return gone_when_completed(journal, config, int(journal.get_meta("epoch") or 0))
@@ -181,7 +191,9 @@ class RetentionThread:
     """Sweeps after trials have ended.
 
     Args:
-        notify: told what could not be done; weights that stay are no reason to stop.
+        config: of the experiment.
+        folder: its folder.
+        notify: gets what could not be done; weights that stay are no reason to stop.
         post: hands a fact to the engine.
     """
 
@@ -210,24 +222,24 @@ class RetentionThread:
         self._thread.start()
 
     def trial_over(self) -> None:
-        """A trial ended. From the engine's thread."""
+        """Sweep soon: a trial has ended. From the engine's thread."""
         self._wanted.set()
 
     def granted(self, trials: tuple[TrialId, ...]) -> None:
-        """The engine's answer to an announcement. From the engine's thread."""
+        """Take the engine's answer to an announcement. From the engine's thread."""
         self._granted.put(trials)
 
     def stores_over_bound(self) -> None:
-        """A shared store has more versions than are to be kept. From the engine's thread."""
+        """Sweep soon: a shared store has too many versions. From the engine's thread."""
         self._stores_wanted.set()
         self._wanted.set()
 
     def versions_granted(self, granted: GrantVersions) -> None:
-        """The engine's answer to a review of the stores. From the engine's thread."""
+        """Take the engine's answer to a review of the stores. From the engine's thread."""
         self._versions.put(granted)
 
     def close(self) -> None:
-        """End the thread after what it is doing."""
+        """End the thread after the work it is doing."""
         self._over = True
         self._pause.set()
         self._wanted.set()
@@ -240,7 +252,7 @@ class RetentionThread:
         try:
             with _sweeps(self._config, self._folder, self._announce, self._review_stores) as sweeps:
                 self._sweep(sweeps)
-        except BequeathError as error:  # of opening the ledger: each sweep tells its own
+        except BequeathError as error:  # of opening the ledger: each sweep reports its own
             self._notify(NoticeKind.RETENTION, str(error))
 
     def _sweep(self, sweeps: _Sweeps) -> None:
@@ -283,7 +295,7 @@ class RetentionThread:
         self._attempt("checkpoints", sweeps.checkpoints)  # of those that ended meanwhile
 
     def _review_stores(self) -> Granted | None:
-        if self._over:  # the word that ends a wait may have been taken already
+        if self._over:  # the item that ends a wait may have been taken already
             return None
         self._questions += 1
         self._post(StoresReviewed(question=self._questions))
@@ -295,7 +307,7 @@ class RetentionThread:
                 return None
             if granted is None:
                 return None
-            # One that came too late for whoever had asked knows nothing of versions since.
+            # A late answer to an earlier question knows nothing of versions since.
             if granted.question == self._questions:
                 return as_granted(granted)
 

@@ -1,4 +1,4 @@
-"""Shared stores of an experiment, whoever leads it or nobody: what is there, and what may go."""
+"""Shared stores of an experiment, with a head or without: what is there, and what may go."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dispatcher.weight_keeper.store_sweep import Granted
 
 
 def as_granted(action: GrantVersions) -> Granted:
-    """What the core granted, as the weight keeper takes it."""
+    """Turn the core's grant into the weight keeper's."""
     return Granted(
         tuple(version.path for _, _, version in action.removed),
         {version.path: version.digest for _, _, version in action.kept},
@@ -30,7 +30,7 @@ def as_granted(action: GrantVersions) -> Granted:
 
 
 def state_with_stores(store: Path) -> State | None:
-    """The state that a journal leads to, if it knows of shared stores; else None. Reads a copy, so
+    """Read the state of a journal that knows of shared stores; None of others. Reads a copy, so
     that a head may go on writing. Blocks for some 30 µs an event since the journal was compacted.
 
     Raises:
@@ -50,7 +50,7 @@ def state_with_stores(store: Path) -> State | None:
 
 
 def _has_stores(store: Path) -> bool:
-    """A quick look, for the many experiments that have none."""
+    """Look quickly, for the many experiments that have none."""
     try:
         with closing(sqlite3.connect(read_only(store), uri=True, timeout=10.0)) as raw:
             found = raw.execute(
@@ -67,11 +67,11 @@ def _has_stores(store: Path) -> bool:
 
 
 class AtRest:
-    """In place of a head, for whoever holds the lead of an experiment that has none.
+    """Stands in for the head of an experiment that has none; its user holds the lead.
 
     Args:
-        journal: opened by who leads.
-        state: what it leads to.
+        journal: opened by the holder of the lead.
+        state: the state after the journal's last row.
         keep: how many of the newest versions stay in each store; 0: as the settings say.
     """
 
@@ -81,7 +81,7 @@ class AtRest:
         self._state = state
 
     def review(self) -> Granted:
-        """Take versions off the books that nobody needs, durably."""
+        """Take versions off the books that are not needed, durably."""
         event, now = StoresReviewed(self._keep), time.time()
         (granted,) = (
             action

@@ -1,4 +1,4 @@
-"""Copying committed weights out of the weights root, without following a link of anybody's."""
+"""Copies of committed weights out of the weights root, without following any link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def copy_tree(source: Path, target: Path) -> bool:
 
     Args:
         source: a canonical path: no part of it was a link when it was resolved.
-        target: where nothing is yet; folders above it are made.
+        target: a path that is free; folders above it are made.
 
     Raises:
         PathThroughLink: it is a link now, or one is on the way.

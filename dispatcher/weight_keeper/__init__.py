@@ -1,8 +1,8 @@
-"""The weight keeper: what of the weights is kept, and the only thing that deletes any.
+"""The weight keeper: decides which weights are kept, and is the only thing that deletes any.
 
 It deletes what no live trial, no open request, no pin and no policy needs, by file: a tensor
 that a child inherited lies in its ancestor's file, which stays for as long as a kept manifest
-refers to it. What goes is written down first, so that a crash in between is finished and a
+refers to it. A removal is written down first, so that a crash in between is finished and a
 proposal that names it is refused. The best trial's weights stay under every policy.
 
 It never decides who may inherit (the core does), never writes weights, and never looks at a

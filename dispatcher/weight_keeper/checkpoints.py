@@ -1,4 +1,4 @@
-"""Removing the checkpoints of trials that are over: nobody goes on from these."""
+"""Removal of the checkpoints of trials that are over: no trial goes on from these."""
 
 from __future__ import annotations
 

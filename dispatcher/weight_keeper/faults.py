@@ -1,4 +1,4 @@
-"""Which faults of a weights root pass by themselves."""
+"""Faults of a weights root, by whether they pass by themselves."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dispatcher.errors import PassingBackendError, PermanentBackendError
 
 
 def kind_of(error: Exception) -> type[PassingBackendError | PermanentBackendError]:
-    """A file system that lags or stumbles, or a server that is away, is asked again by the next
-    sweep; one that lets us do nothing there is for people to mend."""
+    """Choose the error to raise: passing for a file system that lags, or a server that is away,
+    since the next sweep asks again; permanent for one that refuses access."""
     from trial_runtime.errors import StaleWeights, StorageDenied, StorageError, StorageReadOnly
     from trial_runtime.weights.remote.faults import RemoteUnavailable
 

@@ -1,4 +1,4 @@
-"""Carrying retention out, in an order that a crash cannot harm.
+"""Removal of weights by the retention policy, in an order that a crash cannot harm.
 
 1. Plan: what may go (:mod:`~dispatcher.weight_keeper.retention`), by file.
 2. Announce: the head refuses children of these trials from now on.
@@ -10,11 +10,11 @@
 A crash after 3 is finished by :meth:`WeightKeeper.finish_removals`, one before it has changed
 no file.
 
-Weights that stay may be *in doubt*: what lies there is not what was committed, so that nobody
-knows which files they refer to. An agent was killed between a trial's last save and its word of
+Weights that stay may be *in doubt*: what lies there is not what was committed, so that it is not
+known which files they refer to. An agent was killed between a trial's last save and its message of
 it, somebody has removed a file, or a share lags. They can refer only to what was there when they
 were saved, so all of the trials that were asked for before that trial ended stay with it, and the
-others go. It is named, and looked at again by each sweep.
+others go. Each sweep names them and looks at them again.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ LOCK_NAME: Final = "keeper.lock"
 
 _REQUESTS: Final = frozenset({"open", "blocked", "parked"})
 
-#: Told which trials' weights are about to go, before anything is written or deleted; answers
-#: which of them may, since a child may have been proposed meanwhile. In a running head it is
-#: the engine that answers; without one, whoever holds the lead.
+#: Takes the trials whose weights are about to go, before anything is written or deleted; returns
+#: those that may, since a child may have been proposed meanwhile. In a running head the engine
+#: answers; without one, the holder of the lead.
 Announce = Callable[[Sequence[int]], Iterable[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Going:
-    """Which of the trials that may go do, with which files."""
+    """The trials whose weights go, of those that may, with their files."""
 
     trials: tuple[int, ...]
     removal: Removal
@@ -66,10 +66,11 @@ class WeightKeeper:
 
     Args:
         folder: the experiment's folder, where the keeper's lock lies.
-        root: the weights root, as a folder or as something that answers like one.
+        root: the weights root, as a folder or as a storage.
         ledger: pins, removals and trials.
-        policy: what is kept.
-        maximize: which values are best.
+        policy: the retention policy.
+        maximize: whether larger values are better.
+        clock: seconds since the epoch.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class WeightKeeper:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._lock = FileLock(folder / LOCK_NAME, thread_local=False)
-        self._shelf = FolderStorage(root) if isinstance(root, Path) else root
+        self._storage = FolderStorage(root) if isinstance(root, Path) else root
         self._ledger = ledger
         self._policy = policy
         self._maximize = maximize
@@ -92,16 +93,16 @@ class WeightKeeper:
     # -- what is there ---------------------------------------------------------------------
 
     def removed_paths(self) -> dict[str, int]:
-        """Save paths whose weights are gone or about to go → their trials. A proposal that
+        """Map save paths whose weights are gone or about to go to their trials. A proposal that
         restores from one of these fails as *weights gone*."""
         return {removal.path: removal.trial for removal in self._ledger.removals()}
 
     def removed_trials(self) -> set[int]:
-        """The trials that can bequeath no more."""
+        """Return the trials that can bequeath no more."""
         return set(self.removed_paths().values())
 
     def disk_use(self) -> DiskUse:
-        """What each trial's weights take; damaged ones say what their problem is."""
+        """Measure each trial's weights; of damaged ones name the problem."""
         from trial_runtime.errors import WeightsError
 
         removals = self._ledger.removals()
@@ -113,7 +114,7 @@ class WeightKeeper:
                 continue
             pinned = trial.id in pins
             try:
-                use = self._shelf.file_use(path)
+                use = self._storage.file_use(path)
             except WeightsError as error:
                 uses.append(TrialUse(trial.id, path, 0, 0, 0, pinned, error.message))
                 continue
@@ -121,7 +122,7 @@ class WeightKeeper:
             own, inherited = sum(use.own.values()), sum(use.inherited.values())
             uses.append(TrialUse(trial.id, path, own, inherited, files, pinned))
         return DiskUse(
-            root=self._shelf.where,
+            root=self._storage.where,
             trials=tuple(uses),
             total_bytes=sum(use.own_bytes for use in uses),
             removed_bytes=sum(r.nbytes for r in removals if r.removed_at is not None),
@@ -135,9 +136,9 @@ class WeightKeeper:
         Raises:
             UserError: there is no such trial, it saves no weights, or they are gone.
         """
-        found = self._with_weights(trial)
-        # A sweep may be under way: it is asked and written in one step.
-        if found.save_path in self.removed_paths() or not self._ledger.pin(
+        kept = self._with_weights(trial)
+        # A sweep may be under way: the ledger checks and writes in one step.
+        if kept.save_path in self.removed_paths() or not self._ledger.pin(
             trial, note, self._clock()
         ):
             raise UserError(f"the weights of trial {trial} are gone: retention removed them")
@@ -149,19 +150,19 @@ class WeightKeeper:
             raise UserError(f"trial {trial} is not pinned", hint=f"pinned are: {pinned}")
 
     def pins(self) -> dict[int, str]:
-        """Pinned trials, and why."""
+        """Return the pinned trials, each with its note."""
         return self._ledger.pins()
 
     # -- removing --------------------------------------------------------------------------
 
     def plan(self) -> GcPlan:
-        """What :meth:`sweep` would remove now. Changes nothing.
+        """Plan what :meth:`sweep` would remove now. Changes nothing.
 
         Raises:
-            BackendError: the place cannot be read, so nobody knows what is needed.
+            BackendError: the place cannot be read, so it is not known what is needed.
         """
         decision, trials = self._decide()
-        return self._told(decision, trials, self._going(decision.dropped, trials), done=False)
+        return self._plan_of(decision, trials, self._going(decision.dropped, trials), done=False)
 
     def sweep(self, announce: Announce) -> GcPlan:
         """Remove what may go, in the order at the head of this module.
@@ -174,30 +175,30 @@ class WeightKeeper:
             self._finish_removals()
             decision, trials = self._decide()
             granted: tuple[int, ...] = ()
-            # Ask only when the files can be told apart: what is announced goes for good.
+            # Ask only when the files can be separated: what is announced goes for good.
             asked = self._going(decision.dropped, trials).trials if decision.dropped else ()
             if asked:
                 allowed = set(announce(asked))
                 granted = tuple(trial for trial in asked if trial in allowed)
                 failpoint("keeper.removal.granted")
             going = self._going(granted, trials)
-            told = self._told(decision, trials, going, done=True)
+            plan = self._plan_of(decision, trials, going, done=True)
             if going.trials:
                 intended = self._ledger.intend_removal(
-                    [RemovedWeights(one.path, one.trial, one.nbytes) for one in told.doomed],
+                    [RemovedWeights(one.path, one.trial, one.nbytes) for one in plan.doomed],
                     self._clock(),
                 )
                 failpoint("keeper.removal.intended")
-                if len(intended) < len(told.doomed):  # pinned since the plan
+                if len(intended) < len(plan.doomed):  # pinned since the plan
                     kept = tuple(trial for trial in going.trials if trial in intended)
                     going = self._going(kept, trials)
-                    told = self._told(decision, trials, going, done=True)
-                self._delete(going.removal, [one.path for one in told.doomed])
-            return told
+                    plan = self._plan_of(decision, trials, going, done=True)
+                self._delete(going.removal, [one.path for one in plan.doomed])
+            return plan
 
     def finish_removals(self) -> int:
-        """Finish what a crash interrupted; returns how many weights that were. To be called
-        when a head begins, before the first proposal."""
+        """Finish what a crash interrupted; returns how many weights that were. Called when a head
+        begins, before the first proposal."""
         with self._alone():
             return self._finish_removals()
 
@@ -213,7 +214,7 @@ class WeightKeeper:
         from trial_runtime.errors import WeightsError
 
         try:
-            self._shelf.remove(removal)
+            self._storage.remove(removal)
         except WeightsError as error:
             raise kind_of(error)(
                 f"weights were not removed: {error.message}", hint=error.hint, where=error.where
@@ -222,7 +223,7 @@ class WeightKeeper:
             raise PassingBackendError(
                 f"weights could not be removed: {error.strerror or error}",
                 hint="the next sweep tries again; they count as gone already",
-                where=str(error.filename or self._shelf.where),
+                where=str(error.filename or self._storage.where),
             ) from error
         failpoint("keeper.files.removed")
         for path in paths:
@@ -246,8 +247,8 @@ class WeightKeeper:
         from trial_runtime.weights.faults import told
 
         try:
-            with told(self._shelf.where):
-                return self._told_apart(tuple(may_go), trials)
+            with told(self._storage.where):
+                return self._separate(tuple(may_go), trials)
         except WeightsError as error:
             raise kind_of(error)(
                 f"nothing was removed, since it is not known what is needed: {error.message}",
@@ -255,7 +256,7 @@ class WeightKeeper:
                 where=error.where,
             ) from error
 
-    def _told_apart(self, may_go: tuple[int, ...], trials: dict[int, KeptTrial]) -> _Going:
+    def _separate(self, may_go: tuple[int, ...], trials: dict[int, KeptTrial]) -> _Going:
         from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsError
 
         owners = {one.save_path: one for one in trials.values() if one.save_path is not None}
@@ -264,7 +265,7 @@ class WeightKeeper:
         while True:
             since = _end_of_last([owners[path] for path in doubts])
             going = tuple(trial for trial in may_go if _newer(trials[trial], since))
-            # Of what went before, files may be left that only now are needed by nobody.
+            # Files of earlier removals may be left that only now are not needed.
             drop = {path for path, trial in gone.items() if _newer(trials[trial], since)}
             drop.update(path for trial in going if (path := trials[trial].save_path) is not None)
             keep = {
@@ -273,18 +274,18 @@ class WeightKeeper:
                 if path not in drop and path not in gone and path not in doubts
             }
             try:
-                removal = self._shelf.plan_removal(
+                removal = self._storage.plan_removal(
                     drop=sorted(drop), keep=keep, whole=sorted(doubts)
                 )
             except (StaleWeights, CorruptWeights):
-                more = self._shelf.in_doubt(keep)
+                more = self._storage.in_doubt(keep)
                 if not more:
                     raise  # it has passed; the next sweep sees what is there
                 doubts.update(more)
                 continue
             return _Going(going, removal, {owners[p].id: e.message for p, e in doubts.items()})
 
-    def _told(
+    def _plan_of(
         self,
         decision: Decision,
         trials: dict[int, KeptTrial],
@@ -294,7 +295,7 @@ class WeightKeeper:
     ) -> GcPlan:
         removal = going.removal
         doomed = [
-            Doomed(trial, path, self._shelf.bytes_below(path, removal))
+            Doomed(trial, path, self._storage.bytes_below(path, removal))
             for trial in going.trials
             if (path := trials[trial].save_path) is not None
         ]
@@ -312,12 +313,12 @@ class WeightKeeper:
         return {trial.id: trial for trial in self._ledger.trials()}
 
     def _with_weights(self, trial: int) -> KeptTrial:
-        found = self._all_trials().get(trial)
-        if found is None:
+        kept = self._all_trials().get(trial)
+        if kept is None:
             raise UserError(f"there is no trial {trial}")
-        if found.save_path is None:
+        if kept.save_path is None:
             raise UserError(f"trial {trial} saves no weights")
-        return found
+        return kept
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -346,7 +347,7 @@ def _view(trial: KeptTrial) -> TrialView:
 
 
 def _end_of_last(trials: Iterable[KeptTrial]) -> float | None:
-    """The moment after which none of these has saved anything; None if there are none."""
+    """Return the moment after which none of these has saved anything; None if there are none."""
     return max((math.inf if one.ended_at is None else one.ended_at for one in trials), default=None)
 
 
@@ -356,7 +357,7 @@ def _newer(trial: KeptTrial, moment: float | None) -> bool:
 
 
 def _committed_manifest(trial: KeptTrial) -> str | None:
-    """The digest under which a manifest must be found; None while the trial may still publish
+    """Return the digest that the manifest must have; None while the trial may still publish
     another one, and for weights that are not ours."""
     ours = trial.weights_kind == "bequeath" and trial.state == "ended"
     return trial.weights_digest if ours else None

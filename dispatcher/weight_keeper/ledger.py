@@ -1,4 +1,4 @@
-"""What the keeper must be told and must remember: a Protocol, so that it need not know a store."""
+"""The keeper's view of trials, and its memory: a Protocol, so that it need not know a store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 
 class KeptTrial(Protocol):
-    """A trial as the ledger tells it. ``number`` is the value by which trials compare; the
+    """A trial in the ledger. ``number`` is the value by which trials compare; the
     moments are of one clock that never goes back."""
 
     @property
@@ -53,22 +53,28 @@ class RemovedWeights(NamedTuple):
 
 
 class Ledger(Protocol):
-    """Used by one thread at a time; may block for a disk; raises ``StoreError``."""
+    """Trials, pins and removals. One thread at a time; may block; raises ``StoreError``."""
 
     def trials(self) -> Sequence[KeptTrial]:
-        """All trials and open requests."""
+        """Return all trials and open requests."""
         ...
 
     def awaited(self) -> set[int]:
-        """Trials that open requests have waited for."""
+        """Return the trials that open requests have waited for."""
         ...
 
     def pins(self) -> dict[int, str]:
-        """Pinned trials, and why."""
+        """Return the pinned trials, each with its note."""
         ...
 
     def pin(self, trial: int, note: str, at: float) -> bool:
-        """Pin a trial's weights, durably; false if they are gone, or about to go."""
+        """Pin a trial's weights, durably; false if they are gone, or about to go.
+
+        Args:
+            trial: the trial's number.
+            note: why, for people.
+            at: seconds since the epoch.
+        """
         ...
 
     def unpin(self, trial: int) -> bool:
@@ -81,9 +87,9 @@ class Ledger(Protocol):
         ...
 
     def removal_done(self, path: str, at: float) -> None:
-        """It is gone. Idempotent."""
+        """Write down that the weights at a path are gone. Idempotent."""
         ...
 
     def removals(self) -> Sequence[Removed]:
-        """All that went or was meant to."""
+        """Return all removals, done or meant."""
         ...

@@ -1,4 +1,4 @@
-"""Removing what crashes left beside the weights of trials that are over."""
+"""Removal of files that crashes left beside the weights of trials that are over."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dispatcher.weight_keeper.ledger import Ledger
 class LeftoverSweep:
     """Looks at the save paths of trials that have ended, until nothing is left there.
 
-    What a trial that has not ended may use is not looked at, nor are the weights that such a
-    trial starts from: a file that was removed while somebody reads it is theirs until then.
+    Files that a trial may use which has not ended are not looked at, nor are the weights that such
+    a trial starts from: a file that was removed while a process reads it is in use until then.
 
     Args:
         root: the weights root.

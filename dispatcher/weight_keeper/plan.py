@@ -1,4 +1,4 @@
-"""What a sweep removes or has removed, and what weights take, as users are shown it."""
+"""Records of removals and of disk use by weights, as users are shown them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Doomed:
     nbytes: int  # of its own files that really go
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values for JSON."""
         return {"trial": self.trial, "path": self.path, "bytes": self.nbytes}
 
 
 @dataclass(frozen=True, slots=True)
 class GcPlan:
-    """What a sweep did (``done``), or would do. ``shared`` are files of weights that go which
-    stay, each with the kept paths that hold tensors in it."""
+    """A sweep that was carried out (``done``), or a plan for one. ``shared`` are files that stay
+    though their weights go, each with the kept paths that hold tensors in it."""
 
     done: bool
     doomed: tuple[Doomed, ...]
@@ -36,7 +36,7 @@ class GcPlan:
 
     @property
     def doubts(self) -> str:
-        """What is to be said of weights in doubt, for people; empty if there are none."""
+        """A sentence on weights in doubt, for people; empty if there are none."""
         if not self.doubtful:
             return ""
         trial, why = next(iter(self.doubtful.items()))
@@ -48,7 +48,7 @@ class GcPlan:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values for JSON."""
         return {
             "done": self.done,
             "weights": [one.to_json() for one in self.doomed],
@@ -62,7 +62,7 @@ class GcPlan:
 
 @dataclass(frozen=True, slots=True)
 class TrialUse:
-    """What one trial's weights take on disk. ``inherited_bytes`` lie in ancestors' files."""
+    """Disk use of one trial's weights. ``inherited_bytes`` lie in ancestors' files."""
 
     trial: int
     path: str
@@ -73,7 +73,7 @@ class TrialUse:
     problem: str = ""  # why it could not be read
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values for JSON."""
         return {
             "trial": self.trial,
             "path": self.path,
@@ -87,7 +87,7 @@ class TrialUse:
 
 @dataclass(frozen=True, slots=True)
 class DiskUse:
-    """What the weights of an experiment take. Each file is counted once, with its owner."""
+    """Disk use of an experiment's weights. Each file is counted once, with its owner."""
 
     root: str
     trials: tuple[TrialUse, ...]
@@ -95,7 +95,7 @@ class DiskUse:
     removed_bytes: int  # what sweeps have freed so far
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values for JSON."""
         return {
             "root": self.root,
             "trials": [use.to_json() for use in self.trials],

@@ -1,4 +1,4 @@
-"""Which trials' weights may go. Pure: trials, pins and a policy in, a decision out.
+"""The decision which trials' weights may go. Pure: trials, pins and a policy in, a decision out.
 
 Files are another matter (:mod:`trial_runtime.weights.usage`): the weights of a trial that goes
 may hold tensors that kept trials refer to, and those files stay.
@@ -24,7 +24,7 @@ class Keep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is kept beyond what must be; ``count`` says how many of the best trials or of the
+    """The weights kept beyond those that must be; ``count``: how many of the best trials or of the
     last generations."""
 
     keep: Keep = Keep.ALL
@@ -32,7 +32,7 @@ class Policy:
 
     @classmethod
     def of(cls, keep: str, count: int | None = None) -> Policy:
-        """From an experiment file's words. Raises ``UserError``."""
+        """Make it from the values of an experiment file. Raises ``UserError``."""
         if keep not in list(Keep):
             raise UserError(
                 f"there is no retention policy {keep!r}", hint=f"one of {', '.join(Keep)}"
@@ -44,7 +44,7 @@ class Policy:
 
 
 class Need(StrEnum):
-    """Why a trial's weights stay: the first that holds, in this order."""
+    """Reasons for which a trial's weights stay: the first that holds, in this order."""
 
     LIVE = "the trial has not ended"
     CHILD = "a live child starts from them"
@@ -56,8 +56,8 @@ class Need(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrialView:
-    """What the decision takes into account. ``request`` is an open request, which has no
-    parameters yet; ``value`` is what the tuner was told."""
+    """A trial as the decision sees it. ``request`` is an open request, which has no parameters
+    yet; ``value`` is the result delivered to the tuner."""
 
     id: int
     live: bool
@@ -70,7 +70,7 @@ class TrialView:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Trials whose weights stay, and why; trials whose weights may go, by id."""
+    """Trials whose weights stay, each with its need; trials whose weights may go, by id."""
 
     kept: Mapping[int, Need]
     dropped: tuple[int, ...]
@@ -88,8 +88,8 @@ def decide(
 
     Args:
         trials: all of the experiment, open requests included, in any order.
-        policy: what is kept beyond what must be.
-        maximize: which values are best.
+        policy: chooses weights to keep beyond those that must be.
+        maximize: whether larger values are better.
         pins: trials whose weights stay whatever the policy says.
         awaited: trials that open requests have waited for.
     """
@@ -126,7 +126,7 @@ def decide(
 
 
 def _best_first(trials: Iterable[TrialView], maximize: bool) -> list[int]:
-    """Trials with weights and a value; of equals the first."""
+    """Order trials with weights and a value; of equals the first."""
     valued = [
         (-trial.value if maximize else trial.value, trial.id)
         for trial in trials
@@ -147,7 +147,7 @@ def _with_ancestors(known: Mapping[int, TrialView], starts: Iterable[int]) -> se
 
 
 def _last_generations(known: Mapping[int, TrialView], count: int) -> list[int]:
-    """Trials at most ``count - 1`` generations above the newest there is."""
+    """Find trials at most ``count - 1`` generations above the newest there is."""
     generations: dict[int, int] = {}
     for start in known:
         path: list[int] = []
@@ -160,7 +160,7 @@ def _last_generations(known: Mapping[int, TrialView], count: int) -> list[int]:
         for trial_id in reversed(path):
             above += 1
             generations[trial_id] = above
-    # An open request has no parent yet and says nothing about how far the search is.
+    # An open request has no parent yet, and does not show how far the search is.
     proposed = [generations[t.id] for t in known.values() if not t.request]
     newest = max(proposed, default=0)
     return [trial_id for trial_id, g in generations.items() if g > newest - count]

@@ -1,4 +1,4 @@
-"""Where the keeper finds weights, and what it may ask of that place."""
+"""The place of weights, and the operations that the keeper needs of it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Storage(Protocol):
 
     @property
     def where(self) -> str:
-        """For people."""
+        """The place, for people."""
         ...
 
     def file_use(self, path: str) -> FileUse:
-        """Which files the weights at a path consist of."""
+        """List the files of the weights at a path."""
         ...
 
     def in_doubt(self, keep: Mapping[str, str | None]) -> dict[str, WeightsError]:
-        """The paths of which it is not known what they need, with the reason."""
+        """Find paths of which it is not known what they need, each with the reason."""
         ...
 
     def plan_removal(
@@ -39,8 +39,13 @@ class Storage(Protocol):
         keep: Mapping[str, str | None],
         whole: Iterable[str] = (),
     ) -> Removal:
-        """What can be deleted when some weights go and all of ``keep`` must stay loadable.
-        ``whole`` stay as they lie; what they refer to is not looked at."""
+        """Plan what can be deleted when some weights go and all of ``keep`` must stay loadable.
+
+        Args:
+            drop: paths of weights that go.
+            keep: paths of weights that stay → digest of the manifest, None if it may be any.
+            whole: paths that stay as they lie; their references are not looked at.
+        """
         ...
 
     def remove(self, removal: Removal) -> None:
@@ -48,7 +53,7 @@ class Storage(Protocol):
         ...
 
     def bytes_below(self, path: str, removal: Removal) -> int:
-        """Bytes of the files that go and belong to a save path."""
+        """Sum the bytes of files that go and belong to a save path."""
         ...
 
 
@@ -57,7 +62,7 @@ class VersionStorage(Storage, Protocol):
     :class:`trial_runtime.weights.remote.store_shelf.RemoteStores` is the other one."""
 
     def folders(self) -> list[str]:
-        """What lies where versions lie."""
+        """List the folders that are there, versions or not."""
         ...
 
 

@@ -1,13 +1,13 @@
-"""Removing versions of shared stores that nobody can ask for, and what died publishers have left.
+"""Removal of versions of shared stores that are not needed, and of what dead publishers left.
 
 The journal is what remembers: a version is off the books before its folder goes, and no reader
 is ever sent to one that is. So a crash in between leaves a folder that is no version any more,
-which is found here again, as one is that a trial wrote and never offered. What decides on a
-folder, in an order that no publisher can cross:
+which is found here again, as one is that a trial wrote and never offered. The steps for a folder
+have an order that no publisher can cross:
 
 1. The folders are listed.
-2. Those of attempts that are over are told apart: nothing that such an attempt says counts.
-3. Whoever holds the state says which versions may go, and which are there (:class:`Granted`).
+2. Folders of attempts that are over are selected: no message of such an attempt counts.
+3. The holder of the state names the versions that may go, and those there are (:class:`Granted`).
 4. What may go is removed, with the folders of 2 that are no version. By file: those in which
    versions that stay have tensors stay, too.
 """
@@ -30,8 +30,8 @@ _NAME = re.compile(r"(?P<trial>\d+)\.(?P<attempt>\d+)-[0-9a-f]+")
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What the state says. ``removed``: paths of versions that went off the books just now;
-    ``kept``: path → digest of all that are there."""
+    """The answer of the holder of the state. ``removed``: paths of versions that went off the
+    books just now; ``kept``: path → digest of all that are there."""
 
     removed: tuple[str, ...]
     kept: Mapping[str, str]
@@ -39,7 +39,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep removed. ``leftovers`` are folders that were no version."""
+    """The result of a sweep. ``leftovers`` are folders that were no version."""
 
     versions: int
     leftovers: int
@@ -47,7 +47,7 @@ class Swept:
     nbytes: int
 
     def to_json(self) -> dict[str, int]:
-        """Plain values."""
+        """Return plain values for JSON."""
         return {
             "versions": self.versions,
             "leftovers": self.leftovers,
@@ -60,7 +60,7 @@ class Attempts(Protocol):
     """Knows which attempts are over."""
 
     def attempts_over(self, attempts: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
-        """Those of them of which nothing counts any more."""
+        """Select those of which no message counts any more."""
         ...
 
 
@@ -68,20 +68,20 @@ class StoreSweep:
     """Sweeps the shared stores of one experiment. One thread; methods block for the disk.
 
     Args:
-        shelf: where they lie.
-        attempts: which are over.
-        ask: asks whoever holds the state, and lets it take versions off the books; None if there
+        storage: the versions of the stores.
+        attempts: knows which are over.
+        ask: asks the holder of the state, and lets it take versions off the books; None if there
             was no answer: then nothing is removed.
     """
 
     def __init__(
-        self, shelf: VersionStorage, attempts: Attempts, ask: Callable[[], Granted | None]
+        self, storage: VersionStorage, attempts: Attempts, ask: Callable[[], Granted | None]
     ) -> None:
-        self._shelf = shelf
+        self._storage = storage
         self._attempts = attempts
         self._ask = ask
         self._due: set[str] = set()  # off the books, and perhaps still there
-        self._kept: frozenset[str] = frozenset()  # that were there when somebody asked last
+        self._kept: frozenset[str] = frozenset()  # that were there at the last answer
         self._in_use: frozenset[str] = frozenset()  # no versions, with files that versions need
 
     def look(self, *, over_bound: bool = True) -> Swept:
@@ -89,7 +89,7 @@ class StoreSweep:
 
         Args:
             over_bound: ask in any case, and not only where there are folders of attempts that are
-                over and were no versions when somebody asked last.
+                over and were no versions at the last answer.
 
         Raises:
             PassingBackendError, PermanentBackendError: something cannot be read or removed; the
@@ -109,11 +109,11 @@ class StoreSweep:
             raise PassingBackendError(
                 f"versions of shared stores could not be removed: {error.strerror or error}",
                 hint="the next sweep tries again",
-                where=str(error.filename or self._shelf.where),
+                where=str(error.filename or self._storage.where),
             ) from error
 
     def _look(self, over_bound: bool) -> Swept:
-        there = self._shelf.folders()
+        there = self._storage.folders()
         over = self._over(path for path in there if path not in self._kept)
         failpoint("keeper.versions.listed")
         if not (over_bound or over - self._in_use or self._due):
@@ -128,11 +128,11 @@ class StoreSweep:
         drop = self._due | leftovers
         if not drop:
             return Swept(0, 0, 0, 0)
-        removal = self._shelf.plan_removal(drop=sorted(drop), keep=granted.kept)
-        self._shelf.remove(removal)
+        removal = self._storage.plan_removal(drop=sorted(drop), keep=granted.kept)
+        self._storage.remove(removal)
         failpoint("keeper.versions.removed")
         versions, self._due = len(self._due), set()
-        self._in_use = frozenset(drop).intersection(self._shelf.folders())
+        self._in_use = frozenset(drop).intersection(self._storage.folders())
         return Swept(versions, len(leftovers), len(removal.delete), removal.nbytes)
 
     def _over(self, paths: Iterable[str]) -> set[str]:

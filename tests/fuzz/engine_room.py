@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dispatcher.backends.local import LocalBackend
-from dispatcher.channel import Said
+from dispatcher.channel import PeerMessage
 from dispatcher.control.messages import ControlRequest, encoder
 from dispatcher.control.server import ControlServer
 from dispatcher.core import actions as a
@@ -141,21 +141,21 @@ class EngineRoom:
 
     # -- a router -------------------------------------------------------------------------
 
-    def poll(self, timeout_s: float) -> list[Said]:
+    def poll(self, timeout_s: float) -> list[PeerMessage]:
         self.now += 0.01
         if self.left <= 0:
             self.engine.abandon()
             return []
         said = []
         if TAKEN_OVER in self.backends:
-            said.append(Said(TAKEN_OVER, b"peer", self._evil_says(self.draw)))
+            said.append(PeerMessage(TAKEN_OVER, b"peer", self._evil_says(self.draw)))
         for _ in range(self.draw.choice((1, 1, 4, 16))):
             self.left -= 1
             owner = self.draw.choice(("local", "local", "tuner", "tuner", ""))
             source = self._sources[owner]
             true = {"local": self._agent_says, "tuner": self._tuner_says, "": self._user_says}
             frame = true[owner](self.draw) if self.draw.random() < 0.4 else source.next()
-            said.append(Said(owner, b"peer", frame))
+            said.append(PeerMessage(owner, b"peer", frame))
         return said
 
     def send(self, routing_id: bytes, payload: bytes) -> bool:

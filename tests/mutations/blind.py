@@ -483,9 +483,9 @@ _WEIGHTS: tuple[Mutation, ...] = (
         7,
         "of several weights that could go the one that a new child needs goes, too",
         "dispatcher/weight_keeper/keeper.py",
-        "                self._delete(going.removal, [one.path for one in told.doomed])",
+        "                self._delete(going.removal, [one.path for one in plan.doomed])",
         "                going = self._going(decision.dropped, trials)\n"
-        "                self._delete(going.removal, [one.path for one in told.doomed])",
+        "                self._delete(going.removal, [one.path for one in plan.doomed])",
         ("tests/unit/weight_keeper", "tests/unit/upkeep"),
     ),
 )
@@ -586,8 +586,8 @@ _ASKING: tuple[Mutation, ...] = (
         3,
         "after a take-over the head that leads cannot be asked, stopped or changed",
         "dispatcher/control/client.py",
-        "        if found is not None and found.token == self.token:",
-        "        if found is not None:",
+        "        if published is not None and published.token == self.token:",
+        "        if published is not None:",
         ("tests/unit/control", "tests/faults/heads/test_take_over.py"),
     ),
     # queries, `status_of`: what a head wrote down at its end counts though a later head led and was

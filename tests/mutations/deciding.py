@@ -492,7 +492,7 @@ DECIDING: tuple[Mutation, ...] = (
         4,
         "a journal that could be resumed cannot be any more",
         "dispatcher/store/early_stops.py",
-        "    if kept or (over and not told):",
+        "    if kept or (over and not delivered_row):",
         "    if kept:",
         ("tests/unit/store/test_early_stops.py",),
     ),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from dispatcher.backends.agents import AgentDriver, Loss
-from dispatcher.channel import Said
+from dispatcher.channel import PeerMessage
 from dispatcher.channel.router import RouterLink
 from dispatcher.core import actions as a
 from dispatcher.core.model import EndReason
@@ -98,7 +98,7 @@ class Host:
         """Whether nothing gets through."""
         return self.up.cut
 
-    def _at_the_head(self, frame: bytes, sender: int) -> list[Said] | None:
+    def _at_the_head(self, frame: bytes, sender: int) -> list[PeerMessage] | None:
         if sender < self._heard_from:  # ROUTER_HANDOVER: a successor has taken its place
             return None
         self._heard_from = sender
@@ -107,7 +107,7 @@ class Host:
             return None
         if self.socket is not None:
             self.socket.heard()
-        return [Said(self.name, self.name.encode(), frame)]
+        return [PeerMessage(self.name, self.name.encode(), frame)]
 
     def _at_the_agent(self, frame: bytes, _sender: int) -> None:
         if len(frame) > MAX_MESSAGE_BYTES:  # as ZeroMQ has it: the connection is closed

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dispatcher.channel import Said
+from dispatcher.channel import PeerMessage
 from dispatcher.core import events as e
 from dispatcher.core.model import State, TrialState
 from tests.support.agents import LOST_S, Host
@@ -64,7 +64,7 @@ class Fate:
     def plan(self) -> None:
         """Accidents and users' wishes, spread over the time that the run may take."""
         rng, odds = self._rng, self._world.odds
-        kinds: list[tuple[int, Callable[[], list[Said] | None]]] = [
+        kinds: list[tuple[int, Callable[[], list[PeerMessage] | None]]] = [
             (odds.user_acts, self._user),
             (odds.host_crashes, self._world.tuner.crash),
             (odds.agent_deaths, lambda: self._host().die()),
@@ -79,7 +79,7 @@ class Fate:
             (odds.removals, self._remove),
             (odds.stops, self._stop),
         ]
-        later: list[tuple[int, Callable[[], list[Said] | None]]] = [
+        later: list[tuple[int, Callable[[], list[PeerMessage] | None]]] = [
             (odds.reviews, lambda: self._engine.post(e.StoresReviewed(rng.choice((0, 0, 1))))),
             (odds.imports, self._import),
             (odds.spaces, lambda: self._engine.post(e.SearchSpaceUpdated(f"{rng.random()}"))),
@@ -105,7 +105,7 @@ class Fate:
     def _host(self) -> Host:
         return self._rng.choice(list(self._world.hosts.values()))
 
-    def _user(self) -> list[Said]:
+    def _user(self) -> list[PeerMessage]:
         number = self._rng.randrange(max(1, int(self._state.next_id)))
         if self._state.running and self._rng.random() < 0.6:
             number = self._rng.choice(list(self._state.running))
@@ -120,7 +120,7 @@ class Fate:
             return self._world.ask("update", key="slots", value=self._rng.choice((1, 2, 4)))
         return self._world.ask("snapshot")
 
-    def _stop(self) -> list[Said]:
+    def _stop(self) -> list[PeerMessage]:
         return self._world.ask("stop", kind=self._rng.choice(("drain", "now")), reason="the user")
 
     def _crash(self) -> None:
@@ -173,11 +173,11 @@ class Fate:
         self._world.note(f"the wall clock is stepped by {hours} h")
         self._world.skew += hours * 3600.0
 
-    def _import(self) -> list[Said]:
+    def _import(self) -> list[PeerMessage]:
         rows = [{"parameter": {"x": self._world.fresh()}, "value": 1.0}]
         return self._world.ask("import", rows=rows)
 
-    def _change(self) -> list[Said]:
+    def _change(self) -> list[PeerMessage]:
         """A user changes a limit while it runs."""
         key, values = self._rng.choice(CHANGES)
         return self._world.ask("update", key=key, value=self._rng.choice(values))
@@ -199,7 +199,7 @@ class Fate:
         for host in self._world.hosts.values():
             host.is_sick = False
 
-    def _end_hanging(self) -> list[Said]:
+    def _end_hanging(self) -> list[PeerMessage]:
         """A user looks in now and then, and ends a trial that ran the last time, too; not one that
         is being ended as the head shows it."""
         self._world.later(HANG_S, self._end_hanging)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dispatcher.channel import Said
+from dispatcher.channel import PeerMessage
 
 if TYPE_CHECKING:
     from tests.support.world import World
@@ -22,7 +22,7 @@ class Line:
     def __init__(
         self,
         world: World,
-        arrive: Callable[[bytes, int], list[Said] | None],
+        arrive: Callable[[bytes, int], list[PeerMessage] | None],
         *,
         overtaking: bool = False,
     ) -> None:
@@ -50,7 +50,7 @@ class Line:
     def _carry(self, frame: bytes, sender: int, arrival: float) -> None:
         connection = self._connection
 
-        def arrive() -> list[Said] | None:
+        def arrive() -> list[PeerMessage] | None:
             if self.cut or connection != self._connection:
                 return None
             return self._arrive(frame, sender)

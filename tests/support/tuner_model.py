@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dispatcher import codec
-from dispatcher.channel import Said
+from dispatcher.channel import PeerMessage
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason, Verdict
@@ -178,7 +178,7 @@ class TunerModel:
         if self._process is not None:
             self._process.alive = False
 
-    def crash(self) -> list[Said] | None:
+    def crash(self) -> list[PeerMessage] | None:
         """A segmentation fault."""
         process = self._process
         if process is not None and process.alive:
@@ -238,9 +238,9 @@ class TunerModel:
         delay = self._world.rng.expovariate(1 / 0.01)
         process.last_arrival = max(process.last_arrival, self._world.now + delay)
 
-        def arrive() -> list[Said] | None:
+        def arrive() -> list[PeerMessage] | None:
             heard = process.alive or self._world.now < process.gone_at
-            return [Said("tuner", b"tuner", payload)] if heard else None
+            return [PeerMessage("tuner", b"tuner", payload)] if heard else None
 
         self._world.at(process.last_arrival, arrive)
 

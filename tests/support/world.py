@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dispatcher.channel import Said
+from dispatcher.channel import PeerMessage
 from dispatcher.control.messages import ControlRequest, Reply, encoder, reply_decoder
 from dispatcher.control.server import ControlServer
 from dispatcher.core import State, apply, new_state, outstanding
@@ -96,7 +96,7 @@ class World:
         self.engine: Engine | None = None
         self.epoch = 0
         self._asked: dict[int, ControlRequest] = {}
-        self._agenda: list[tuple[float, int, Callable[[], list[Said] | None]]] = []
+        self._agenda: list[tuple[float, int, Callable[[], list[PeerMessage] | None]]] = []
         self._tie = itertools.count()
         self._turns = 0
         self._crash_in = 0
@@ -129,15 +129,15 @@ class World:
 
     # -- time ----------------------------------------------------------------------------
 
-    def later(self, delay: float, do: Callable[[], list[Said] | None]) -> None:
+    def later(self, delay: float, do: Callable[[], list[PeerMessage] | None]) -> None:
         """Something that happens ``delay`` seconds from now; ties go first in, first out."""
         heapq.heappush(self._agenda, (self.now + delay, next(self._tie), do))
 
-    def at(self, moment: float, do: Callable[[], list[Said] | None]) -> None:
+    def at(self, moment: float, do: Callable[[], list[PeerMessage] | None]) -> None:
         """Something that happens at that moment, or now if it is over."""
         heapq.heappush(self._agenda, (max(moment, self.now), next(self._tie), do))
 
-    def poll(self, timeout_s: float) -> list[Said]:
+    def poll(self, timeout_s: float) -> list[PeerMessage]:
         """What the router hands out: jump to what comes next, and gather what is due by then."""
         self._turns += 1
         assert self.engine is not None
@@ -156,7 +156,7 @@ class World:
             return []
         self.now = max(self.now, self._agenda[0][0])
         until = self.now + self.rng.choice((0.0, 0.0, 0.05, 0.5))
-        said: list[Said] = []
+        said: list[PeerMessage] = []
         while self._agenda and self._agenda[0][0] <= until:
             moment, _, do = heapq.heappop(self._agenda)
             self.now = max(self.now, moment)
@@ -168,7 +168,7 @@ class World:
         somewhere between the two."""
         self._aimed = True
 
-    def _shoot(self, said: list[Said]) -> list[Said]:
+    def _shoot(self, said: list[PeerMessage]) -> list[PeerMessage]:
         assert self.engine is not None
         state = self.engine.state
         speakers = {each.owner for each in said}
@@ -329,11 +329,11 @@ class World:
 
     # -- what users ask ----------------------------------------------------------------------
 
-    def ask(self, verb: str, **arguments: Any) -> list[Said]:
+    def ask(self, verb: str, **arguments: Any) -> list[PeerMessage]:
         """A request at the desk."""
         request = ControlRequest(next(self._tie), verb, arguments)
         self._asked[request.number] = request
-        return [Said("", b"control:guest", encoder.encode(request))]
+        return [PeerMessage("", b"control:guest", encoder.encode(request))]
 
     def fresh(self) -> int:
         """A number that nothing else has."""

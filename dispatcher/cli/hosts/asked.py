@@ -119,12 +119,12 @@ def _of_file(path: Path) -> list[Asked]:
     from dispatcher.backends.ssh.provisioning import OLDEST
     from dispatcher.cli.hosts.supply import supply
     from dispatcher.experiment import load_experiment
-    from dispatcher.finding.known_folders import housed
+    from dispatcher.finding.known_folders import with_default_folder
     from dispatcher.ssh.inspecting import NEEDED_MODULES
     from dispatcher.wiring.machines import machine_of, places, target_of
     from dispatcher.wiring.resources import resources_told
 
-    config = housed(load_experiment(path))
+    config = with_default_folder(load_experiment(path))
     root = config.weights_root
     found = []
     for place in places(config):

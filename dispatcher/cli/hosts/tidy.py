@@ -89,13 +89,13 @@ def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
         target = target_named(word)
         return [Machine(word, lambda: target, python=python, work_folder=work_folder)]
     from dispatcher.experiment import load_experiment
-    from dispatcher.finding.known_folders import housed
+    from dispatcher.finding.known_folders import with_default_folder
     from dispatcher.wiring.machines import machine_of, places
 
     need_paramiko()
     found = [
         machine_of(place.worker, place.machine)
-        for place in places(housed(load_experiment(Path(word))))
+        for place in places(with_default_folder(load_experiment(Path(word))))
         if place.machine is not None
     ]
     if not found:

@@ -30,7 +30,7 @@ class Hand:
     @classmethod
     def on_new(cls, config: ExperimentConfig, ident: str) -> Hand:
         """Lay a new one down."""
-        folder = create(known_folders.housed(config), ident)
+        folder = create(known_folders.with_default_folder(config), ident)
         known_folders.remember(folder.parent)
         return cls(folder)
 

@@ -1,4 +1,4 @@
-"""From an experiment to a PNG file; one function a kind of picture."""
+"""Pictures of an experiment as PNG files; one function for each kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Picture(StrEnum):
-    """The kinds there are."""
+    """The kinds of pictures."""
 
     PROGRESS = "progress"
     PARALLEL = "parallel"
@@ -25,7 +25,7 @@ class Picture(StrEnum):
 
 
 def draw_progress(reader: ExperimentReader, path: Path) -> None:
-    """Every result and the best so far, over time. Raises ``UserError``, as all here do."""
+    """Draw every result and the best so far, over time. Raises ``UserError``, as all here do."""
     _need_matplotlib()
     from dispatcher.queries.pictures.progress_picture import progress_figure
 
@@ -33,7 +33,7 @@ def draw_progress(reader: ExperimentReader, path: Path) -> None:
 
 
 def draw_parallel(reader: ExperimentReader, path: Path) -> None:
-    """One line a trial through the axes of its parameters, coloured by value."""
+    """Draw one line a trial through the axes of its parameters, coloured by value."""
     _need_matplotlib()
     from dispatcher.queries.pictures.parallel_picture import parallel_figure
 
@@ -42,7 +42,13 @@ def draw_parallel(reader: ExperimentReader, path: Path) -> None:
 
 
 def draw_lineage(reader: ExperimentReader, path: Path, *, root: int | None = None) -> None:
-    """The inheritance tree, generations from left to right, the way to the best set out."""
+    """Draw the inheritance tree, generations from left to right, the path to the best highlighted.
+
+    Args:
+        reader: the experiment.
+        path: the PNG file to write.
+        root: draw this trial and its descendants only.
+    """
     _need_matplotlib()
     from dispatcher.queries.pictures.lineage_picture import lineage_figure
 

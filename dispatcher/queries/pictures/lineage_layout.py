@@ -1,9 +1,9 @@
-"""Where each trial of a lineage lies: generations in columns, children beside their parent.
+"""The layout of a lineage: generations in columns, children beside their parent.
 
 Pure numbers. A tidy tree, after Reingold and Tilford (1981): subtrees are pushed together until
 their outlines touch, never interleaved, so no line crosses another; a parent lies at the middle
-of its children. The way to the best trial is a straight trunk, what branches off it is laid
-above and below in turn. The trials without parent or child (most of a random search) are many
+of its children. The path to the best trial is a straight trunk, its branches are laid above and
+below in turn. The trials without parent or child (most of a random search) are many
 and say little: they are left out here and packed into a grid of their own.
 """
 
@@ -36,17 +36,17 @@ class _Outline:
     base: float = 0.0
 
     def below(self, other: _Outline, gap: float) -> float:
-        """How far ``other`` must move to lie below this one."""
+        """Return how far ``other`` must move to lie below this one."""
         return (
             max((self._depth(other, column) for column in self._common(other)), default=-gap) + gap
         )
 
     def above(self, other: _Outline, gap: float) -> float:
-        """How far ``other`` must move (a negative number) to lie above this one."""
+        """Return how far ``other`` must move (a negative number) to lie above this one."""
         return -other.below(self, gap)
 
     def joined(self, other: _Outline, moved: float) -> _Outline:
-        """Both as one, ``other`` moved. Takes the larger apart no more than it must."""
+        """Merge both into one, ``other`` moved. Copies the smaller into the larger."""
         other.base += moved
         large, small = (self, other) if len(self.spans) >= len(other.spans) else (other, self)
         shift = small.base - large.base

@@ -41,7 +41,7 @@ _LABEL_WIDTH: Final = 0.85
 
 
 def lineage_figure(tree: Lineage, name: str) -> Figure:
-    """Draw it."""
+    """Draw a lineage."""
     layout = lay_out(tree)
     values = [node.value for node in tree.nodes.values() if node.value is not None]
     if not tree.nodes:

@@ -31,7 +31,14 @@ _MOST_PIXELS: Final = 30_000_000
 
 
 def figure_of(width: float, height: float, title: str, subtitle: str) -> Figure:
-    """A figure (inches) with a title at its upper left."""
+    """Make a figure with a title at its upper left.
+
+    Args:
+        width: inches.
+        height: inches.
+        title: the first line.
+        subtitle: the second line, smaller.
+    """
     dpi = min(_DPI, math.sqrt(_MOST_PIXELS / (width * height)))
     figure = Figure(figsize=(width, height), dpi=dpi, facecolor=PAPER)
     figure.text(
@@ -43,7 +50,7 @@ def figure_of(width: float, height: float, title: str, subtitle: str) -> Figure:
 
 
 def plain_axes(axes: Axes) -> None:
-    """Two thin spines, small quiet ticks, a faint grid behind."""
+    """Set two thin spines, small quiet ticks, a faint grid behind."""
     axes.set_facecolor(PAPER)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
@@ -68,12 +75,12 @@ class ValueColours:
         self._up = mode is OptimizeMode.MAXIMIZE
 
     def __call__(self, value: float) -> Any:
-        """The colour of a value (RGBA)."""
+        """Return the colour of a value (RGBA)."""
         place = self.place(value)
         return _VALUES(place if self._up else 1.0 - place)
 
     def place(self, value: float) -> float:
-        """Between 0 (lowest) and 1 (highest)."""
+        """Return the place of a value between 0 (lowest) and 1 (highest)."""
         ordered = self._ordered
         if not ordered or ordered[0] == ordered[-1]:
             return 0.5
@@ -100,7 +107,13 @@ class ValueColours:
 
 
 def colour_bar(figure: Figure, colours: ValueColours, label: str) -> None:
-    """A thin bar at the upper right that says which colour is which value."""
+    """Draw a thin bar at the upper right as the legend of the colours.
+
+    Args:
+        figure: to draw on.
+        colours: of the values.
+        label: above the bar.
+    """
     width, height = figure.get_size_inches()
     bar_width = min(2.2, width * 0.3)
     axes = figure.add_axes(
@@ -118,6 +131,6 @@ def colour_bar(figure: Figure, colours: ValueColours, label: str) -> None:
 
 
 def empty(figure: Figure, text: str) -> Figure:
-    """A picture of nothing says so."""
+    """Write into an empty picture why it is empty."""
     figure.text(0.5, 0.45, text, ha="center", va="center", size=11, color=QUIET)
     return figure

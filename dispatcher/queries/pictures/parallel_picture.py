@@ -26,34 +26,40 @@ from dispatcher.queries.pictures.looks import (
 from dispatcher.queries.records import OptimizeMode, TrialSummary
 
 _AXES_SHOWN: Final = 14
-_WORDS_SHOWN: Final = 16
+_CATEGORIES_SHOWN: Final = 16
 _ABSENT: Final = -0.06  # below the axis: the trial has no such parameter
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How the values of one parameter are laid out between 0 and 1."""
+    """The layout of one parameter's values between 0 and 1."""
 
     name: str
     ticks: tuple[tuple[float, str], ...]
     low: float
     high: float
     log: bool
-    words: dict[str, float] | None  # of values that are no numbers, or too few to be a range
+    categories: dict[str, float] | None  # places of texts, and of numbers too few for a range
     absent: bool  # some trials have no such parameter
 
     def place(self, value: Any) -> float:
-        """Where on the axis a value lies."""
+        """Return the place of a value on the axis."""
         if value is None:
             return _ABSENT
-        if self.words is not None:
-            return self.words[_word(value)]
+        if self.categories is not None:
+            return self.categories[_word(value)]
         number = math.log10(value) if self.log else float(value)
         return (number - self.low) / (self.high - self.low)
 
 
 def parallel_figure(trials: Sequence[TrialSummary], mode: OptimizeMode, name: str) -> Figure:
-    """Draw it."""
+    """Draw trials as lines across the axes of their parameters.
+
+    Args:
+        trials: those without a value are left out.
+        mode: which values are best.
+        name: the title.
+    """
     done = [t for t in trials if t.value is not None]
     points = [(t.value, flatten(t.named_parameters, "")) for t in done if t.value is not None]
     columns = _columns([flat for _, flat in points])
@@ -94,7 +100,13 @@ def parallel_figure(trials: Sequence[TrialSummary], mode: OptimizeMode, name: st
 
 
 def scale_of(name: str, values: Sequence[Any], *, spread: bool = False) -> Scale:
-    """The scale that fits these values: numbers (logarithmic over two decades), or words."""
+    """Choose the scale of these values: numbers (logarithmic over two decades), or categories.
+
+    Args:
+        name: the parameter's.
+        values: one for each trial; None if a trial has no such parameter.
+        spread: numbers get a linear scale, however few they are.
+    """
     known = [value for value in values if value is not None]
     numbers = [v for v in known if isinstance(v, int | float) and not isinstance(v, bool)]
     distinct = set(numbers)
@@ -118,14 +130,14 @@ def _word_scale(name: str, known: Sequence[Any], *, numeric: bool, absent: bool)
     distinct.sort(key=lambda pair: (pair[1], "") if numeric else (0, pair[0]))
     steps = max(1, len(distinct) - 1)
     alone = len(distinct) == 1
-    words = {word: 0.5 if alone else i / steps for i, (word, _) in enumerate(distinct)}
-    shown = words if len(words) <= _WORDS_SHOWN else {}
+    categories = {word: 0.5 if alone else i / steps for i, (word, _) in enumerate(distinct)}
+    shown = categories if len(categories) <= _CATEGORIES_SHOWN else {}
     ticks = tuple((place, _cut(word)) for word, place in shown.items())
-    return Scale(name, ticks, 0.0, 1.0, False, words, absent)
+    return Scale(name, ticks, 0.0, 1.0, False, categories, absent)
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """The parameters in which trials differ, in the order of the proposals; paths left out."""
+    """List the parameters in which trials differ, in the order of the proposals, without paths."""
     keys = dict.fromkeys(key for row in rows for key in row)
     differing = [
         key
@@ -136,7 +148,7 @@ def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _curve(heights: list[float]) -> list[tuple[float, float]]:
-    """A line that leaves and meets each axis level, so that the eye can follow it."""
+    """Make a line that leaves and meets each axis level, so that the eye can follow it."""
     path: list[tuple[float, float]] = []
     for x, (here, there) in enumerate(pairwise(heights)):
         for step in range(20):

@@ -20,7 +20,7 @@ _UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "second
 
 
 def progress_figure(shown: Progress, name: str) -> Figure:
-    """Draw it."""
+    """Draw the progress of an experiment."""
     points = shown.points
     word = "higher" if shown.mode is OptimizeMode.MAXIMIZE else "lower"
     subtitle = f"{len(points):,} results and the best so far; {word} is better"

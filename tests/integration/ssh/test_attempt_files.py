@@ -104,7 +104,7 @@ def test_a_machine_that_is_gone_in_the_midst(own: sshd.Sshd, tmp_path: Path) -> 
 
     try:
         with pytest.raises(BackendError):
-            fetching.fetch(files, tmp_path / "here", "0.1", everything, told=cut)
+            fetching.fetch(files, tmp_path / "here", "0.1", everything, progress=cut)
         assert not (tmp_path / "here/work/big").exists()
         with pytest.raises(HostUnreachable):
             files.list(most=10)

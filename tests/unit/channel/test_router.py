@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from dispatcher.channel import CurveKeys, Router, Said
+from dispatcher.channel import CurveKeys, PeerMessage, Router
 from dispatcher.control.client import RunFile
 from dispatcher.errors import PermanentBackendError
 from tests.support.peers import try_to_say
@@ -37,9 +37,9 @@ def address(router: Router, tmp_path_factory: pytest.TempPathFactory) -> str:
     return router.bind_ipc(tmp_path_factory.mktemp("r") / "head")
 
 
-def hear(router: Router, count: int = 1) -> list[Said]:
+def hear(router: Router, count: int = 1) -> list[PeerMessage]:
     """Exactly so many messages; fails if they do not come in two minutes."""
-    said: list[Said] = []
+    said: list[PeerMessage] = []
     for _ in range(1200):
         said.extend(router.poll(0.1))
         if len(said) >= count:
@@ -59,7 +59,7 @@ def test_a_known_peer_is_heard_and_a_stranger_counted(
         while not router.refused:
             assert router.poll(10.0) == []
         known.send(b"hello")
-        assert hear(router) == [Said("tuner", b"tuner:secret", b"hello")]
+        assert hear(router) == [PeerMessage("tuner", b"tuner:secret", b"hello")]
     assert router.refused == 1
 
 

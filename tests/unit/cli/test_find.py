@@ -157,10 +157,10 @@ def test_experiments_live_at_home_unless_their_file_says_otherwise(home: Path) -
         "trialCommand": "true",
         "trialConcurrency": 1,
     }
-    housed = known_folders.housed(build_experiment(values, base_folder=home))
+    housed = known_folders.with_default_folder(build_experiment(values, base_folder=home))
     assert housed.experiment_working_directory == home
     values["experimentWorkingDirectory"] = "elsewhere"
-    housed = known_folders.housed(build_experiment(values, base_folder=home))
+    housed = known_folders.with_default_folder(build_experiment(values, base_folder=home))
     assert housed.experiment_working_directory == home / "elsewhere"
 
 

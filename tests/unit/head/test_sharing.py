@@ -143,8 +143,8 @@ def test_the_group_of_the_folder_above_is_kept(base: Path) -> None:
 def test_what_is_updated_stays_shared_as_it_was(base: Path, umask: None) -> None:
     for word, many in (("all", 1), ("nobody", 0)):
         folder = ExperimentFolder(create(config(base, shareWith=word)))
-        desk = UserRequests(from_json(folder.read_config()), folder)
-        desk.update("maxTrialNumber", 7)
+        requests = UserRequests(from_json(folder.read_config()), folder)
+        requests.update("maxTrialNumber", 7)
         assert mode(folder.config) == 0o600
         assert len(list(folder.path.glob("experiment.shared.json"))) == many
         if many:

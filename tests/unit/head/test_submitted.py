@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ExperimentFolder:
 
 
 @pytest.fixture
-def desk(folder: ExperimentFolder) -> UserRequests:
+def requests(folder: ExperimentFolder) -> UserRequests:
     return UserRequests(from_json(folder.read_config()), folder)
 
 
@@ -51,7 +51,10 @@ def away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_engine_asks_no_disk(
-    folder: ExperimentFolder, desk: UserRequests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: ExperimentFolder,
+    requests: UserRequests,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = looked_up(
         folder.path,
@@ -59,20 +62,20 @@ def test_the_engine_asks_no_disk(
     )
     with monkeypatch.context() as patch:
         away(patch)
-        event = desk.admit(asked)
+        event = requests.admit(asked)
     assert (event.save_path, event.restore_path) == ("b", str(tmp_path / "pretrained/net"))
 
 
 def test_one_place_has_one_name(
-    folder: ExperimentFolder, desk: UserRequests, tmp_path: Path
+    folder: ExperimentFolder, requests: UserRequests, tmp_path: Path
 ) -> None:
     (tmp_path / "weights/5").mkdir(parents=True)
     (tmp_path / "weights/best").symlink_to("5")
     for spelling in ("5", "best", str(tmp_path / "weights/best")):
         asked = looked_up(folder.path, {"save_path": "6", "restore_path": spelling})
-        assert desk.admit(asked).restore_path == "5"
+        assert requests.admit(asked).restore_path == "5"
     real = looked_up(folder.path, {"restore_path": str(tmp_path / "zoo/net")})
-    assert desk.admit(real).restore_path == str(tmp_path / "pretrained/net")
+    assert requests.admit(real).restore_path == str(tmp_path / "pretrained/net")
 
 
 def test_a_link_that_leads_out_is_refused_by_who_asks(
@@ -88,19 +91,19 @@ def test_a_link_that_leads_out_is_refused_by_who_asks(
     "path", ["../x", "/etc", "", ".checkpoints/1", 5, ["a"], {"a": 1}, "\ud800"]
 )
 def test_nonsense_is_refused_by_both(
-    folder: ExperimentFolder, desk: UserRequests, path: Any
+    folder: ExperimentFolder, requests: UserRequests, path: Any
 ) -> None:
     """A list as a path once ended the engine."""
     for key in ("save_path", "restore_path"):
         with pytest.raises(UserError, match="cannot submit these parameters"):
             looked_up(folder.path, {key: path})
         with pytest.raises(UserError, match="cannot submit these parameters"):
-            desk.admit({key: path})
+            requests.admit({key: path})
 
 
-def test_needs_by_hand_are_read_as_a_tuners_are(desk: UserRequests) -> None:
-    admitted = desk.admit({"x": 1, "_needs": {"gpus": 2}})
+def test_needs_by_hand_are_read_as_a_tuners_are(requests: UserRequests) -> None:
+    admitted = requests.admit({"x": 1, "_needs": {"gpus": 2}})
     assert (admitted.parameters, admitted.needs) == ('{"x": 1}', Needs(gpus=2.0))
-    assert desk.admit({"x": 1}).needs is None
+    assert requests.admit({"x": 1}).needs is None
     with pytest.raises(UserError, match="'_needs' gpus must be a number, not 'two'"):
-        desk.admit({"_needs": {"gpus": "two"}})
+        requests.admit({"_needs": {"gpus": "two"}})

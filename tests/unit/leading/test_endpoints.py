@@ -14,10 +14,10 @@ import pytest
 import zmq
 from msgspec.structs import replace
 
-from dispatcher.channel import CurveKeys, Router, Said
+from dispatcher.channel import CurveKeys, PeerMessage, Router
 from dispatcher.channel.router import MAX_AGENT_FRAME_BYTES
 from dispatcher.folders import ExperimentFolder
-from dispatcher.leading.workers import TUNNEL_NAME, Doors, open_doors
+from dispatcher.leading.workers import TUNNEL_NAME, HeadEndpoints, open_endpoints
 from dispatcher.ssh.forwarding import ReverseForwards
 from tests.support.peers import try_to_say
 from tests.unit.wiring.test_machines import config, ssh
@@ -27,7 +27,7 @@ PATIENCE_S = 120.0
 
 
 class Head:
-    """A ROUTER and the doors that an experiment file asks for."""
+    """A ROUTER and the endpoints that an experiment file asks for."""
 
     def __init__(self, sockets: Path, folder: Path) -> None:
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -37,10 +37,10 @@ class Head:
         self.folder: Any = ExperimentFolder(folder)
         self.address = self.router.bind_ipc(sockets / "head")
 
-    def open(self, service: Any, **keys: Any) -> Doors:
-        return open_doors(config(service, **keys), self.folder, self.router, self.address)
+    def open(self, service: Any, **keys: Any) -> HeadEndpoints:
+        return open_endpoints(config(service, **keys), self.folder, self.router, self.address)
 
-    def hear(self) -> list[Said]:
+    def hear(self) -> list[PeerMessage]:
         for _ in range(int(PATIENCE_S * 10)):
             if said := self.router.poll(0.1):
                 return said
@@ -144,42 +144,46 @@ def carry(one: socket.socket, other: socket.socket) -> None:
 
 def test_machines_with_tunnels_need_no_port(head: Head) -> None:
     """Mutation: the head listens on the loopback, where any user of this machine can connect."""
-    doors = head.open(ssh({"host": "a"}, {"host": "b"}))
-    assert doors.tcp is None
-    assert doors.tunnel == head.sockets / TUNNEL_NAME
+    endpoints = head.open(ssh({"host": "a"}, {"host": "b"}))
+    assert endpoints.tcp is None
+    assert endpoints.tunnel == head.sockets / TUNNEL_NAME
     assert not (head.folder.keys / "port").exists()
-    assert stat.S_IMODE(doors.tunnel.stat().st_mode) == 0o600
-    assert doors.tuner == Endpoint(head.address)
-    assert doors.workers["a"].address == f"ipc://{doors.tunnel}"
-    assert doors.workers["a"].secret_key != doors.workers["b"].secret_key != ""
+    assert stat.S_IMODE(endpoints.tunnel.stat().st_mode) == 0o600
+    assert endpoints.tuner == Endpoint(head.address)
+    assert endpoints.workers["a"].address == f"ipc://{endpoints.tunnel}"
+    assert endpoints.workers["a"].secret_key != endpoints.workers["b"].secret_key != ""
 
 
 def test_who_comes_without_a_tunnel_of_ours_needs_one(head: Head) -> None:
     services = [ssh({"host": "a"}), ssh({"host": "b", "headAddress": "127.0.0.1"})]
-    doors = head.open(services, channel={"transport": "tcp"})
-    assert doors.tcp is not None
-    assert doors.tunnel is not None
-    assert doors.workers["b"].address == doors.tuner.address == f"tcp://127.0.0.1:{doors.tcp[1]}"
-    assert doors.workers["a"].address == f"ipc://{doors.tunnel}"
-    assert (head.folder.keys / "port").read_text() == str(doors.tcp[1])
+    endpoints = head.open(services, channel={"transport": "tcp"})
+    assert endpoints.tcp is not None
+    assert endpoints.tunnel is not None
+    assert (
+        endpoints.workers["b"].address
+        == endpoints.tuner.address
+        == f"tcp://127.0.0.1:{endpoints.tcp[1]}"
+    )
+    assert endpoints.workers["a"].address == f"ipc://{endpoints.tunnel}"
+    assert (head.folder.keys / "port").read_text() == str(endpoints.tcp[1])
 
 
 def test_this_machine_alone_needs_neither(head: Head) -> None:
-    doors = head.open({"platform": "local"})
-    assert (doors.tcp, doors.tunnel) == (None, None)
-    assert doors.workers["local"] == Endpoint(head.address)
+    endpoints = head.open({"platform": "local"})
+    assert (endpoints.tcp, endpoints.tunnel) == (None, None)
+    assert endpoints.workers["local"] == Endpoint(head.address)
 
 
 def test_an_agent_is_heard_through_a_tunnel_and_strangers_are_not(head: Head) -> None:
-    doors = head.open(ssh({"host": "a"}))
-    assert doors.tunnel is not None
-    with Tunnel(doors.tunnel) as tunnel:
-        speak_through(tunnel, head, doors)
+    endpoints = head.open(ssh({"host": "a"}))
+    assert endpoints.tunnel is not None
+    with Tunnel(endpoints.tunnel) as tunnel:
+        speak_through(tunnel, head, endpoints)
 
 
-def speak_through(tunnel: Tunnel, head: Head, doors: Doors) -> None:
+def speak_through(tunnel: Tunnel, head: Head, endpoints: HeadEndpoints) -> None:
     link = head.router.admit("a", "agent:a:secret")
-    own, foreign = doors.workers["a"], CurveKeys.fresh()
+    own, foreign = endpoints.workers["a"], CurveKeys.fresh()
     keys = {"server_key": own.server_key}
     known = Endpoint(
         tunnel.address,
@@ -200,7 +204,7 @@ def speak_through(tunnel: Tunnel, head: Head, doors: Doors) -> None:
         try_to_say(worse, b"let me in")
         head.until_refused("foreign key")
         good.send(b"hello")
-        assert head.hear() == [Said("a", b"agent:a:secret", b"hello")]
+        assert head.hear() == [PeerMessage("a", b"agent:a:secret", b"hello")]
         link.send(b"welcome")
         assert good.poll(int(PATIENCE_S * 1000))
         assert good.recv() == b"welcome"
@@ -245,9 +249,9 @@ def test_who_shows_no_key_is_disconnected(head: Head, monkeypatch: pytest.Monkey
     """Each costs the head a descriptor. Mutation: they may stay for half a minute, or for ever."""
     monkeypatch.setattr("dispatcher.channel.router.HANDSHAKE_MS", 100)
     service = ssh({"host": "b", "headAddress": "127.0.0.1"})
-    doors = head.open([service], channel={"transport": "tcp"})
-    assert doors.tcp is not None
-    with socket.create_connection(doors.tcp) as silent:
+    endpoints = head.open([service], channel={"transport": "tcp"})
+    assert endpoints.tcp is not None
+    with socket.create_connection(endpoints.tcp) as silent:
         silent.settimeout(PATIENCE_S)
         while silent.recv(1 << 10):  # its greeting
             pass

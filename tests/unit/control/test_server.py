@@ -1,4 +1,4 @@
-"""The desk without a socket: what each verb does, and that no request can do more than fail."""
+"""The server without a socket: what each verb does, and that no request can do more than fail."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ VERBS: dict[str, dict[str, Any]] = {
 
 
 class Counter:
-    """A desk over a scene; an event it lets through is applied, as the engine does."""
+    """A server over a scene; an event it lets through is applied, as the engine does."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.admitted: list[dict[str, Any]] = []
         self.updated: list[tuple[str, Any]] = []
         self.stepped_down = 0
-        self.desk = ControlServer(
+        self.server = ControlServer(
             self._admit, self._update, clock=lambda: scene.now, step_down=self._step_down
         )
 
@@ -60,7 +60,7 @@ class Counter:
         return [e.SearchSpaceUpdated("{}")]
 
     def receive(self, payload: bytes) -> Handled:
-        return self.desk.receive(payload, self.scene.state)
+        return self.server.receive(payload, self.scene.state)
 
     def ask(self, verb: str, **arguments: Any) -> Reply:
         handled = self.receive(encoder.encode(ControlRequest(7, verb, arguments)))
@@ -232,9 +232,9 @@ def test_an_error_that_quotes_what_cannot_be_sent(scene: Scene) -> None:
     def refuse(key: str, value: Any) -> list[e.Event]:
         raise UserError("no \ud800 here", hint="nor \udfff")
 
-    desk = ControlServer(lambda parameters: e.TrialSubmitted("{}"), refuse)
+    server = ControlServer(lambda parameters: e.TrialSubmitted("{}"), refuse)
     payload = encoder.encode(ControlRequest(5, "update", {"key": "searchSpace", "value": 1}))
-    reply = refusal(desk.receive(payload, scene.state), scene.state)
+    reply = refusal(server.receive(payload, scene.state), scene.state)
     assert (reply.error, reply.hint) == ("no \\ud800 here", "nor \\udfff")
 
 
@@ -242,9 +242,9 @@ def test_depth_that_only_the_rooms_behind_notice(scene: Scene) -> None:
     def deep(parameters: dict[str, Any]) -> e.TrialSubmitted:
         raise RecursionError
 
-    desk = ControlServer(deep, lambda key, value: [])
+    server = ControlServer(deep, lambda key, value: [])
     payload = encoder.encode(ControlRequest(5, "submit", {"parameters": {}}))
-    assert "too deeply" in refusal(desk.receive(payload, scene.state), scene.state).error
+    assert "too deeply" in refusal(server.receive(payload, scene.state), scene.state).error
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -295,7 +295,7 @@ def test_a_snapshot_is_plain_data(scene: Scene) -> None:
 
 
 def test_a_head_that_takes_over_is_obeyed_and_answered(scene: Scene) -> None:
-    """Mutation: the desk answers and does nothing."""
+    """Mutation: the server answers and does nothing."""
     counter = Counter(scene)
     assert counter.ask("step_down").data == {"epoch": scene.state.epoch}
     assert counter.stepped_down == 1
@@ -311,8 +311,8 @@ def test_a_request_that_would_hold_up_the_engine_is_refused(counter: Counter) ->
 
 def test_a_snapshot_tells_what_was_refused(scene: Scene) -> None:
     counts = {"head": {"stranger": 3}, "agent": {"flood": 1}}
-    desk = ControlServer(
+    server = ControlServer(
         lambda p: e.TrialSubmitted("{}"), lambda k, v: [], lambda: 0.0, lambda: counts
     )
-    handled = desk.receive(encoder.encode(ControlRequest(1, "snapshot")), scene.state)
+    handled = server.receive(encoder.encode(ControlRequest(1, "snapshot")), scene.state)
     assert reply_decoder.decode(handled.reply(scene.state)).data["refused"] == counts
