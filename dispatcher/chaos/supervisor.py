@@ -109,11 +109,11 @@ class Supervisor:
         kill = act.deed is Deed.KILL
         if kill and act.kind in _SPARED and not self._got_further():
             return
-        found = find(self._folder, head, act.kind)
-        if not found:
+        victims = find(self._folder, head, act.kind)
+        if not victims:
             self._note(act.deed, victim=act.kind, pid=None)
             return
-        victim = found[int(act.draw * len(found))]
+        victim = victims[int(act.draw * len(victims))]
         if kill and victim.pid == head:
             self._head_is_ours_to_start = True  # before it can be seen to have ended
         if not victim.strike(signal.SIGKILL if kill else signal.SIGSTOP):

@@ -44,8 +44,8 @@ def service(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(scope="session")
 def weights_at(request: pytest.FixtureRequest) -> str | None:
     """Where weights go, for services that reach the head's through a share."""
-    told: str | None = request.config.getoption("--weights-root", None)
-    return told
+    path: str | None = request.config.getoption("--weights-root", None)
+    return path
 
 
 Experiments = Callable[..., Any]

@@ -73,7 +73,7 @@ class Rig:
         sockets = run_folder(folder.path)
         address = self._router.bind_ipc(sockets / "head")
         names = [worker.name for _, worker in self.config.workers]
-        self.crew = Workers(
+        self.worker_set = Workers(
             self.config,
             folder,
             self._router,
@@ -92,7 +92,7 @@ class Rig:
     @property
     def workers(self) -> list[WorkerId]:
         """Their names."""
-        return self.crew.workers
+        return self.worker_set.workers
 
     def launch(self) -> None:
         """Have all workers, and wait until they have joined."""
@@ -109,8 +109,8 @@ class Rig:
         """Order an attempt that does something."""
         order = {key: more.pop(key) for key in tuple(more) if key.startswith("restore_")}
         save_path = str(self.root / str(trial)) if do == "save" else None
-        told = {"do": do, **more, **({"restore_path": "."} if order else {})}
-        text = json.dumps(told)
+        parameters = {"do": do, **more, **({"restore_path": "."} if order else {})}
+        text = json.dumps(parameters)
         self.perform(a.StartAttempt(worker, TrialId(trial), attempt, text, save_path, **order))
 
     def stop(self, worker: WorkerId, trial: int, grace_s: float, attempt: int = 1) -> None:
@@ -120,7 +120,7 @@ class Rig:
 
     def perform(self, action: a.WorkerAction) -> None:
         """As the engine does."""
-        driver = self.crew.drivers[action.worker]
+        driver = self.worker_set.drivers[action.worker]
         self._timed(lambda: driver.perform(action))
         self._timed(driver.flush)
 
@@ -128,31 +128,31 @@ class Rig:
         """One turn of an engine's loop."""
         heard: set[str] = set()
         for owner, _peer, payload in self._router.poll(0.02):
-            driver = self.crew.drivers.get(owner)
+            driver = self.worker_set.drivers.get(owner)
             if driver is not None:
                 self._take(self._timed(lambda d=driver, p=payload: d.receive(p)))  # type: ignore[misc]
                 heard.add(owner)
         if time.monotonic() >= self._next_check:
             self._next_check = time.monotonic() + _CHECK_EVERY_S
-            for name, driver in self.crew.drivers.items():
+            for name, driver in self.worker_set.drivers.items():
                 events = self._timed(driver.check)
                 self._take(events)
                 if events:
                     heard.add(name)
         for name in heard:
             if self.acknowledging:
-                self._timed(self.crew.drivers[name].acknowledge)
-            self._timed(self.crew.drivers[name].flush)
+                self._timed(self.worker_set.drivers[name].acknowledge)
+            self._timed(self.worker_set.drivers[name].flush)
 
     def wait(self, look: Callable[[], Seen | None], what: str) -> Seen:
         """Turn until there is something to see; fails with all that was said."""
         give_up = time.monotonic() + PATIENCE_S
         while not (seen := look()):
-            assert time.monotonic() < give_up, f"never: {what}\n{self.said()}"
+            assert time.monotonic() < give_up, f"never: {what}\n{self.report()}"
             self.turn()
         return seen
 
-    def of(self, trial: int, kind: type[Seen], attempt: int = 1) -> list[Seen]:
+    def events_of(self, trial: int, kind: type[Seen], attempt: int = 1) -> list[Seen]:
         """What was said of an attempt, of one kind."""
         return [
             event
@@ -163,18 +163,18 @@ class Rig:
 
     def end(self, trial: int, attempt: int = 1) -> e.AttemptEnded:
         """Wait for the end of an attempt."""
-        found = self.wait(lambda: self.of(trial, e.AttemptEnded, attempt), f"{trial} ends")
-        return found[0]
+        ends = self.wait(lambda: self.events_of(trial, e.AttemptEnded, attempt), f"{trial} ends")
+        return ends[0]
 
     def final(self, trial: int) -> Any:
         """The final result of an attempt that has ended."""
-        (found,) = self.of(trial, e.FinalReported)
-        return json.loads(found.value)
+        (result,) = self.events_of(trial, e.FinalReported)
+        return json.loads(result.value)
 
     def first_number(self, trial: int) -> int:
         """Wait for the first intermediate result: a number."""
-        found = self.wait(lambda: self.of(trial, e.MetricReported), f"{trial} reports")
-        return int(json.loads(found[0].value))
+        metrics = self.wait(lambda: self.events_of(trial, e.MetricReported), f"{trial} reports")
+        return int(json.loads(metrics[0].value))
 
     def die(self) -> None:
         """As ``kill -9`` would: nothing is said, nobody is told. Threads of visits go on for a
@@ -185,16 +185,16 @@ class Rig:
     def close(self, *, leave_running: bool) -> None:
         """End as a head does."""
         try:
-            self.crew.close(leave_running=leave_running, deadline_s=15.0)
+            self.worker_set.close(leave_running=leave_running, deadline_s=15.0)
         finally:
             self.die()
 
-    def said(self) -> str:
+    def report(self) -> str:
         """For a test that has failed: all events, and the ends of the logs."""
         lines = [f"  {event}" for event in self.events[-30:]]
         lines += [
             f"  {name}: {driver.waiting()}"
-            for name, driver in self.crew.drivers.items()
+            for name, driver in self.worker_set.drivers.items()
             if hasattr(driver, "waiting")
         ]
         for log in sorted(self.folder.path.glob("**/logs/*.log")):

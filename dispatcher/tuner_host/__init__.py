@@ -5,7 +5,7 @@ the order in which the head committed them, and the gate of a trial only after i
 end were taken. It never decides what the experiment does next: that is the core's, and every
 wait, answer and delivery is told to it.
 
-Read ``host.py`` first (which thread does what), then ``gate.py`` and ``floor.py`` (who waits,
+Read ``host.py`` first (which thread does what), then ``gate.py`` and ``run_token.py`` (who waits,
 who runs), then ``delivery.py``. ``driver.py`` is the head's side and the only module here that
 runs in the head.
 """

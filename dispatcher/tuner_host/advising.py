@@ -67,7 +67,7 @@ class AdvisorTuner:
             )
         protocol = importlib.import_module("nni.runtime.protocol")
         vars(protocol)["hearer"] = self._hear
-        self._words = protocol.CommandType
+        self._commands = protocol.CommandType
         self._decodes = decodes_values(type(advisor))
         self._initialized = False
         self._accept_customized = False  # it does not know the trials that users add
@@ -156,8 +156,8 @@ class AdvisorTuner:
         if sent is None:
             return
         how = "SUCCEEDED" if success else "EARLY_STOPPED" if sent.killed else "FAILED"
-        told = {"trial_job_id": str(parameter_id), "event": how, "hyper_params": sent.text}
-        self._tell("TrialEnd", told)
+        message = {"trial_job_id": str(parameter_id), "event": how, "hyper_params": sent.text}
+        self._tell("TrialEnd", message)
 
     def import_data(self, data: Any) -> str:
         """Results of another experiment. Returns what a user should know of that."""
@@ -174,10 +174,10 @@ class AdvisorTuner:
             on_exit()
 
     def _tell(self, command: str, data: Any) -> None:
-        self._advisor.process_command(self._words[command], data)
+        self._advisor.process_command(self._commands[command], data)
 
     def _metric(self, trial: int, sent: _Sent, kind: str, number: int, value: Any) -> None:
-        said = value if not self._decodes else json.dumps(value)
+        written = json.dumps(value) if self._decodes else value
         self._tell(
             "ReportMetricData",
             {
@@ -185,7 +185,7 @@ class AdvisorTuner:
                 "trial_job_id": str(trial),
                 "type": kind,
                 "sequence": number,
-                "value": said,
+                "value": written,
             },
         )
 

@@ -60,9 +60,9 @@ class Assessing:
     def on_exit(self) -> None:
         """Tell that the experiment is over. Another thread than that of ``assess_trial``, which
         may stand in the author's code."""
-        told = getattr(self._assessor, "_on_exit", None)
-        if told is not None:
-            told()
+        on_exit = getattr(self._assessor, "_on_exit", None)
+        if on_exit is not None:
+            on_exit()
 
     def _serve(self) -> None:
         self._recall()
@@ -127,11 +127,11 @@ class Assessing:
         self._recalled.pop(trial, None)
         if self._histories.pop(trial, None) is None:
             return
-        told = getattr(self._assessor, "trial_end", None)
-        if told is None:
+        trial_end = getattr(self._assessor, "trial_end", None)
+        if trial_end is None:
             return
         try:
-            told(str(trial), success)
+            trial_end(str(trial), success)
         except BaseException as error:  # noqa: BLE001 - author's code
             self._note(f"the assessor's trial_end raised:\n{describe(error)}")
 

@@ -47,7 +47,7 @@ class Callbacks:
         self._lock = threading.Lock()  # held for a few dictionary operations only
         self._kept: WeakSet[SendTrial] = WeakSet()  # of calls that are over
         self._given: dict[int, ref[SendTrial]] = {}
-        self._asking: dict[int, Any] = {}  # being asked → what a callback said meanwhile
+        self._asking: dict[int, Any] = {}  # being asked → a callback's answer meanwhile
         self._waiting: dict[int, Request] = {}
         self._refused: set[int] = set()  # told "not now" for good, while the callback was held
         self._propose: Callable[[Request, Any], None] = lambda request, parameters: None
@@ -74,11 +74,11 @@ class Callbacks:
         if look:
             gc.collect()  # the exception of the refusal may still know it, in a ring
         with self._lock:
-            said = self._asking.pop(trial, _NOTHING)  # until now a callback has said it there
-            if said is _NOTHING and refused and len(self._kept):
+            answer = self._asking.pop(trial, _NOTHING)  # a callback stores it there until now
+            if answer is _NOTHING and refused and len(self._kept):
                 self._waiting[trial] = request
                 return None
-        return said is not _NOTHING, said
+        return answer is not _NOTHING, answer
 
     def _keep(self, trial: int) -> None:
         given = self._given.pop(trial, None)

@@ -53,7 +53,7 @@ class Delivery:
         note: Callable[[str], None],
     ) -> None:
         self._note = note
-        self._told_of_changes = False
+        self._noted_changes = False
         self._calls = calls
         self._gate = gate
         self._outbox = outbox
@@ -152,8 +152,8 @@ class Delivery:
         try:
             if parameters is None:
                 parameters = json.loads(work.parameters)
-            elif not self._told_of_changes and _changed(parameters, work.parameters):
-                self._told_of_changes = True
+            elif not self._noted_changes and _changed(parameters, work.parameters):
+                self._noted_changes = True
                 self._note(
                     f"the parameters of request {work.trial} were changed after "
                     "generate_parameters had returned them: the trial ran with what was returned, "
@@ -196,9 +196,9 @@ class Delivery:
     def _import(self, work: TellImport) -> None:
         error = ""
         try:
-            said = self._calls.import_data(json.loads(work.data))
-            if said:
-                self._note(said)
+            remark = self._calls.import_data(json.loads(work.data))
+            if remark:
+                self._note(remark)
         except BaseException as raised:  # noqa: BLE001 - becomes an event; never repeated
             error = self._raised("import_data", raised)
         self._snapshots.count()

@@ -40,7 +40,7 @@ LAST_LINES = 20
 LAST_BYTES = 8_192
 
 #: What is left of a deadline for killing and reaping.
-_TOLD_SHARE = 0.8
+_SHUTDOWN_SHARE = 0.8
 
 #: How often a process that was told to end is looked at (seconds).
 _LOOK_S = 0.01
@@ -75,7 +75,7 @@ class TunerHostDriver:
         self._log_path = folder / "logs" / "tuner.log"
         self._output: Output | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._leash = -1
+        self._head_pipe = -1
         self._gathered: list[object] = []
         self._unsent: list[bytes] = []
         self._heard = False
@@ -152,7 +152,7 @@ class TunerHostDriver:
         if process is None:
             return
         if listens and not _has_ended(process):
-            self._link.send(encode([Shutdown(_TOLD_SHARE * deadline_s)])[0])
+            self._link.send(encode([Shutdown(_SHUTDOWN_SHARE * deadline_s)])[0])
             give_up = time.monotonic() + deadline_s
             while not _has_ended(process) and time.monotonic() < give_up:
                 time.sleep(_LOOK_S)
@@ -184,7 +184,7 @@ class TunerHostDriver:
         self._failure_file.unlink(missing_ok=True)
         if self._shown is not None:
             self._shown.forget()
-        ours, self._leash = os.pipe()
+        ours, self._head_pipe = os.pipe()
         config = msgspec.structs.replace(
             self._config,
             endpoint=msgspec.structs.replace(self._config.endpoint, routing_id=routing_id),
@@ -209,9 +209,9 @@ class TunerHostDriver:
         if not _has_ended(process):
             self._kill_group(process)
             process.wait()
-        if self._leash >= 0:
-            os.close(self._leash)
-            self._leash = -1
+        if self._head_pipe >= 0:
+            os.close(self._head_pipe)
+            self._head_pipe = -1
         if self._output is not None:
             self._output.finish()
 
@@ -241,15 +241,15 @@ class TunerHostDriver:
                 how = f"was ended by signal {-code}"
         else:
             how = f"exited with code {code}"
-        words = self._last_words()
-        told = f"; its last words:\n{words}" if words else "; it said nothing"
-        return f"the tuner host {how}{told}"
+        output = self._last_output()
+        ending = f"; its last words:\n{output}" if output else "; it said nothing"
+        return f"the tuner host {how}{ending}"
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         if self._output is None:
             return ""
         self._output.finish()
-        return self._output.last_words(LAST_LINES, LAST_BYTES)
+        return self._output.last_lines(LAST_LINES, LAST_BYTES)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

@@ -41,8 +41,8 @@ AT_ONCE = 128
 class ForeignWaits:
     """Called by the I/O thread now and then while requests are in author's code."""
 
-    def __init__(self, floor: RunToken, clock: Callable[[], float] = time.monotonic) -> None:
-        self._floor = floor
+    def __init__(self, run_token: RunToken, clock: Callable[[], float] = time.monotonic) -> None:
+        self._run_token = run_token
         self._clock = clock
         self._next_look = 0.0
         self._pause_s = LOOK_S
@@ -51,16 +51,16 @@ class ForeignWaits:
 
     def look(self) -> float | None:
         """Tell the head what changed; seconds until the next look, None if nobody runs."""
-        if not self._floor.is_running():
+        if not self._run_token.is_running():
             return None
         now = self._clock()
-        if self._floor.entries != self._entries:
-            self._entries = self._floor.entries
+        if self._run_token.entries != self._entries:
+            self._entries = self._run_token.entries
             self._pause_s = LOOK_S
             self._next_look = min(self._next_look, now + LOOK_S)
         if now < self._next_look:
             return self._next_look - now
-        requests = self._floor.running()
+        requests = self._run_token.running()
         fresh = [one for one in requests if not one.foreign][: 8 * AT_ONCE]
         known = [one for one in requests if one.foreign]
         start = self._offset if self._offset < len(known) else 0

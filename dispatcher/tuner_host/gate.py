@@ -21,7 +21,7 @@ from dispatcher.core.model import Verdict
 from dispatcher.core.waits import resolve
 from dispatcher.tuner_host.request import Request, Say
 from dispatcher.tuner_host.run_token import RunToken, Waking
-from dispatcher.tuner_host.wait import PendingWait, is_trial, parent_failed, told
+from dispatcher.tuner_host.wait import PendingWait, is_trial, outcome, parent_failed
 from tuners.errors import (
     SelfWait,
     UnknownParent,
@@ -52,9 +52,9 @@ class Gate:
     """
 
     def __init__(
-        self, floor: RunToken, *, refusal: str = "", make_way: Callable[[], None] = lambda: None
+        self, run_token: RunToken, *, refusal: str = "", make_way: Callable[[], None] = lambda: None
     ) -> None:
-        self._floor = floor
+        self._run_token = run_token
         self._make_way = make_way
         self._refusal = refusal
         # Held for a few dictionary operations, never while author's code runs or waits.
@@ -124,7 +124,7 @@ class Gate:
 
     def _stand(self, wait: PendingWait, timeout: float | None) -> list[int] | None:
         """Block; None if the timeout passed."""
-        self._floor.block(wait.request)
+        self._run_token.block(wait.request)
         if not wait.ticket.acquire(timeout=self._patience(wait, timeout)):
             self._give_up(wait)
         wait.request.turn = wait
@@ -185,7 +185,7 @@ class Gate:
                     self._finish(wait, answer, ready)
                 else:
                     self._ask_again(wait)
-        self._floor.let_go(ready)
+        self._run_token.let_go(ready)
 
     def tell_version(self, store: str, number: int, by: int | None) -> None:
         """A shared store has a newer version: let those go who wait for it."""
@@ -197,7 +197,7 @@ class Gate:
                 due = number >= wait.version if wait.version else by in wait.parents
                 if due:
                     self._finish(wait, [number], ready)
-        self._floor.let_go(ready)
+        self._run_token.let_go(ready)
 
     def answer(self, action: AnswerWait) -> None:
         """The head knew. Answers to waits that are over already come to nothing."""
@@ -205,8 +205,8 @@ class Gate:
         with self._lock:
             wait = self._waits.get(action.trial)
             if wait is not None and wait.number == action.ticket:
-                self._finish(wait, told(wait, action), ready)
-        self._floor.let_go(ready)
+                self._finish(wait, outcome(wait, action), ready)
+        self._run_token.let_go(ready)
 
     def cancel(self, request: Request, reason: str = "this request was cancelled") -> None:
         """Let the request's wait, and each later one, raise ``WaitCancelled``."""
@@ -217,7 +217,7 @@ class Gate:
             if wait is not None and wait.request is request:
                 request.say(WaitGivenUp(TrialId(request.trial), wait.number))
                 self._finish(wait, WaitCancelled(reason), ready)
-        self._floor.let_go(ready)
+        self._run_token.let_go(ready)
 
     def close(self, reason: str) -> None:
         """The process ends: all waits, and each later one, raise ``WaitCancelled``."""
@@ -226,7 +226,7 @@ class Gate:
             self._closing = reason
             for wait in list(self._waits.values()):
                 self._finish(wait, WaitCancelled(reason), ready)
-        self._floor.let_go(ready)
+        self._run_token.let_go(ready)
 
     def blocked(self) -> set[int]:
         """The requests that wait."""
@@ -369,7 +369,7 @@ class Gate:
                 if wait.answer is None:
                     wait.request.say(WaitGivenUp(TrialId(wait.request.trial), wait.number))
                 self._forget(wait)
-        self._floor.go_on(wait.request)
+        self._run_token.go_on(wait.request)
 
 
 def _strike(waiters: dict[K, dict[int, None]], key: K, trial: int) -> None:

@@ -124,10 +124,10 @@ class IoLoop:
     def send(self, woken: bool = True) -> None:
         """Hand all that was said to ZeroMQ, as far as it takes it."""
         self._outbox.clear(readable=woken)
-        said = self._outbox.take()
-        if said:
+        queued = self._outbox.take()
+        if queued:
             self._sent_at = self._clock()
-            self._frames.extend(messages.encode(said))
+            self._frames.extend(messages.encode(queued))
             failpoint("host.words.gathered")
         while self._frames:
             try:

@@ -134,16 +134,18 @@ def _no_module(name: str, folder: Path) -> TunerCodeError:
 
 
 def _class_in(module: ModuleType, name: str, place: str) -> type:
-    found: Any = module
+    member: Any = module
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if isinstance(found, type):
-        return found
+        member = getattr(member, part, None)
+    if isinstance(member, type):
+        return member
     classes = [key for key, value in vars(module).items() if isinstance(value, type)]
     near = difflib.get_close_matches(name, classes, n=1)
-    said = f"has no class {name}" if found is None else f"has {name}, which is no class: {found!r}"
+    fault = (
+        f"has no class {name}" if member is None else f"has {name}, which is no class: {member!r}"
+    )
     raise TunerCodeError(
-        f"{place} {said}",
+        f"{place} {fault}",
         hint=f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(classes) or 'none'}",
     )
 

@@ -14,7 +14,7 @@ class Outbox:
     """
 
     def __init__(self) -> None:
-        self._said: deque[object] = deque()
+        self._messages: deque[object] = deque()
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
@@ -22,12 +22,12 @@ class Outbox:
 
     def say(self, message: object) -> None:
         """Queue a message and wake the I/O thread. Any thread; never blocks."""
-        self._said.append(message)
+        self._messages.append(message)
         self.wake()
 
     def say_later(self, message: object) -> None:
         """Queue a message that may wait for the next one to travel with."""
-        self._said.append(message)
+        self._messages.append(message)
 
     def wake(self) -> None:
         """Make :meth:`fileno` readable."""
@@ -55,12 +55,12 @@ class Outbox:
 
     def waiting(self) -> bool:
         """Whether something was said and not taken."""
-        return bool(self._said)
+        return bool(self._messages)
 
     def take(self) -> list[object]:
         """All messages, in the order in which they were said."""
-        said = self._said
+        messages = self._messages
         taken = []
-        for _ in range(len(said)):
-            taken.append(said.popleft())
+        for _ in range(len(messages)):
+            taken.append(messages.popleft())
         return taken

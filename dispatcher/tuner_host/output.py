@@ -80,7 +80,7 @@ class Output(threading.Thread):
                 return
             time.sleep(0.001)
 
-    def last_words(self, lines: int, nbytes: int) -> str:
+    def last_lines(self, lines: int, nbytes: int) -> str:
         """The end of what this process said."""
         with self._path.open("rb") as log:
             size = log.seek(0, os.SEEK_END)

@@ -11,21 +11,21 @@ from dispatcher.tuner_host.tracebacks import describe
 _OURS = "tuner-"
 
 #: So many are told; a tuner that starts one for each request fails in all of them alike.
-TOLD = 3
+MOST_NOTED = 3
 
 
-def tell_of_own_threads(note: Callable[[str], None]) -> None:
+def note_own_threads(note: Callable[[str], None]) -> None:
     """Have every thread of the author's that ends by an exception noted, the first few."""
-    told = 0
+    noted = 0
     before = threading.excepthook
 
     def ended(args: threading.ExceptHookArgs) -> None:
-        nonlocal told
+        nonlocal noted
         name = args.thread.name if args.thread is not None else ""
-        if args.exc_value is None or name.startswith(_OURS) or told >= TOLD:
+        if args.exc_value is None or name.startswith(_OURS) or noted >= MOST_NOTED:
             before(args)
             return
-        told += 1
+        noted += 1
         text = describe(args.exc_value)
         last = text.rpartition("\n")[2]
         note(f"a thread that the tuner started by itself ({name}) ended by {last}\n{text}")

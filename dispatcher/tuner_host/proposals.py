@@ -100,14 +100,14 @@ def _restored(
 ) -> tuple[str | None, tuple[tuple[str, int], ...]]:
     """Where a trial starts from, and what it reads: what it starts from, too, if that is a version
     of a shared store."""
-    told = value.get(rules.restore_key) if rules.restore_key else None
-    if isinstance(told, str):
+    restore = value.get(rules.restore_key) if rules.restore_key else None
+    if isinstance(restore, str):
         try:
-            version = read_version(told)
+            version = read_version(restore)
         except BadPins as error:
             raise Nonsense(f"parameters.{rules.restore_key}: {error}") from None
         if version is not None:
-            return told, tuple(dict.fromkeys((*reads, version)))
+            return restore, tuple(dict.fromkeys((*reads, version)))
     return _canonical(value, rules.restore_key, rules, rules.read_roots), reads
 
 
@@ -124,8 +124,8 @@ def _canonical(
     from trial_runtime.weights.paths import as_declared, resolve_in_root
 
     try:
-        found = resolve_in_root(rules.weights_root, path, read_roots=read_roots)
-        return as_declared(found, read_roots)
+        resolved = resolve_in_root(rules.weights_root, path, read_roots=read_roots)
+        return as_declared(resolved, read_roots)
     except PathError as error:
         place = f"{error.where}: " if error.where else ""
         advice = f"; {error.hint}" if error.hint else ""

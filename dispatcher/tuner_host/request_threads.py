@@ -58,19 +58,19 @@ class RequestThreads:
 
     Args:
         run: the whole of a request, in its thread.
-        floor: asked before a request enters.
+        run_token: asked before a request enters.
         say: told, once for each time, that the system refuses threads, and that it is over.
     """
 
     def __init__(
         self,
         run: Callable[[Request], None],
-        floor: RunToken,
+        run_token: RunToken,
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._run = run
-        self._floor = floor
+        self._run_token = run_token
         self._say = say
         self._clock = clock
         self._lock = threading.Lock()  # held for list operations only
@@ -141,7 +141,7 @@ class RequestThreads:
 
     def _start_next(self) -> None:
         with self._lock:
-            if not self._waiting or not self._floor.may_enter(self._waiting[0]):
+            if not self._waiting or not self._run_token.may_enter(self._waiting[0]):
                 self._starting = False
                 return
             request = self._waiting.popleft()
@@ -149,7 +149,7 @@ class RequestThreads:
         if worker is None:
             worker = self._new_worker()
         if worker is None:
-            self._floor.leave(request)
+            self._run_token.leave(request)
             with self._lock:
                 self._waiting.appendleft(request)
                 self._starting = False

@@ -33,7 +33,7 @@ class Requests:
         self,
         calls: TunerCalls,
         gate: Gate,
-        floor: RunToken,
+        run_token: RunToken,
         rules: ProposalRules,
         over: Callable[[Request], None],
         *,
@@ -43,7 +43,7 @@ class Requests:
         self.calls = calls
         self._over = over
         self._gate = gate
-        self._floor = floor
+        self._run_token = run_token
         self._rules = rules
         #: For tuners that may answer later (NNI's), see :meth:`let_answer_later`.
         self.callbacks: Callbacks | None = None
@@ -67,7 +67,7 @@ class Requests:
         request.say(event)
         self._gate.leave(request)
         request.thread = request.native_thread = 0
-        self._floor.leave(request)
+        self._run_token.leave(request)
 
     def let_answer_later(self, callbacks: Callbacks) -> None:
         """Give the tuner callbacks by which it may answer what it has refused, if it takes any."""
@@ -112,7 +112,7 @@ class Requests:
         request.say(ForeignWaitSeen(TrialId(request.trial)))
         self._gate.leave(request)
         request.thread = request.native_thread = 0
-        self._floor.leave(request)
+        self._run_token.leave(request)
         if request.cancelled:  # before it waited, so that nobody found it
             self.give_up(request.trial)
 
@@ -162,8 +162,8 @@ def failure(request: Request, error: BaseException) -> RequestFailed:
     """What an exception that left ``generate_parameters`` means for the request."""
     trial = TrialId(request.trial)
     if _is_no_more_trial(error):
-        words = "".join(traceback.format_exception_only(error)).strip()  # str() may raise
-        return RequestFailed(trial, RequestEnd.NOT_NOW, shorten(words))
+        text = "".join(traceback.format_exception_only(error)).strip()  # str() may raise
+        return RequestFailed(trial, RequestEnd.NOT_NOW, shorten(text))
     if request.cancelled and isinstance(error, WaitCancelled):
         return RequestFailed(trial, RequestEnd.CANCELLED)
     if isinstance(error, ParentFailed | UnknownParent):

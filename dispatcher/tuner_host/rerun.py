@@ -57,8 +57,8 @@ def rerun(
         nni_surroundings.make_importable()
     before = threading.enumerate()
     tuner = load.build(config)
-    floor = RunToken()
-    gate = Gate(floor, refusal="" if config.multi_thread else SERIAL)
+    run_token = RunToken()
+    gate = Gate(run_token, refusal="" if config.multi_thread else SERIAL)
     load.install_gate(tuner.tuner, gate, config.seed, gate.newest)
     try:
         tuner.update_search_space(json.loads(config.search_space))
@@ -73,8 +73,8 @@ def rerun(
         config.max_parameters_bytes,
         any_keys=config.nni,
     )
-    requests = Requests(tuner, gate, floor, rules, lambda request: None)
-    threads = RequestThreads(requests.run, floor, note)
+    requests = Requests(tuner, gate, run_token, rules, lambda request: None)
+    threads = RequestThreads(requests.run, run_token, note)
     if config.nni:
         requests.let_answer_later(Callbacks(note))
     serial = not config.multi_thread or tuner.advisor is not None

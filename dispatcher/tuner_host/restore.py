@@ -29,7 +29,7 @@ from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.own_threads import has_own_threads
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.requests import Requests
-from dispatcher.tuner_host.shown import ToldAgain
+from dispatcher.tuner_host.shown import MetricReplay
 from dispatcher.tuner_host.tracebacks import describe
 
 #: A repeated request that stands still for this long in something of the author's waits for
@@ -42,7 +42,7 @@ FIRST_STILL_S = 2.0
 AGAIN_STILL_S = 0.2
 
 #: Answers that differ, beyond which they are counted only.
-_MOST_SAID = 20
+_MOST_NOTED = 20
 
 
 class RestoreFile(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ class _Repeated:
         self.answer: object = None
         self._refusals = refusals  # that were not given again yet
         self.refused: deque[AnswerWait] = deque()  # to be said to the request, which waits
-        self.told = threading.Event()  # it blocks, or was answered
+        self.settled = threading.Event()  # it blocks, or was answered
         self.over = threading.Event()  # it was answered
         self.request = Request(trial, self._hear)
 
@@ -94,7 +94,7 @@ class _Repeated:
             self.answer = event
             self.over.set()
         if not isinstance(event, VersionsHeld) and not getattr(event, "answered", False):
-            self.told.set()  # the others are said in passing
+            self.settled.set()  # the others are said in passing
 
 
 class _Refusal(NamedTuple):
@@ -144,16 +144,16 @@ class _FirstFew:
     def differs(self, trial: int, wanted: str, answer: object) -> None:
         """Said for the first few."""
         self._differing += 1
-        if self._differing <= _MOST_SAID:
-            said = answer.parameters if isinstance(answer, Proposed) else answer
+        if self._differing <= _MOST_NOTED:
+            now = answer.parameters if isinstance(answer, Proposed) else answer
             self._note(
                 f"request {trial} was answered by {wanted} before the restart and by "
-                f"{said} when it was repeated; the earlier answer stands"
+                f"{now} when it was repeated; the earlier answer stands"
             )
 
     def over(self) -> None:
         """Counted for the others."""
-        if self._differing > _MOST_SAID:
+        if self._differing > _MOST_NOTED:
             self._note(f"{self._differing} answers differ from those before the restart")
 
 
@@ -165,7 +165,7 @@ class Restore:
         note: told what did not go as before; a difference is no error.
         timeout_s: longest time given to one call.
         onlooker: in place of one who notes the first differences.
-        told: tells an advisor what its trials have reported, between the calls.
+        metrics: tells an advisor what its trials have reported, between the calls.
         bystanders: threads that were here before the tuner, and are neither its nor ours.
     """
 
@@ -177,7 +177,7 @@ class Restore:
         note: Callable[[str], None],
         timeout_s: float,
         onlooker: Onlooker | None = None,
-        told: ToldAgain | None = None,
+        metrics: MetricReplay | None = None,
         bystanders: Collection[threading.Thread] = (),
     ) -> None:
         self._requests = requests
@@ -189,7 +189,7 @@ class Restore:
         self._repeated: dict[int, _Repeated] = {}
         self._refusals: dict[int, list[_Refusal]] = {}  # of requests that are not repeated yet
         self._onlooker = onlooker or _FirstFew(note)
-        self._told = told
+        self._metrics = metrics
         self._bystanders = bystanders
         self._patience_s = FIRST_STILL_S
 
@@ -206,10 +206,10 @@ class Restore:
                 elif call[2] is not None:
                     self._calls.restore_proposal(trial, json.loads(call[2]))
             elif name == "result":
-                self._tell_until_end_of(trial)
+                self._tell_metrics_until_end_of(trial)
                 self._result(trial, call[2], call[3])
             elif name == "end":
-                self._tell_until_end_of(trial)
+                self._tell_metrics_until_end_of(trial)
                 self._end(trial, success=bool(call[2]), ok=bool(call[3]))
             elif name == "gate":
                 self._end_without_trial(trial, Verdict(FailReason(call[2]), tuple(call[3])))
@@ -221,13 +221,13 @@ class Restore:
                 self._import(call[2])
             else:
                 raise InternalError(f"unknown call {name!r} among those to repeat")
-        if self._told is not None:
-            self._told.rest()
+        if self._metrics is not None:
+            self._metrics.rest()
         self._finish()
 
-    def _tell_until_end_of(self, trial: int) -> None:
-        if self._told is not None:
-            self._told.until_end_of(trial)
+    def _tell_metrics_until_end_of(self, trial: int) -> None:
+        if self._metrics is not None:
+            self._metrics.until_end_of(trial)
 
     def _generate(self, trial: int, wanted: str | None) -> None:
         repeated = _Repeated(trial, wanted, self._refusals.pop(trial, []))
@@ -236,10 +236,10 @@ class Restore:
         deadline = time.monotonic() + self._timeout_s
         place: tuple[int, int] | None = None
         while time.monotonic() < deadline:
-            told = repeated.told.wait(STILL_S)
+            settled = repeated.settled.wait(STILL_S)
             if self._refuse_again(self._repeated.values()):
                 continue  # it goes on
-            if told:
+            if settled:
                 return
             before, place = place, _place(repeated.request.thread)
             if place is not None and place == before:
@@ -250,7 +250,7 @@ class Restore:
         any_refused = False
         for repeated in among:
             while repeated.refused:
-                repeated.told.clear()  # first: it goes on at once, and is heard again
+                repeated.settled.clear()  # first: it goes on at once, and is heard again
                 self._gate.answer(repeated.refused.popleft())
                 any_refused = True
         return any_refused
@@ -272,8 +272,8 @@ class Restore:
             self._calls.end(trial, success)
         except BaseException as error:  # noqa: BLE001 - as above
             self._note(f"trial_end({trial}) raised again:\n{describe(error)}")
-        if self._told is not None:
-            self._told.ended(trial)
+        if self._metrics is not None:
+            self._metrics.ended(trial)
         self._gate.open(trial, Verdict(None if ok else FailReason.FAILED))
 
     def _end_without_trial(self, trial: int, verdict: Verdict) -> None:
@@ -358,7 +358,7 @@ class Restore:
             self._refuse_again(self._repeated.values())
             repeated = self._repeated.pop(trial)
             if repeated.wanted is not None:
-                repeated.over.wait(STILL_S if repeated.told.is_set() else self._timeout_s)
+                repeated.over.wait(STILL_S if repeated.settled.is_set() else self._timeout_s)
             self._conclude(trial, repeated)
             if repeated.wanted is not None:
                 self._requests.generated.setdefault(TrialId(trial), json.loads(repeated.wanted))

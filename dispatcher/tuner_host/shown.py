@@ -32,7 +32,7 @@ def shown_in(path: Path) -> Iterator[AssessorInput]:
         yield from map(_line.decode, lines)
 
 
-class ToldAgain:
+class MetricReplay:
     """Tells an advisor that is rebuilt what its trials have reported, where it belongs among the
     calls that are repeated: before the result of the trial, and in one order over all trials.
 

@@ -123,8 +123,8 @@ class TunerCalls:
         the tuner has no use for them, or what one of ours says."""
         if self._import is None or _is_nnis_own(self._import):
             return f"{type(self.tuner).__name__} has no import_data: what was imported is ignored"
-        said = self._import(data)
-        return said if isinstance(said, str) else ""
+        remark = self._import(data)
+        return remark if isinstance(remark, str) else ""
 
     def on_exit(self) -> None:
         """Tell that the experiment is over."""
@@ -148,8 +148,8 @@ class TunerCalls:
         return self._defines("state") and not self._defines("restore")
 
     def _defines(self, name: str) -> bool:
-        found = getattr(type(self.tuner), name, None)
-        return callable(found) and found is not getattr(Tuner, name)
+        method = getattr(type(self.tuner), name, None)
+        return callable(method) and method is not getattr(Tuner, name)
 
     def state(self) -> Any:
         """The tuner's own state, or None."""

@@ -34,7 +34,7 @@ class Snapshots:
     def __init__(
         self,
         calls: TunerCalls,
-        floor: RunToken,
+        run_token: RunToken,
         every: int,
         period_s: float,
         *,
@@ -43,7 +43,7 @@ class Snapshots:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._calls = calls
-        self._floor = floor
+        self._run_token = run_token
         self._every = every
         self._period_s = period_s
         self._after = after
@@ -70,7 +70,7 @@ class Snapshots:
 
     def try_take(self) -> TunerStateTaken | None:
         """A state if one is due and the tuner is at rest. Call :meth:`over` when it was said."""
-        if not self._wanted or not self._due() or not self._floor.try_pause():
+        if not self._wanted or not self._due() or not self._run_token.try_pause():
             return None
         message = self._take()
         if message is None:
@@ -79,7 +79,7 @@ class Snapshots:
 
     def over(self) -> None:
         """Let requests in again."""
-        self._floor.resume()
+        self._run_token.resume()
         self._after()
 
     def take_if_due(self, say: Say) -> None:

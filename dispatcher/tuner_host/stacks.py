@@ -84,15 +84,15 @@ def shorten_line(code: str) -> str:
 
 def held_locks(tuner: Any, names: Mapping[int, str]) -> list[str]:
     """Sentences about the tuner's held locks. Only an RLock knows who holds it."""
-    found = []
+    sentences = []
     for attribute, value in list(getattr(tuner, "__dict__", {}).items()):
         owner = _OWNER.match(repr(value)) if isinstance(value, _RLOCK) else None
         if owner is not None:
             holder = _name_of(int(owner.group(1)), names)
-            found.append(f"self.{attribute} is held by {holder}")
+            sentences.append(f"self.{attribute} is held by {holder}")
         elif isinstance(value, _LOCK) and value.locked():
-            found.append(f"self.{attribute} is held{_OWNERLESS}")
-    return found
+            sentences.append(f"self.{attribute} is held{_OWNERLESS}")
+    return sentences
 
 
 _OWNERLESS = " (a plain Lock does not know by whom)"

@@ -65,7 +65,7 @@ def is_trial(number: int) -> bool:
     return 0 <= number < 1 << 63
 
 
-def told(wait: PendingWait, action: AnswerWait) -> list[int] | BaseException:
+def outcome(wait: PendingWait, action: AnswerWait) -> list[int] | BaseException:
     """What ``wait_for`` returns or raises after the head's answer."""
     match action.kind:
         case "granted" if wait.mode == "version":

@@ -68,8 +68,8 @@ def _where(text: str) -> dict[str, Any]:
         return {"class_name": name, "file": str(file), **_surroundings(file)}
     folder = Path.cwd()
     module = folder.joinpath(*place.split("."))
-    found = _surroundings(module.with_name(f"{module.name}.py"))
-    return {"class_name": text, "code_directory": str(folder), **found}
+    surroundings = _surroundings(module.with_name(f"{module.name}.py"))
+    return {"class_name": text, "code_directory": str(folder), **surroundings}
 
 
 def _instead(text: str) -> str:

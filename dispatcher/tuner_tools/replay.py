@@ -67,14 +67,14 @@ def replay_tuner(
     state, calls = _calls(home)
     if until is not None:
         calls = _upto(calls, until)
-    told = tuner_host_config(config, home, Endpoint(""), 0)
+    host_config = tuner_host_config(config, home, Endpoint(""), 0)
     seen = ReplayReport(from_state=state is not None)
     for name, *_ in calls:
         seen.requests += name == "generate"
         seen.results += name == "result"
         seen.ends += name == "end"
     limit = DEBUGGED_S if debugged else CALL_S
-    seen.differences = rerun(told, state, calls, seen.notes.append, limit, watch)
+    seen.differences = rerun(host_config, state, calls, seen.notes.append, limit, watch)
     return seen
 
 

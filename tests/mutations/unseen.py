@@ -188,7 +188,7 @@ UNSEEN: tuple[Mutation, ...] = (
         "dispatcher/tuner_host/requests.py",
         "        # Said before the count goes down: a snapshot must not overtake its answers.\n"
         "        request.say(event)\n",
-        "        self._floor.leave(request)\n        request.say(event)\n",
+        "        self._run_token.leave(request)\n        request.say(event)\n",
         (SCHEDULES,),
     ),
     Mutation(
