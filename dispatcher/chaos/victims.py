@@ -50,12 +50,12 @@ class Victim(NamedTuple):
 
 
 def find(folder: Path, head: int, kind: Kind) -> list[Victim]:
-    """All of one kind, in the order of their numbers.
+    """Find all processes of one kind, in the order of their numbers.
 
     Args:
         folder: the experiment's folder.
         head: the process that leads it, a child of ours.
-        kind: whom to look for.
+        kind: the kind to look for.
     """
     if kind is Kind.HEAD:
         processes = _processes([head])

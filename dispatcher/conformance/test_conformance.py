@@ -1,4 +1,4 @@
-"""What bequeath relies on, of each worker of a service; see ``docs/backends.md``."""
+"""Tests of all that bequeath relies on, for each worker of a service; see ``docs/backends.md``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_each_worker_joins_with_its_slots(rig: Rig) -> None:
 
 
 def test_an_attempt_from_its_order_to_its_end(rig: Rig, numbers: Iterator[int]) -> None:
-    """Words come in order, each once, whatever was sent twice on the way."""
+    """Events come in order, each once, even if messages were sent twice on the way."""
     for worker in rig.workers:
         trial = next(numbers)
         rig.start(worker, trial, "finish")
@@ -39,7 +39,7 @@ def test_an_attempt_from_its_order_to_its_end(rig: Rig, numbers: Iterator[int]) 
         assert [json.loads(each.value) for each in metrics] == [0, 1, 2]
         numbered = [each.seq for each in metrics]
         numbered += [each.seq for each in rig.events_of(trial, e.FinalReported)]
-        assert numbered == sorted(set(numbered)), "words are numbered in order"
+        assert numbered == sorted(set(numbered)), "messages are numbered in order"
         assert rig.final(trial)["default"] == 1.5
         about = [each for each in rig.events if getattr(each, "trial", None) == trial]
         assert isinstance(about[0], e.AttemptStarted)
@@ -68,7 +68,7 @@ def test_weights_arrive_with_their_digest_and_are_inherited(
 
 
 def test_a_parent_that_cannot_be_is_no_start(rig: Rig, numbers: Iterator[int]) -> None:
-    """It lies outside of all roots: no trial may be begun over that, and why is said."""
+    """The parent lies outside of all roots: no trial may begin with it, and the end names why."""
     for worker in rig.workers:
         child = next(numbers)
         rig.start(
@@ -171,7 +171,7 @@ def test_what_an_attempt_has_printed_can_be_read(rig: Rig, numbers: Iterator[int
 
 
 def test_no_call_has_kept_the_head_waiting(rig: Rig) -> None:
-    """The engine has one thread: what takes time is done in another one."""
+    """The engine has one thread: other threads do what takes time."""
     assert rig.longest_s < CALL_S
 
 

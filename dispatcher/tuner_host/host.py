@@ -1,10 +1,10 @@
-"""The parts of the tuner host's process, joined; which thread does what.
+"""Joins the parts of the tuner host's process, and says which thread does what.
 
 - The main thread builds the tuner, restores it, then delivers results for ever.
-- ``tuner-io`` talks to the head, and looks after batons, foreign waits and the deadline.
+- ``tuner-io`` talks to the head, and looks after the run token, foreign waits and the deadline.
 - ``tuner-req-<id>`` runs the request of that number.
 - ``tuner-assessor`` looks at intermediate results, if there is an assessor.
-- ``tuner-exit`` calls ``_on_exit`` when the head says that it is over.
+- ``tuner-exit`` calls ``_on_exit`` when the head ends the experiment.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Host:
         )
         self._foreign = ForeignWaits(self._run_token)
         self._live: dict[int, Request] = {}  # from OpenRequest to just before its answer
-        self._early: deque[Any] = deque()  # what the head said before the tuner was built
+        self._early: deque[Any] = deque()  # the head's messages of before the tuner was built
         self._ending = WindDown(self._gate)
         self._ready = False
         self._serial = not config.multi_thread
@@ -107,7 +107,7 @@ class Host:
     # ---- the main thread -----------------------------------------------------------------
 
     def run(self) -> None:
-        """Never returns."""
+        """Build the tuner and serve the head; never returns."""
         note_own_threads(self._note)
         self._outbox.say(Hello(os.getpid()))
         io_thread = threading.Thread(target=self._talk, name="tuner-io", daemon=True)
@@ -229,14 +229,14 @@ class Host:
         self._outbox.say(Note(text))
 
     def _say(self, event: object) -> None:
-        """What requests say: at once, or gathered while many speak one after another."""
+        """Send an event of a request: at once, or gathered with others while there are many."""
         if self._run_token.crowded() or self._threads.crowded():
             self._io.say_in_crowd(event)
         else:
             self._outbox.say(event)
 
     def _stop_early(self, trial: int) -> None:
-        """What an advisor ends while it is told its past is looked at once it knows it all."""
+        """End a trial for an advisor; while its past is repeated ``end_again`` does it later."""
         if self._ready:
             self._outbox.say(TrialStopRequested(TrialId(trial), EndReason.STOPPED_EARLY))
 
@@ -277,7 +277,7 @@ class Host:
 
     def _callbacks_in_vain(self) -> float | None:
         """Answer requests that wait for a callback, once no trial is left whose end could make
-        the tuner call it; seconds until the next look, None if none waits."""
+        the tuner call it; seconds until the next look, None if no request waits."""
         callbacks = self._requests.callbacks
         waiting = callbacks.waiting() if callbacks is not None else []
         if not waiting:
@@ -288,7 +288,7 @@ class Host:
         return CALLBACK_LOOK_S
 
     def _on_exit(self) -> None:
-        """Runs in a thread of its own, see :class:`WindDown`."""
+        """Tell tuner and assessor of the end; in a thread of its own, see :class:`WindDown`."""
         try:
             self._calls.on_exit()
         finally:
@@ -296,8 +296,10 @@ class Host:
                 self._assessing.on_exit()
 
     def _is_superseded(self) -> bool:
-        """Whether another head has taken over from ours, looked up every few seconds: its own
-        tuner host goes on, and two of them would do the author's work twice."""
+        """Whether another head has taken over from ours, looked up every few seconds.
+
+        That head has a tuner host of its own, and two of them would do the author's work twice.
+        """
         now = time.monotonic()
         if now < self._look_at:
             return False
@@ -371,4 +373,4 @@ class Host:
 
 
 def _nothing() -> None:
-    """What is called in place of the ``_on_exit`` of a tuner that is not built yet."""
+    """Stands for the ``_on_exit`` of a tuner that is not built yet."""

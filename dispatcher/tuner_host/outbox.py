@@ -1,4 +1,4 @@
-"""What all threads of the tuner host have to say, until the I/O thread sends it."""
+"""Queue of the messages of all threads of the tuner host, until the I/O thread sends them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Outbox:
     """An ordered outbox with a descriptor that becomes readable when something is in it.
 
     ``append`` of a deque is one step under the interpreter's lock, so no lock is needed; the
-    descriptor is written to only if nobody has done so since the I/O thread last looked.
+    descriptor is written to only once after each look of the I/O thread.
     """
 
     def __init__(self) -> None:
@@ -39,12 +39,17 @@ class Outbox:
                 return  # full of wake-ups already
 
     def fileno(self) -> int:
-        """For polling."""
+        """The descriptor to poll."""
         return self._reader
 
     def clear(self, *, readable: bool) -> None:
-        """Note that the I/O thread is awake. Call before :meth:`take`: what is said in
-        between wakes it again. ``readable``: polling found the descriptor so."""
+        """Note that the I/O thread is awake.
+
+        Call before :meth:`take`: a message queued in between wakes it again.
+
+        Args:
+            readable: whether polling has shown the descriptor as readable.
+        """
         if not (readable or self._woken):
             return
         try:
@@ -54,11 +59,11 @@ class Outbox:
         self._woken = False
 
     def waiting(self) -> bool:
-        """Whether something was said and not taken."""
+        """Whether messages are queued."""
         return bool(self._messages)
 
     def take(self) -> list[object]:
-        """All messages, in the order in which they were said."""
+        """Take all messages, in the order in which they were queued."""
         messages = self._messages
         taken = []
         for _ in range(len(messages)):

@@ -1,4 +1,4 @@
-"""Threads that a tuner starts by itself: whether there are any, and how they end."""
+"""Looks after threads that a tuner starts by itself: whether there are any, and how they end."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection
 
 from dispatcher.tuner_host.tracebacks import describe
 
-#: Ours, whose tops catch all that may happen.
+#: Our own threads, whose outermost functions catch every exception.
 _OURS = "tuner-"
 
-#: So many are told; a tuner that starts one for each request fails in all of them alike.
+#: Most failed threads that are noted; a tuner that starts one for each request fails in all alike.
 MOST_NOTED = 3
 
 
 def note_own_threads(note: Callable[[str], None]) -> None:
-    """Have every thread of the author's that ends by an exception noted, the first few."""
+    """Note the first few of the author's threads that end by an exception."""
     noted = 0
     before = threading.excepthook
 
@@ -34,8 +34,10 @@ def note_own_threads(note: Callable[[str], None]) -> None:
 
 
 def has_own_threads(bystanders: Collection[threading.Thread] = ()) -> bool:
-    """Whether threads are here that the tuner has started by itself. What they are at cannot be
-    seen: one that stands still may wait for an answer from elsewhere, or for its time.
+    """Whether the tuner has started threads by itself that still run.
+
+    Their purpose cannot be seen: one that stands still may wait for a reply from another machine,
+    or for its time.
 
     Args:
         bystanders: threads that were here before the tuner.

@@ -1,4 +1,4 @@
-"""Does what its parameters say, and nothing else. ``do`` is one of the words below."""
+"""Does what its parameters say, and nothing else. ``do`` is a key of ``_ACTIONS`` below."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import trial_runtime as bq
 
-#: Longer than any test waits; whoever waits so long was forgotten.
+#: Longer than any test waits; a process that waits so long was forgotten.
 _LONG_S = 600.0
 
 
@@ -50,7 +50,7 @@ def _die(parameters: Mapping[str, Any]) -> None:
 
 
 def _wait(parameters: Mapping[str, Any]) -> None:
-    """Until told to stop: by SIGTERM, or by the flag of bequeath."""
+    """Wait until asked to stop: by SIGTERM, or by the flag of bequeath."""
     bq.report_intermediate(os.getpid())
     until = time.monotonic() + parameters.get("for_s", _LONG_S)
     while time.monotonic() < until and not bq.should_stop():
@@ -59,14 +59,14 @@ def _wait(parameters: Mapping[str, Any]) -> None:
 
 
 def _ignore(parameters: Mapping[str, Any]) -> None:
-    """Does not stop when it is asked to."""
+    """Go on when asked to stop."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     bq.report_intermediate(os.getpid())
     time.sleep(_LONG_S)
 
 
 def _kill_parent(parameters: Mapping[str, Any]) -> None:
-    """When it is told to stop its agent dies, as on a machine that runs out of memory."""
+    """Kill the agent when asked to stop, as on a machine that runs out of memory."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     bq.report_intermediate(os.getpid())
     while not bq.should_stop():
@@ -76,7 +76,7 @@ def _kill_parent(parameters: Mapping[str, Any]) -> None:
 
 
 def _look(parameters: Mapping[str, Any]) -> None:
-    """How many of some processes are still there."""
+    """Report how many of some processes still exist."""
     bq.report_final(sum(_runs(pid) for pid in parameters["pids"]))
 
 

@@ -237,8 +237,8 @@ def test_where_no_wait_is_allowed(bench: Bench) -> None:
     assert isinstance(bench.wait(5, 4, 5).result(), SelfWait)
 
 
-def test_the_baton_lets_one_go_at_a_time(bench: Bench) -> None:
-    """Each holds the baton until it returns or waits again; the next is let go by that."""
+def test_the_run_token_lets_one_go_at_a_time(bench: Bench) -> None:
+    """Each holds the run token until it returns or waits again; the next is let go by that."""
     running: list[int] = []
     most: list[int] = []
 
@@ -267,7 +267,7 @@ def test_the_baton_lets_one_go_at_a_time(bench: Bench) -> None:
     assert most == [1] * len(children)
 
 
-def test_a_holder_that_sleeps_loses_the_baton_in_time(bench: Bench) -> None:
+def test_a_holder_that_sleeps_loses_the_run_token_in_time(bench: Bench) -> None:
     asleep, wake = threading.Event(), threading.Event()
 
     def sleeper(gate: Gate) -> None:
