@@ -1,4 +1,4 @@
-"""What is done to whom, and when: an endless sequence that depends on the seed alone."""
+"""The schedule of acts: an endless sequence that depends on the seed alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Kind(StrEnum):
-    """Who can be struck."""
+    """Kinds of processes that an act can strike."""
 
     TRIAL = "trial"  # also warm workers, the fork server, and what they started
     TUNER_HOST = "tuner host"
@@ -18,7 +18,7 @@ class Kind(StrEnum):
 
 
 class Deed(StrEnum):
-    """What is done. A stop is a delay that others notice."""
+    """Kinds of acts. A stop is a delay so long that other processes notice it."""
 
     KILL = "kill"
     STOP = "stop"
@@ -38,8 +38,8 @@ class Act(NamedTuple):
     draw: float
 
 
-#: How often each is chosen: trials die most often in life, too, and a head takes a second or
-#: more to come back.
+#: Weights of the kinds: trials die most often in reality, too, and a head takes a second or more
+#: to come back.
 _KINDS: Final = {Kind.TRIAL: 10, Kind.TUNER_HOST: 4, Kind.AGENT: 3, Kind.HEAD: 3}
 _DEEDS: Final = {Deed.KILL: 5, Deed.DELAY: 4, Deed.STOP: 1}
 

@@ -1,4 +1,4 @@
-"""The loop: a head in a process of its own, struck by the schedule, started again when killed."""
+"""The loop that strikes a head by the schedule, and starts it again after a kill."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dispatcher.chaos.victims import Victim, find
 #: At most so many seconds between looks at the head's process.
 LOOK_S: Final = 0.25
 
-#: Who is not killed twice without a trial that came to its end in between: a process that dies
+#: Kinds that are not killed twice unless a trial has ended in between: a process that dies
 #: whenever it begins is given up with good reason, and that is another test.
 _SPARED: Final = (Kind.HEAD, Kind.TUNER_HOST, Kind.AGENT)
 
@@ -32,7 +32,7 @@ class Supervisor:
         start: starts a head and returns its process; called again after each that we killed.
         progress: how many trials are over.
         every_s: mean seconds between two acts.
-        tell: told each act, as a line.
+        tell: takes a line about each act.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class Supervisor:
         self._stopped: list[tuple[float, Victim]] = []  # until when (monotonic)
         self._head_is_ours_to_start = False  # we have just killed it
         self._over_at_last_kill = -1
-        self._signal = 0  # that was handed on: nothing more is done to anybody
+        self._signal = 0  # that was passed on to the head: no act follows it
         self._head: subprocess.Popen[bytes] | None = None
         self._log = folder / "logs" / "chaos.log"
 
     def run(self) -> int:
-        """Until a head ends of itself: its exit code. Blocks."""
+        """Run heads until one ends by itself; return its exit code. Blocks."""
         self._note("begin", seed=self._seed)
         self._next_at = time.monotonic() + self._next.wait_s
         try:
@@ -76,11 +76,11 @@ class Supervisor:
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal was handed on."""
+        """Whether a signal was passed on to the head."""
         return self._signal != 0
 
     def interrupt(self, number: int) -> None:
-        """Hand a signal on to the head, and do nothing more to anybody. For signal handlers."""
+        """Pass a signal on to the head, and end the acts. For signal handlers."""
         self._signal = number
         if self._head is not None and self._head.poll() is None:
             self._head.send_signal(signal.SIGCONT)
@@ -109,11 +109,11 @@ class Supervisor:
         kill = act.deed is Deed.KILL
         if kill and act.kind in _SPARED and not self._got_further():
             return
-        found = find(self._folder, head, act.kind)
-        if not found:
+        victims = find(self._folder, head, act.kind)
+        if not victims:
             self._note(act.deed, victim=act.kind, pid=None)
             return
-        victim = found[int(act.draw * len(found))]
+        victim = victims[int(act.draw * len(victims))]
         if kill and victim.pid == head:
             self._head_is_ours_to_start = True  # before it can be seen to have ended
         if not victim.strike(signal.SIGKILL if kill else signal.SIGSTOP):
@@ -132,7 +132,7 @@ class Supervisor:
         return True
 
     def _release(self, now: float, *, everybody: bool = False) -> None:
-        """Let those go on whose time is over."""
+        """Continue stopped processes whose time is over, or all of them."""
         while self._stopped and (everybody or self._stopped[0][0] <= now):
             heapq.heappop(self._stopped)[1].strike(signal.SIGCONT)
 

@@ -50,21 +50,21 @@ class Victim(NamedTuple):
 
 
 def find(folder: Path, head: int, kind: Kind) -> list[Victim]:
-    """All of one kind, in the order of their numbers.
+    """Find all processes of one kind, in the order of their numbers.
 
     Args:
         folder: the experiment's folder.
         head: the process that leads it, a child of ours.
-        kind: whom to look for.
+        kind: the kind to look for.
     """
     if kind is Kind.HEAD:
-        found = _processes([head])
+        processes = _processes([head])
     elif kind is Kind.TUNER_HOST:
-        found = [p for p in _below(head) if _runs(p, "dispatcher.tuner_host", folder)]
+        processes = [p for p in _below(head) if _runs(p, "dispatcher.tuner_host", folder)]
     else:
         agents = [p for p in psutil.process_iter() if _runs(p, "trial_runtime.agent", folder)]
-        found = agents if kind is Kind.AGENT else [p for a in agents for p in _below(a.pid)]
-    victims = [(process.pid, start_time(process.pid)) for process in found]
+        processes = agents if kind is Kind.AGENT else [p for a in agents for p in _below(a.pid)]
+    victims = [(process.pid, start_time(process.pid)) for process in processes]
     return [Victim(kind, pid, started) for pid, started in sorted(victims) if started is not None]
 
 
@@ -77,16 +77,16 @@ def _processes(pids: list[int]) -> list[psutil.Process]:
 
 def _below(pid: int) -> list[psutil.Process]:
     try:
-        found: list[psutil.Process] = psutil.Process(pid).children(recursive=True)
+        processes: list[psutil.Process] = psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
-    return found
+    return processes
 
 
 def _runs(process: psutil.Process, module: str, folder: Path) -> bool:
     """Whether its command line runs a module of ours on a file of this experiment."""
     try:
-        words = process.cmdline()
+        command = process.cmdline()
     except psutil.Error:
         return False
-    return module in words and any(word.startswith(f"{folder}/") for word in words)
+    return module in command and any(part.startswith(f"{folder}/") for part in command)

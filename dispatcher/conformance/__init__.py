@@ -1,9 +1,9 @@
-"""Conformance of a platform: what bequeath relies on, tried with real attempts.
+"""Conformance tests of a platform: they try with real attempts all that bequeath relies on.
 
     pytest -p dispatcher.conformance.plugin --pyargs dispatcher.conformance \\
         --service service.yml
 
-``service.yml`` holds what stands below ``trainingService`` of an experiment file: one service, or
-a list of several. Each worker of it is tried. ``docs/backends.md`` has more; importing this needs
-pytest nowhere but in ``plugin.py`` and ``test_*.py``.
+``service.yml`` holds the section ``trainingService`` of an experiment file: one service, or a list
+of several. Each worker of it is tried. ``docs/backends.md`` has more; only ``plugin.py`` and
+``test_*.py`` need pytest.
 """

@@ -1,7 +1,7 @@
 """Options and fixtures of the conformance suite: ``-p dispatcher.conformance.plugin``.
 
-Who calls the tests from a suite of their own names this module in ``pytest_plugins``, and has a
-fixture ``service`` that gives the section as a mapping.
+To call the tests from a suite of your own, name this module in ``pytest_plugins``, and write a
+fixture ``service`` that returns the section as a mapping.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pytest.register_assert_rewrite("dispatcher.conformance.test_conformance")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--service FILE``."""
+    """Add ``--service FILE`` and ``--weights-root PATH``."""
     group = parser.getgroup("bequeath")
     group.addoption(
         "--service", metavar="FILE", help="YAML file with what stands below 'trainingService'"
@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def service(request: pytest.FixtureRequest) -> Any:
-    """The training service that is tried, or a list of several."""
+    """The training service to try, or a list of several."""
     path = request.config.getoption("--service", None)
     if path is None:
         pytest.skip("say which service to try: --service FILE")
@@ -43,9 +43,9 @@ def service(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture(scope="session")
 def weights_at(request: pytest.FixtureRequest) -> str | None:
-    """Where weights go, for services that reach the head's through a share."""
-    told: str | None = request.config.getoption("--weights-root", None)
-    return told
+    """The folder for weights, for services that reach the head's through a share; None: usual."""
+    path: str | None = request.config.getoption("--weights-root", None)
+    return path
 
 
 Experiments = Callable[..., Any]
@@ -55,7 +55,13 @@ Experiments = Callable[..., Any]
 def new_folder(
     service: Any, weights_at: str | None, tmp_path_factory: pytest.TempPathFactory
 ) -> Experiments:
-    """Lays down another experiment on the service."""
+    """Create experiments on the service, each in a folder of its own.
+
+    Args:
+        service: the section ``trainingService``.
+        weights_at: their ``weightsRoot``; None leaves it out.
+        tmp_path_factory: makes the folders.
+    """
     keys = {} if weights_at is None else {"weightsRoot": weights_at}
 
     def make(**more: Any) -> Any:
@@ -66,7 +72,7 @@ def new_folder(
 
 @pytest.fixture(scope="session")
 def rig(new_folder: Experiments) -> Iterator[Rig]:
-    """A head for all tests that leave it as they found it."""
+    """A head for all tests that leave it unchanged."""
     one = Rig(new_folder())
     try:
         one.launch()
@@ -77,5 +83,5 @@ def rig(new_folder: Experiments) -> Iterator[Rig]:
 
 @pytest.fixture(scope="session")
 def numbers() -> Iterator[int]:
-    """Trials that nobody else has."""
+    """Numbers of trials that no other test uses."""
     return itertools.count(1)

@@ -1,4 +1,4 @@
-"""A head without tuner, core and journal: what a platform sees of one, in the hands of a test."""
+"""A head without tuner, core and journal, as far as a platform sees it; a test drives it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from dispatcher.wiring.weights import weights_root
 CODE = Path(__file__).parent / "code"
 
 PATIENCE_S = 120.0
-"""For anything to happen: a busy machine starts processes slowly."""
+"""Longest wait for any event: a busy machine starts processes slowly."""
 
 CALL_S = 20.0
-"""What one call from the engine's thread may take at most, on a machine that is busy with much
-else: it should take none."""
+"""Longest time of one call from the engine's thread, on a machine that is busy with much else:
+it should take none."""
 
 _CHECK_EVERY_S = 0.1
 
@@ -37,7 +37,7 @@ Seen = TypeVar("Seen")
 
 
 def new_experiment(service: Any, base: Path, **keys: Any) -> ExperimentFolder:
-    """Lay down an experiment whose trials do what they are told, on these services."""
+    """Create an experiment on these services, whose trials do what their parameters say."""
     values: dict[str, Any] = {
         "experimentName": "conformance",
         "experimentWorkingDirectory": str(base),
@@ -56,12 +56,12 @@ def new_experiment(service: Any, base: Path, **keys: Any) -> ExperimentFolder:
 
 
 class Rig:
-    """One head's crew and its ROUTER; events are kept, and acknowledged once they are.
+    """One head's workers and its ROUTER; events are kept, and acknowledged afterwards.
 
     Args:
         folder: of the experiment.
-        epoch: greater than that of any head before.
-        known: whether a head before has left workers.
+        epoch: greater than that of any earlier head.
+        known: whether an earlier head has left workers.
     """
 
     def __init__(self, folder: ExperimentFolder, epoch: int = 1, *, known: bool = False) -> None:
@@ -73,7 +73,7 @@ class Rig:
         sockets = run_folder(folder.path)
         address = self._router.bind_ipc(sockets / "head")
         names = [worker.name for _, worker in self.config.workers]
-        self.crew = Workers(
+        self.worker_set = Workers(
             self.config,
             folder,
             self._router,
@@ -92,68 +92,89 @@ class Rig:
     @property
     def workers(self) -> list[WorkerId]:
         """Their names."""
-        return self.crew.workers
+        return self.worker_set.workers
 
     def launch(self) -> None:
-        """Have all workers, and wait until they have joined."""
+        """Launch all workers, and wait until they have joined."""
         for worker in self.workers:
             self.perform(a.LaunchWorker(worker))
         for worker in self.workers:
             self.joined(worker)
 
     def joined(self, worker: WorkerId) -> e.WorkerJoined:
-        """Wait until a worker has joined; its newest hello."""
+        """Wait until a worker has joined; return its newest hello."""
         return self.wait(lambda: self._last(e.WorkerJoined, worker=worker), f"{worker} joins")
 
     def start(self, worker: WorkerId, trial: int, do: str, attempt: int = 1, **more: Any) -> None:
-        """Order an attempt that does something."""
+        """Order an attempt.
+
+        Args:
+            worker: the worker to run it.
+            trial: its number.
+            do: a key of ``_ACTIONS`` in ``code/conformance_trial.py``.
+            attempt: number of the attempt.
+            more: fields of the order that begin with ``restore_``, and further parameters.
+        """
         order = {key: more.pop(key) for key in tuple(more) if key.startswith("restore_")}
         save_path = str(self.root / str(trial)) if do == "save" else None
-        told = {"do": do, **more, **({"restore_path": "."} if order else {})}
-        text = json.dumps(told)
+        parameters = {"do": do, **more, **({"restore_path": "."} if order else {})}
+        text = json.dumps(parameters)
         self.perform(a.StartAttempt(worker, TrialId(trial), attempt, text, save_path, **order))
 
     def stop(self, worker: WorkerId, trial: int, grace_s: float, attempt: int = 1) -> None:
-        """Order the end of an attempt."""
+        """Order the end of an attempt.
+
+        Args:
+            worker: the worker that runs it.
+            trial: its number.
+            grace_s: seconds until it is ended by force.
+            attempt: number of the attempt.
+        """
         reason = EndReason.KILLED
         self.perform(a.StopAttempt(worker, TrialId(trial), attempt, reason, grace_s))
 
     def perform(self, action: a.WorkerAction) -> None:
-        """As the engine does."""
-        driver = self.crew.drivers[action.worker]
+        """Give an action to its worker's driver, as the engine does."""
+        driver = self.worker_set.drivers[action.worker]
         self._timed(lambda: driver.perform(action))
         self._timed(driver.flush)
 
     def turn(self) -> None:
-        """One turn of an engine's loop."""
-        heard: set[str] = set()
+        """Do one turn of an engine's loop."""
+        active: set[str] = set()
         for owner, _peer, payload in self._router.poll(0.02):
-            driver = self.crew.drivers.get(owner)
+            driver = self.worker_set.drivers.get(owner)
             if driver is not None:
                 self._take(self._timed(lambda d=driver, p=payload: d.receive(p)))  # type: ignore[misc]
-                heard.add(owner)
+                active.add(owner)
         if time.monotonic() >= self._next_check:
             self._next_check = time.monotonic() + _CHECK_EVERY_S
-            for name, driver in self.crew.drivers.items():
+            for name, driver in self.worker_set.drivers.items():
                 events = self._timed(driver.check)
                 self._take(events)
                 if events:
-                    heard.add(name)
-        for name in heard:
+                    active.add(name)
+        for name in active:
             if self.acknowledging:
-                self._timed(self.crew.drivers[name].acknowledge)
-            self._timed(self.crew.drivers[name].flush)
+                self._timed(self.worker_set.drivers[name].acknowledge)
+            self._timed(self.worker_set.drivers[name].flush)
 
     def wait(self, look: Callable[[], Seen | None], what: str) -> Seen:
-        """Turn until there is something to see; fails with all that was said."""
+        """Turn until ``look`` returns something; fails with a report of all events."""
         give_up = time.monotonic() + PATIENCE_S
         while not (seen := look()):
-            assert time.monotonic() < give_up, f"never: {what}\n{self.said()}"
+            assert time.monotonic() < give_up, f"never: {what}\n{self.report()}"
             self.turn()
         return seen
 
-    def of(self, trial: int, kind: type[Seen], attempt: int = 1) -> list[Seen]:
-        """What was said of an attempt, of one kind."""
+    def events_of(self, trial: int, kind: type[Seen], attempt: int = 1) -> list[Seen]:
+        """All events of one kind about an attempt.
+
+        Args:
+            trial: its number.
+            kind: the class of the events.
+            attempt: number of the attempt.
+        """
         return [
             event
             for event in self.events
@@ -163,38 +184,40 @@ class Rig:
 
     def end(self, trial: int, attempt: int = 1) -> e.AttemptEnded:
         """Wait for the end of an attempt."""
-        found = self.wait(lambda: self.of(trial, e.AttemptEnded, attempt), f"{trial} ends")
-        return found[0]
+        ends = self.wait(lambda: self.events_of(trial, e.AttemptEnded, attempt), f"{trial} ends")
+        return ends[0]
 
     def final(self, trial: int) -> Any:
         """The final result of an attempt that has ended."""
-        (found,) = self.of(trial, e.FinalReported)
-        return json.loads(found.value)
+        (result,) = self.events_of(trial, e.FinalReported)
+        return json.loads(result.value)
 
     def first_number(self, trial: int) -> int:
         """Wait for the first intermediate result: a number."""
-        found = self.wait(lambda: self.of(trial, e.MetricReported), f"{trial} reports")
-        return int(json.loads(found[0].value))
+        metrics = self.wait(lambda: self.events_of(trial, e.MetricReported), f"{trial} reports")
+        return int(json.loads(metrics[0].value))
 
     def die(self) -> None:
-        """As ``kill -9`` would: nothing is said, nobody is told. Threads of visits go on for a
-        moment; they are of a head that does not lead."""
+        """End as by ``kill -9``: without a message to any worker.
+
+        Threads of visits go on for a moment; they belong to a head that does not lead.
+        """
         self._router.close()
         self._context.destroy(linger=0)
 
     def close(self, *, leave_running: bool) -> None:
         """End as a head does."""
         try:
-            self.crew.close(leave_running=leave_running, deadline_s=15.0)
+            self.worker_set.close(leave_running=leave_running, deadline_s=15.0)
         finally:
             self.die()
 
-    def said(self) -> str:
-        """For a test that has failed: all events, and the ends of the logs."""
+    def report(self) -> str:
+        """All events, and the ends of the logs, for a test that has failed."""
         lines = [f"  {event}" for event in self.events[-30:]]
         lines += [
             f"  {name}: {driver.waiting()}"
-            for name, driver in self.crew.drivers.items()
+            for name, driver in self.worker_set.drivers.items()
             if hasattr(driver, "waiting")
         ]
         for log in sorted(self.folder.path.glob("**/logs/*.log")):

@@ -1,4 +1,4 @@
-"""What bequeath relies on, of each worker of a service; see ``docs/backends.md``."""
+"""Tests of all that bequeath relies on, for each worker of a service; see ``docs/backends.md``."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ def test_each_worker_joins_with_its_slots(rig: Rig) -> None:
 
 
 def test_an_attempt_from_its_order_to_its_end(rig: Rig, numbers: Iterator[int]) -> None:
-    """Words come in order, each once, whatever was sent twice on the way."""
+    """Events come in order, each once, even if messages were sent twice on the way."""
     for worker in rig.workers:
         trial = next(numbers)
         rig.start(worker, trial, "finish")
         end = rig.end(trial)
-        assert (end.reason, end.exit_code, end.signal) == (EndReason.FINISHED, 0, None), rig.said()
-        assert len(rig.of(trial, e.AttemptStarted)) == 1
-        metrics = rig.of(trial, e.MetricReported)
+        assert (end.reason, end.exit_code, end.signal) == (EndReason.FINISHED, 0, None), (
+            rig.report()
+        )
+        assert len(rig.events_of(trial, e.AttemptStarted)) == 1
+        metrics = rig.events_of(trial, e.MetricReported)
         assert [json.loads(each.value) for each in metrics] == [0, 1, 2]
         numbered = [each.seq for each in metrics]
-        numbered += [each.seq for each in rig.of(trial, e.FinalReported)]
-        assert numbered == sorted(set(numbered)), "words are numbered in order"
+        numbered += [each.seq for each in rig.events_of(trial, e.FinalReported)]
+        assert numbered == sorted(set(numbered)), "messages are numbered in order"
         assert rig.final(trial)["default"] == 1.5
         about = [each for each in rig.events if getattr(each, "trial", None) == trial]
         assert isinstance(about[0], e.AttemptStarted)
@@ -50,8 +52,8 @@ def test_weights_arrive_with_their_digest_and_are_inherited(
     for worker in rig.workers:
         parent, child = next(numbers), next(numbers)
         rig.start(worker, parent, "save")
-        assert rig.end(parent).reason is EndReason.FINISHED, rig.said()
-        (published,) = rig.of(parent, e.WeightsPublished)
+        assert rig.end(parent).reason is EndReason.FINISHED, rig.report()
+        (published,) = rig.events_of(parent, e.WeightsPublished)
         assert published.weights.digest
         rig.start(
             worker,
@@ -61,12 +63,12 @@ def test_weights_arrive_with_their_digest_and_are_inherited(
             restore_digest=published.weights.digest,
             restore_kind=published.weights.kind,
         )
-        assert rig.end(child).reason is EndReason.FINISHED, rig.said()
+        assert rig.end(child).reason is EndReason.FINISHED, rig.report()
         assert rig.final(child) == 2.0
 
 
 def test_a_parent_that_cannot_be_is_no_start(rig: Rig, numbers: Iterator[int]) -> None:
-    """It lies outside of all roots: no trial may be begun over that, and why is said."""
+    """The parent lies outside of all roots: no trial may begin with it, and the end names why."""
     for worker in rig.workers:
         child = next(numbers)
         rig.start(
@@ -80,7 +82,7 @@ def test_a_parent_that_cannot_be_is_no_start(rig: Rig, numbers: Iterator[int]) -
         end = rig.end(child)
         assert end.reason is EndReason.START_FAILED, end
         assert end.text, "it says why"
-        assert not rig.of(child, e.FinalReported)
+        assert not rig.events_of(child, e.FinalReported)
 
 
 def test_an_order_that_comes_twice_starts_one_attempt(rig: Rig, numbers: Iterator[int]) -> None:
@@ -93,8 +95,8 @@ def test_an_order_that_comes_twice_starts_one_attempt(rig: Rig, numbers: Iterato
         after = next(numbers)
         rig.start(worker, after, "finish")
         rig.end(after)
-        assert len(rig.of(trial, e.AttemptStarted)) == 1
-        assert len(rig.of(trial, e.AttemptEnded)) == 1
+        assert len(rig.events_of(trial, e.AttemptStarted)) == 1
+        assert len(rig.events_of(trial, e.AttemptEnded)) == 1
 
 
 def test_exit_codes_and_signals_are_told(rig: Rig, numbers: Iterator[int]) -> None:
@@ -102,10 +104,10 @@ def test_exit_codes_and_signals_are_told(rig: Rig, numbers: Iterator[int]) -> No
         failing, dying = next(numbers), next(numbers)
         rig.start(worker, failing, "fail")
         end = rig.end(failing)
-        assert (end.reason, end.exit_code) == (EndReason.FAILED, 3), rig.said()
+        assert (end.reason, end.exit_code) == (EndReason.FAILED, 3), rig.report()
         rig.start(worker, dying, "die")
         end = rig.end(dying)
-        assert (end.reason, end.signal) == (EndReason.SIGNALLED, 9), rig.said()
+        assert (end.reason, end.signal) == (EndReason.SIGNALLED, 9), rig.report()
 
 
 def test_one_that_is_told_to_stop_may_say_its_last_words(rig: Rig, numbers: Iterator[int]) -> None:
@@ -114,8 +116,8 @@ def test_one_that_is_told_to_stop_may_say_its_last_words(rig: Rig, numbers: Iter
         rig.start(worker, trial, "wait")
         pid = rig.first_number(trial)
         rig.stop(worker, trial, 60.0)
-        assert rig.end(trial).reason is EndReason.KILLED, rig.said()
-        finals = rig.of(trial, e.FinalReported)
+        assert rig.end(trial).reason is EndReason.KILLED, rig.report()
+        finals = rig.events_of(trial, e.FinalReported)
         assert [json.loads(each.value) for each in finals] in ([], [pid])
 
 
@@ -125,7 +127,7 @@ def test_one_that_does_not_stop_is_ended_by_force(rig: Rig, numbers: Iterator[in
         rig.start(worker, trial, "ignore")
         pid = rig.first_number(trial)
         rig.stop(worker, trial, 0.5)
-        assert rig.end(trial).reason is EndReason.KILLED, rig.said()
+        assert rig.end(trial).reason is EndReason.KILLED, rig.report()
         rig.start(worker, after, "look", pids=[pid])
         rig.end(after)
         assert rig.final(after) == 0, "it is really gone"
@@ -169,7 +171,7 @@ def test_what_an_attempt_has_printed_can_be_read(rig: Rig, numbers: Iterator[int
 
 
 def test_no_call_has_kept_the_head_waiting(rig: Rig) -> None:
-    """The engine has one thread: what takes time is done in another one."""
+    """The engine has one thread: other threads do what takes time."""
     assert rig.longest_s < CALL_S
 
 
@@ -192,17 +194,17 @@ def test_heads_come_and_go_and_attempts_go_on(new_folder: Callable[..., Any]) ->
     try:
         second.launch()
         for worker, trial in trials.items():
-            assert (trial, 1) in second.joined(worker).holds, second.said()
+            assert (trial, 1) in second.joined(worker).holds, second.report()
             assert second.first_number(trial) == pids[worker], "said again, by the same process"
     finally:
         second.close(leave_running=True)
-        first.crew.close(leave_running=True, deadline_s=0.0)  # its threads
+        first.worker_set.close(leave_running=True, deadline_s=0.0)  # its threads
 
     third = Rig(folder, 3, known=True)
     try:
         third.launch()
         for worker, trial in trials.items():
-            assert (trial, 1) in third.joined(worker).holds, third.said()
+            assert (trial, 1) in third.joined(worker).holds, third.report()
             third.stop(worker, trial, 0.0)  # as the core does with what it does not know
             third.end(trial)
     finally:
@@ -225,7 +227,7 @@ def test_a_worker_that_dies_is_lost_and_comes_back_without_what_it_ran(
             pid = rig.first_number(before + 1)
             rig.stop(worker, before + 1, 600.0)
             rig.events = [each for each in rig.events if not isinstance(each, e.WorkerJoined)]
-            assert rig.joined(worker).holds == (), rig.said()
+            assert rig.joined(worker).holds == (), rig.report()
             assert any(isinstance(x, e.WorkerLost) and x.worker == worker for x in rig.events)
             rig.start(worker, before + 2, "look", pids=[pid])
             rig.end(before + 2)
@@ -251,6 +253,6 @@ def test_the_end_leaves_nothing_running(new_folder: Callable[..., Any]) -> None:
         for number, worker in enumerate(after.workers, 11):
             after.start(worker, number, "look", pids=[pids[worker]])
             after.end(number)
-            assert after.final(number) == 0, after.said()
+            assert after.final(number) == 0, after.report()
     finally:
         after.close(leave_running=False)

@@ -2,12 +2,12 @@
 
 It decides when the tuner's methods are called: one thread per request, results one at a time in
 the order in which the head committed them, and the gate of a trial only after its result and its
-end were taken. It never decides what the experiment does next: that is the core's, and every
-wait, answer and delivery is told to it.
+end were taken. It never decides what the experiment does next: the core does, and the host reports
+every wait, answer and delivery to it.
 
-Read ``host.py`` first (which thread does what), then ``gate.py`` and ``floor.py`` (who waits,
-who runs), then ``delivery.py``. ``driver.py`` is the head's side and the only module here that
-runs in the head.
+Read ``host.py`` first (which thread does what), then ``gate.py`` and ``run_token.py`` (which
+requests wait, which run), then ``delivery.py``. ``driver.py`` is the head's side and the only
+module here that runs in the head.
 """
 
 from dispatcher.tuner_host.config import TunerHostConfig

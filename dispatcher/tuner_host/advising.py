@@ -1,10 +1,10 @@
 """An advisor written for NNI, in the place of a tuner.
 
-An advisor is told by messages what a tuner is told by calls, and sends trials whenever it likes,
-under ids of its own. Here it has a tuner's shape: a request becomes "give me one trial", and the
-trial that it sends is the request's answer, at once or later by NNI's ``st_callback``. What it
-sends beyond that waits in a queue, from which the next requests are served. All calls of it come
-from one thread, one after another; it may send from any.
+An advisor gets messages where a tuner gets calls, and sends trials whenever it likes, under ids of
+its own. Here it has a tuner's shape: a request becomes "give me one trial", and the trial that it
+sends is the request's answer, at once or later by NNI's ``st_callback``. Further trials that it
+sends wait in a queue, from which the next requests are served. One thread makes all calls of it,
+one after another; it may send from any thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trial_runtime import nni_shim
 from tuners.errors import NoMoreTrialError
 
 #: Trials that an advisor may send ahead of the requests for them. NNI's own send a bracket or a
-#: batch at most; one that sends without end is told so before memory is full.
+#: batch at most; one that sends without end gets an error before memory is full.
 MAX_AHEAD = 100_000
 
 #: The method by which a class is known for an advisor.
@@ -41,7 +41,7 @@ class _Sent:
     parameters: Any
     metrics: int = 0  # intermediate ones so far
     killed: bool = False  # by the advisor
-    recalled: tuple[int, int] = BEFORE_ALL  # newest metric of which it was told again
+    recalled: tuple[int, int] = BEFORE_ALL  # newest metric that was repeated to it
 
 
 def is_advisor(owner: Any) -> bool:
@@ -67,13 +67,13 @@ class AdvisorTuner:
             )
         protocol = importlib.import_module("nni.runtime.protocol")
         vars(protocol)["hearer"] = self._hear
-        self._words = protocol.CommandType
+        self._commands = protocol.CommandType
         self._decodes = decodes_values(type(advisor))
         self._initialized = False
         self._accept_customized = False  # it does not know the trials that users add
         #: Ends a trial early; set by the host once it is ready.
         self.stop_trial: Callable[[int], None] = lambda trial: None
-        #: Told what a user should read.
+        #: Takes a text that a user should read.
         self.note: Callable[[str], None] = lambda text: None
         self._noted = False
         self._lock = threading.Lock()  # held for a few steps, never while the advisor runs
@@ -81,18 +81,18 @@ class AdvisorTuner:
         self._waiting: deque[tuple[int, Callable[[int, Any], Any]]] = deque()
         self._running: dict[int, _Sent] = {}
 
-    # ---- what a tuner is told ------------------------------------------------------------
+    # ---- the calls of a tuner ------------------------------------------------------------
 
     def update_search_space(self, search_space: Any) -> None:
-        """The first one is NNI's "initialize"."""
+        """Send a search space to the advisor; the first one as NNI's "initialize"."""
         first, self._initialized = not self._initialized, True
         self._tell("Initialize" if first else "UpdateSearchSpace", search_space)
 
     def generate_parameters(self, parameter_id: int, st_callback: Any = None) -> Any:
-        """Returns what the advisor sends for this request, or has sent before it.
+        """Return the trial that the advisor sends for this request, or has sent before it.
 
         Raises:
-            NoMoreTrialError: it has sent nothing; ``st_callback`` will bring it, if it does.
+            NoMoreTrialError: it has sent none; ``st_callback`` brings it once it does.
         """
         with self._lock:
             before = len(self._waiting)
@@ -110,15 +110,17 @@ class AdvisorTuner:
         raise NoMoreTrialError("the advisor has sent no trial for this request")
 
     def take_back(self, parameter_id: int) -> None:
-        """What was sent for a request is not its answer (when all is repeated after a restart):
-        it goes to the next one."""
+        """Put the trial sent for a request back in the queue, for the next request.
+
+        Needed when calls are repeated after a restart, and the request had another answer then.
+        """
         with self._lock:
             sent = self._running.pop(parameter_id, None)
             if sent is not None:
                 self._ahead.appendleft(sent)
 
     def recall(self, one: AssessorInput) -> None:
-        """A trial had reported something, before this process was there."""
+        """Repeat a metric that a trial reported before this process began."""
         sent = self._running.get(one.trial)
         if sent is None or one.value is None:
             return
@@ -128,7 +130,7 @@ class AdvisorTuner:
             sent.recalled = (one.attempt, one.seq)
 
     def end_again(self) -> None:
-        """End the trials that run and that it wanted ended while it was told its past."""
+        """End the running trials that the advisor wanted ended while its past was repeated."""
         with self._lock:
             wanted = [trial for trial, sent in self._running.items() if sent.killed]
         for trial in wanted:
@@ -137,30 +139,43 @@ class AdvisorTuner:
     def intermediate_result(
         self, parameter_id: int, value: Any, attempt: int = 0, seq: int = 0
     ) -> None:
-        """A running trial has reported something. ``attempt`` and ``seq`` tell it from what
-        was told again."""
+        """Hand over an intermediate result of a running trial.
+
+        Args:
+            parameter_id: the trial, by the request's number.
+            value: decoded JSON.
+            attempt: the attempt that reported it; with ``seq`` it shows whether :meth:`recall`
+                has handed the metric over already.
+            seq: number of the metric within the attempt.
+        """
         sent = self._running.get(parameter_id)
         if sent is not None and (attempt, seq) > sent.recalled:
             number, sent.metrics = sent.metrics, sent.metrics + 1
             self._metric(parameter_id, sent, "PERIODICAL", number, value)
 
     def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any) -> None:
-        """A trial has a final result."""
+        """Hand over a final result.
+
+        Args:
+            parameter_id: the trial, by the request's number.
+            parameters: not used; the advisor knows what it has sent.
+            value: decoded JSON.
+        """
         sent = self._running.get(parameter_id)
         if sent is not None:
             self._metric(parameter_id, sent, "FINAL", 0, value)
 
     def trial_end(self, parameter_id: int, success: bool) -> None:
-        """A trial is over."""
+        """Hand over the end of a trial."""
         sent = self._running.pop(parameter_id, None)
         if sent is None:
             return
         how = "SUCCEEDED" if success else "EARLY_STOPPED" if sent.killed else "FAILED"
-        told = {"trial_job_id": str(parameter_id), "event": how, "hyper_params": sent.text}
-        self._tell("TrialEnd", told)
+        message = {"trial_job_id": str(parameter_id), "event": how, "hyper_params": sent.text}
+        self._tell("TrialEnd", message)
 
     def import_data(self, data: Any) -> str:
-        """Results of another experiment. Returns what a user should know of that."""
+        """Hand over results of another experiment; return a note for the user, or nothing."""
         own = getattr(type(self._advisor), "handle_import_data", None)
         if getattr(own, "__module__", "").partition(".")[0] == "nni":
             return f"{type(self._advisor).__name__} has no handle_import_data: nothing is imported"
@@ -168,16 +183,16 @@ class AdvisorTuner:
         return ""
 
     def _on_exit(self) -> None:
-        self._advisor.stopping = True  # what threads of its own may look at
+        self._advisor.stopping = True  # its own threads may look at this
         on_exit = getattr(self._advisor, "_on_exit", None)
         if on_exit is not None:
             on_exit()
 
     def _tell(self, command: str, data: Any) -> None:
-        self._advisor.process_command(self._words[command], data)
+        self._advisor.process_command(self._commands[command], data)
 
     def _metric(self, trial: int, sent: _Sent, kind: str, number: int, value: Any) -> None:
-        said = value if not self._decodes else json.dumps(value)
+        written = json.dumps(value) if self._decodes else value
         self._tell(
             "ReportMetricData",
             {
@@ -185,11 +200,11 @@ class AdvisorTuner:
                 "trial_job_id": str(trial),
                 "type": kind,
                 "sequence": number,
-                "value": said,
+                "value": written,
             },
         )
 
-    # ---- what it says, in any thread -----------------------------------------------------
+    # ---- its messages, in any thread -----------------------------------------------------
 
     def _hear(self, command: Any, data: Any) -> None:
         match getattr(command, "name", command):
@@ -222,7 +237,7 @@ class AdvisorTuner:
                 self._running[trial] = sent
             if answer(trial, sent.parameters):
                 return
-            with self._lock:  # nobody waits for that request any more
+            with self._lock:  # no thread waits for that request any more
                 self._running.pop(trial, None)
 
     def _kill(self, data: Any) -> None:
@@ -243,7 +258,7 @@ class AdvisorTuner:
 
 
 def _read(data: Any) -> _Sent:
-    """A trial out of the text of NewTrialJob. Raises ``ValueError`` for what is none."""
+    """Read a trial from the text of NewTrialJob. Raises ``ValueError`` if it holds none."""
     try:
         message = json.loads(data)
     except (TypeError, ValueError):

@@ -1,8 +1,7 @@
-"""In which form an advisor expects the value of a metric.
+"""Finds out in which form an advisor expects the value of a metric.
 
-Up to v1.4 of NNI an advisor was given the value itself, from v1.5 on its JSON text, which it
-decodes. A file says nothing of its release, so the code is read: whoever decodes a value is given
-text.
+Up to v1.4 of NNI an advisor got the value itself, from v1.5 on its JSON text, which it decodes. A
+file does not name its release, so its code is read: an advisor that decodes a value gets text.
 """
 
 from __future__ import annotations

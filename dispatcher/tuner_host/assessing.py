@@ -31,9 +31,9 @@ class Assessing:
     Args:
         assessor: the author's.
         say: takes an event for the head.
-        note: told what an assessor raises.
-        past: what was reported before, to be shown to this one first; what an assessor before
-            this one answered, is answered. Read in the assessor's thread.
+        note: takes a text for the user when the assessor raises.
+        past: metrics of before this process, shown first; those that an earlier assessor has
+            answered are not assessed again. Read in the assessor's thread.
     """
 
     def __init__(
@@ -58,11 +58,13 @@ class Assessing:
         self._queue.put(work)
 
     def on_exit(self) -> None:
-        """Tell that the experiment is over. Another thread than that of ``assess_trial``, which
-        may stand in the author's code."""
-        told = getattr(self._assessor, "_on_exit", None)
-        if told is not None:
-            told()
+        """Tell the assessor that the experiment is over.
+
+        Runs in another thread than ``assess_trial``, which may be blocked in the author's code.
+        """
+        on_exit = getattr(self._assessor, "_on_exit", None)
+        if on_exit is not None:
+            on_exit()
 
     def _serve(self) -> None:
         self._recall()
@@ -94,7 +96,7 @@ class Assessing:
                 continue
 
     def _show(self, trial: int, text: str) -> None:
-        """Assess by a metric. One that cannot be read is left out: head and agent check them, and
+        """Assess by a metric. One that is not JSON is left out: head and agent check metrics, but
         those of an older store may be anything."""
         try:
             value = json.loads(text)
@@ -127,17 +129,17 @@ class Assessing:
         self._recalled.pop(trial, None)
         if self._histories.pop(trial, None) is None:
             return
-        told = getattr(self._assessor, "trial_end", None)
-        if told is None:
+        trial_end = getattr(self._assessor, "trial_end", None)
+        if trial_end is None:
             return
         try:
-            told(str(trial), success)
+            trial_end(str(trial), success)
         except BaseException as error:  # noqa: BLE001 - author's code
             self._note(f"the assessor's trial_end raised:\n{describe(error)}")
 
 
 def _means_go_on(answer: Any) -> bool:
-    """``AssessResult.Good``/``Bad`` of any package, or a plain bool."""
+    """Read ``AssessResult.Good``/``Bad`` of any package, or a plain bool."""
     value = getattr(answer, "value", answer)
     if not isinstance(value, bool):
         raise TypeError(f"assess_trial returned {answer!r}, not AssessResult or a bool")

@@ -1,11 +1,11 @@
-"""NNI's ``st_callback``: a tuner that said "not now" answers later, by itself.
+"""NNI's ``st_callback``: a tuner that answered "not now" answers later, by itself.
 
 A request that raised ``NoMoreTrialError`` while the tuner keeps a callback is not asked again: it
-counts as one that stands in a wait of the author's, and the callback brings its answer, the first
-one of it. Only when no trial is left whose end could make the tuner answer is it "not now" for
-good. Others take its place then if results have come since it was asked: there are tuners that
-keep callbacks and never call one, and they answer those. Whether a callback is kept is seen by
-whether the object is still there.
+counts as blocked in the author's code, and the first call of the callback brings its answer. The
+request fails with "not now" for good once no trial is left whose end could make the tuner answer.
+Other requests take its place then if results have come since: some tuners keep callbacks and never
+call one, but answer new requests. Whether a callback is kept is seen by whether the object still
+exists.
 """
 
 from __future__ import annotations
@@ -18,27 +18,31 @@ from weakref import WeakSet, ref
 
 from dispatcher.tuner_host.request import Request
 
-#: Takes an answer: request's id, parameters. False: nobody waits for it.
+#: Takes an answer: the request's id, parameters. False: no request waits for it.
 Answer = Callable[[int, Any], bool]
 
 
 class SendTrial:
-    """What a tuner calls with an id and its parameters. One object for each call of the tuner;
-    any of them answers for any id, as in NNI."""
+    """The callback that a tuner calls with an id and its parameters.
+
+    Each call of the tuner gets an object of its own; any of them answers for any id, as in NNI.
+    """
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
     def __call__(self, parameter_id: int, parameters: Any) -> bool:
-        """Answer a request that was refused before; false if nobody waits for it."""
+        """Answer a request that was refused before; false if no request waits for it."""
         return self._answer(int(parameter_id), parameters)
 
 
 class Callbacks:
-    """Who holds callbacks, and which requests wait for one. From any thread.
+    """Keeps track of callbacks that the tuner holds, and of requests that wait for one.
+
+    Methods may be called from any thread.
 
     Args:
-        note: told of an answer that nobody waits for, once.
+        note: takes a text for the user, once, about an answer that no request waits for.
     """
 
     def __init__(self, note: Callable[[str], None]) -> None:
@@ -47,17 +51,17 @@ class Callbacks:
         self._lock = threading.Lock()  # held for a few dictionary operations only
         self._kept: WeakSet[SendTrial] = WeakSet()  # of calls that are over
         self._given: dict[int, ref[SendTrial]] = {}
-        self._asking: dict[int, Any] = {}  # being asked → what a callback said meanwhile
+        self._asking: dict[int, Any] = {}  # being asked → a callback's answer meanwhile
         self._waiting: dict[int, Request] = {}
-        self._refused: set[int] = set()  # told "not now" for good, while the callback was held
+        self._refused: set[int] = set()  # failed with "not now" while the callback was held
         self._propose: Callable[[Request, Any], None] = lambda request, parameters: None
 
     def on_answer(self, propose: Callable[[Request, Any], None]) -> None:
-        """Set what is done with the answer to a request that waits."""
+        """Set the function that takes the answer to a waiting request."""
         self._propose = propose
 
     def begin(self, trial: int) -> SendTrial:
-        """A callback for one call of the tuner."""
+        """Make a callback for one call of the tuner."""
         callback = SendTrial(self._answer)
         with self._lock:
             self._asking[trial] = _NOTHING
@@ -65,20 +69,22 @@ class Callbacks:
         return callback
 
     def end(self, request: Request, *, refused: bool) -> tuple[bool, Any] | None:
-        """The call is over: whether a callback has answered meanwhile, and what. None: it was
-        ``refused``, a callback is kept, and from now on the request waits for it."""
+        """Note the end of a call; return whether a callback has answered meanwhile, and with what.
+
+        None if the call was ``refused`` while a callback is kept: the request waits for it now.
+        """
         trial = request.trial
         with self._lock:
             self._keep(trial)
             look = refused and len(self._kept) > 0
         if look:
-            gc.collect()  # the exception of the refusal may still know it, in a ring
+            gc.collect()  # the exception of the refusal may still refer to it, in a cycle
         with self._lock:
-            said = self._asking.pop(trial, _NOTHING)  # until now a callback has said it there
-            if said is _NOTHING and refused and len(self._kept):
+            answer = self._asking.pop(trial, _NOTHING)  # a callback stores it there until now
+            if answer is _NOTHING and refused and len(self._kept):
                 self._waiting[trial] = request
                 return None
-        return said is not _NOTHING, said
+        return answer is not _NOTHING, answer
 
     def _keep(self, trial: int) -> None:
         given = self._given.pop(trial, None)
@@ -87,8 +93,8 @@ class Callbacks:
             self._kept.add(callback)
 
     def goes_on_waiting(self, request: Request) -> bool:
-        """Whether the tuner was asked for this trial by a call that was repeated after a restart,
-        and still holds its callback: then this request waits in place of that one."""
+        """Whether a call repeated after a restart has asked for this trial, and the tuner still
+        holds its callback: then this request waits in place of that one."""
         with self._lock:
             waits = request.trial in self._waiting
             if waits:
@@ -96,8 +102,8 @@ class Callbacks:
             return waits
 
     def is_refused(self, trial: int) -> bool:
-        """Whether asking again is not allowed: it was refused for good, and the callback that
-        could answer is still kept."""
+        """Whether the tuner may not be asked again: it refused for good, and still keeps the
+        callback that could answer."""
         with self._lock:
             return trial in self._refused and len(self._kept) > 0
 
@@ -107,7 +113,7 @@ class Callbacks:
             return list(self._waiting)
 
     def give_up(self, trial: int | None = None) -> list[Request]:
-        """Wait no longer: for one request that is cancelled, or for all that wait."""
+        """Take one cancelled request, or all of them, out of the waiting ones; return them."""
         with self._lock:
             if trial is not None:
                 request = self._waiting.pop(trial, None)

@@ -1,4 +1,4 @@
-"""What the tuner host is told at its start: one JSON file of mode 0600, its only argument."""
+"""The tuner host's configuration: one JSON file of mode 0600, its only argument."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trial_runtime.endpoint import Endpoint
 
 
 class AssessorSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The assessor's class, named as the tuner's own class is."""
+    """Names the assessor's class in the same way as the tuner's class."""
 
     class_name: str = ""
     file: str = ""
@@ -24,7 +24,7 @@ class AssessorSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Everything about one tuner host. Paths are absolute; durations in seconds.
+    """Configures one tuner host. Paths are absolute; durations in seconds.
 
     The class is named by exactly one of ``builtin`` (a name of ours) and ``class_name``:
     ``module:Class`` looked for in ``code_directory``, or the bare class name within ``file``.
@@ -45,7 +45,7 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     weights_read_roots: tuple[str, ...] = ()
     max_parameters_bytes: int = 1 << 20
     needs_key: str = "_needs"
-    needs: Needs = A_SLOT  # of trials that bring none of their own
+    needs: Needs = A_SLOT  # of trials whose parameters name none
     seed: int | None = None
     epoch: int = 0
     restore: str = ""  # file of the calls to repeat, see restore.py
@@ -55,15 +55,15 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     # Set by the driver for each start.
     head_pipe: int = -1  # read end of a pipe that ends with the head
-    failure_file: str = ""  # where a tuner that cannot be built says why
-    leader_file: str = ""  # says which head leads
+    failure_file: str = ""  # gets the reason why a tuner cannot be built
+    leader_file: str = ""  # names the head that leads
     switch_interval_s: float = 0.0  # how long a thread keeps the interpreter; 0: as usual
-    provoke: bool = False  # requests give way in the middle of their lines (rehearsals)
-    optimize_mode: str = ""  # the experiment's; empty: whatever a built-in one's own default is
+    provoke: bool = False  # requests yield between the author's lines (rehearsals)
+    optimize_mode: str = ""  # the experiment's; empty: the built-in tuner's own default
     nni: bool = False  # the author's code is written for NNI and may import it
     experiment: str = ""
-    gpus: str | None = None  # what CUDA_VISIBLE_DEVICES is to be; None: as it is
-    shown: str = ""  # set by the driver: where it appears what trials have reported, once asked for
+    gpus: str | None = None  # value for CUDA_VISIBLE_DEVICES; None: unchanged
+    shown: str = ""  # set by the driver: file with the metrics of before, once asked for
 
 
 _encoder = msgspec.json.Encoder()
@@ -71,7 +71,7 @@ _decoder = msgspec.json.Decoder(TunerHostConfig)
 
 
 def write(config: TunerHostConfig, path: Path) -> None:
-    """Write the file; it holds a secret, so nobody else may read it at any time."""
+    """Write the file, readable by its owner only from the start: it holds a secret."""
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -31,15 +31,19 @@ Work = Deliver | TellSearchSpace | TellImport | Assess | Request
 
 
 class Delivery:
-    """The queue of what the tuner is told, and the loop that tells it, in the main thread.
+    """Queues results and other work for the tuner, and delivers it in the main thread.
 
     With ``multiThread: false`` requests come here, too: everything in one thread, in the
     order of arrival. Intermediate results come here for advisors only.
 
     Args:
-        generated: what each trial's request returned; entries are dropped once delivered.
+        calls: the tuner.
+        gate: opened once a trial's end was delivered.
+        outbox: takes events and notes for the head.
+        snapshots: counts deliveries, and takes states between them.
+        generated: the object that each request returned; entries are dropped once delivered.
         run: carries out a request in this thread (serial tuners only).
-        note: told, once, of a tuner that changes what it has returned.
+        note: takes a text for the user, once, if the tuner changes parameters it has returned.
     """
 
     def __init__(
@@ -53,7 +57,7 @@ class Delivery:
         note: Callable[[str], None],
     ) -> None:
         self._note = note
-        self._told_of_changes = False
+        self._noted_changes = False
         self._calls = calls
         self._gate = gate
         self._outbox = outbox
@@ -81,14 +85,14 @@ class Delivery:
         return self._put != self._done
 
     def next_due(self) -> int | None:
-        """The trial that is being delivered, or is to be next; None if none waits. Any thread."""
+        """The trial being delivered, or the next one; None if none waits. Any thread."""
         try:
             return self._due[0]
         except IndexError:
             return None
 
     def place(self) -> str:
-        """In which call this thread is, for sentences. Any thread."""
+        """Describe the call this thread is in, as part of a sentence. Any thread."""
         if self.current is not None:
             return f"in receive_trial_result or trial_end of trial {self.current}"
         if self.request is not None:
@@ -109,7 +113,7 @@ class Delivery:
             self._done += 1
 
     def carry_out(self, work: Work) -> None:
-        """One piece of work, whatever the author's code does."""
+        """Do one piece of work; never raises what the author's code raises."""
         match work:
             case Deliver():
                 self.current = work.trial
@@ -133,8 +137,8 @@ class Delivery:
         if work.value is not None and not work.result_delivered:
             error = self._result(work, work.value, parameters)
             failpoint("host.result.returned")
-            # Travels with the end, unless that takes long: the I/O thread looks now and then
-            # while a delivery is under way.
+            # Sent together with the end, unless that takes long: the I/O thread looks now and
+            # then while a delivery is under way.
             self._outbox.say_later(ResultDelivered(trial, error))
         error = self._end(trial, work.success)
         failpoint("host.end.returned")
@@ -152,8 +156,8 @@ class Delivery:
         try:
             if parameters is None:
                 parameters = json.loads(work.parameters)
-            elif not self._told_of_changes and _changed(parameters, work.parameters):
-                self._told_of_changes = True
+            elif not self._noted_changes and _changed(parameters, work.parameters):
+                self._noted_changes = True
                 self._note(
                     f"the parameters of request {work.trial} were changed after "
                     "generate_parameters had returned them: the trial ran with what was returned, "
@@ -196,9 +200,9 @@ class Delivery:
     def _import(self, work: TellImport) -> None:
         error = ""
         try:
-            said = self._calls.import_data(json.loads(work.data))
-            if said:
-                self._note(said)
+            remark = self._calls.import_data(json.loads(work.data))
+            if remark:
+                self._note(remark)
         except BaseException as raised:  # noqa: BLE001 - becomes an event; never repeated
             error = self._raised("import_data", raised)
         self._snapshots.count()

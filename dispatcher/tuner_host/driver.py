@@ -1,4 +1,4 @@
-"""The head's side: starts the tuner host's process, speaks with it, notices its end."""
+"""The head's side: starts the tuner host's process, talks to it, notices its end."""
 
 from __future__ import annotations
 
@@ -32,30 +32,32 @@ from trial_runtime import descriptors
 from trial_runtime.agent.sweep import has_ended
 from trial_runtime.failpoints import failpoint
 
-#: As in ending.py, which only the child imports.
+#: As in wind_down.py, which only the child imports.
 EXIT_BROKEN = 66
 
-#: How much of the process's last words a report of its end holds.
+#: How much of the process's last output a report of its end holds.
 LAST_LINES = 20
 LAST_BYTES = 8_192
 
-#: What is left of a deadline for killing and reaping.
-_TOLD_SHARE = 0.8
+#: Share of a deadline that the process gets to end by itself; the rest is for killing it.
+_SHUTDOWN_SHARE = 0.8
 
-#: How often a process that was told to end is looked at (seconds).
+#: Seconds between two looks at a process that was asked to end.
 _LOOK_S = 0.01
 
 
 class TunerHostDriver:
-    """A :class:`dispatcher.ports.TunerPort`. Thread: the engine's; nothing but ``close`` waits.
+    """Implements :class:`dispatcher.ports.TunerPort`.
+
+    Runs in the engine's thread; only ``close`` waits.
 
     Args:
-        link: the host's place on the ROUTER; each start speaks under a new routing id.
-        config: what the host is told; routing id, pipe and failure file are set here.
+        link: the host's place on the ROUTER; each start uses a new routing id.
+        config: the host's configuration; routing id, pipe and failure file are set here.
         folder: the experiment's folder: ``logs/tuner.log`` gets all that the tuner prints.
-        on_note: told what a user should read (threads refused, answers that differ after a
-            restore); it stands in the log, too.
-        shown: lays down what trials have reported, for a host that asks; without it none asks.
+        on_note: takes a text that a user should read (threads refused, answers that differ after
+            a restore); the log has it, too.
+        shown: writes the metrics reported so far, for a host that asks; None: hosts do not ask.
     """
 
     def __init__(
@@ -75,11 +77,11 @@ class TunerHostDriver:
         self._log_path = folder / "logs" / "tuner.log"
         self._output: Output | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._leash = -1
+        self._head_pipe = -1
         self._gathered: list[object] = []
         self._unsent: list[bytes] = []
         self._heard = False
-        self._lost = True  # nobody is there whose words count
+        self._lost = True  # there is no process whose messages count
 
     # ---- TunerPort -----------------------------------------------------------------------
 
@@ -88,12 +90,12 @@ class TunerHostDriver:
         if isinstance(action, LaunchTuner):
             self._launch()
         elif self._lost and isinstance(action, Assess):
-            pass  # the next one is shown it out of the journal
+            pass  # the next process gets it from the journal
         else:
             self._gathered.append(action)
 
     def flush(self) -> None:
-        """Send what was gathered."""
+        """Send the gathered actions."""
         if self._gathered:
             self._unsent.extend(encode(self._gathered))
             self._gathered.clear()
@@ -101,10 +103,10 @@ class TunerHostDriver:
             del self._unsent[0]
 
     def receive(self, payload: bytes) -> list[Event]:
-        """What the host said; nothing, if it is one that was given up.
+        """Decode the events of a frame; none from a host that was given up.
 
         Raises:
-            ProtocolError: it said what it may not say.
+            ProtocolError: it holds a message that a host may not send.
         """
         if self._lost:
             return []
@@ -126,11 +128,13 @@ class TunerHostDriver:
         return events
 
     def check(self) -> list[Event]:
-        """A process that has ended becomes an event, once. Silence does not: a tuner may
-        compute under the interpreter's lock for as long as it likes.
+        """Return an event, once, if the process has ended.
+
+        Silence is no end: a tuner may compute under the interpreter's lock for as long as it
+        likes.
 
         Raises:
-            StoreError: what it has asked for cannot be read.
+            StoreError: the metrics that it has asked for cannot be read.
         """
         if self._unsent:
             self.flush()
@@ -144,7 +148,7 @@ class TunerHostDriver:
         return [self._give_up(self._how_it_ended(process.returncode), fatal=False)]
 
     def close(self, deadline_s: float) -> None:
-        """End the process: told, so that ``_on_exit`` runs, then killed. Waits for its end."""
+        """End the process, and wait for that: ask it, so that ``_on_exit`` runs, then kill it."""
         process, listens = self._process, self._heard and not self._lost
         self._lost = True
         if self._shown is not None:
@@ -152,7 +156,7 @@ class TunerHostDriver:
         if process is None:
             return
         if listens and not _has_ended(process):
-            self._link.send(encode([Shutdown(_TOLD_SHARE * deadline_s)])[0])
+            self._link.send(encode([Shutdown(_SHUTDOWN_SHARE * deadline_s)])[0])
             give_up = time.monotonic() + deadline_s
             while not _has_ended(process) and time.monotonic() < give_up:
                 time.sleep(_LOOK_S)
@@ -164,7 +168,7 @@ class TunerHostDriver:
         return self._process.pid if self._process is not None else None
 
     def settle_log(self) -> None:
-        """Wait, not for long, until what the tuner printed so far is in its log."""
+        """Wait, not for long, until all output so far is in the tuner's log."""
         if self._output is not None:
             self._output.settle()
 
@@ -184,7 +188,7 @@ class TunerHostDriver:
         self._failure_file.unlink(missing_ok=True)
         if self._shown is not None:
             self._shown.forget()
-        ours, self._leash = os.pipe()
+        ours, self._head_pipe = os.pipe()
         config = msgspec.structs.replace(
             self._config,
             endpoint=msgspec.structs.replace(self._config.endpoint, routing_id=routing_id),
@@ -205,13 +209,13 @@ class TunerHostDriver:
         self._heard = self._lost = False
 
     def _end_process(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill what is left of it and of the processes it started, and reap it."""
+        """Kill the process and those that it started, if they still run, and reap it."""
         if not _has_ended(process):
             self._kill_group(process)
             process.wait()
-        if self._leash >= 0:
-            os.close(self._leash)
-            self._leash = -1
+        if self._head_pipe >= 0:
+            os.close(self._head_pipe)
+            self._head_pipe = -1
         if self._output is not None:
             self._output.finish()
 
@@ -241,33 +245,36 @@ class TunerHostDriver:
                 how = f"was ended by signal {-code}"
         else:
             how = f"exited with code {code}"
-        words = self._last_words()
-        told = f"; its last words:\n{words}" if words else "; it said nothing"
-        return f"the tuner host {how}{told}"
+        output = self._last_output()
+        ending = f"; its last words:\n{output}" if output else "; it said nothing"
+        return f"the tuner host {how}{ending}"
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         if self._output is None:
             return ""
         self._output.finish()
-        return self._output.last_words(LAST_LINES, LAST_BYTES)
+        return self._output.last_lines(LAST_LINES, LAST_BYTES)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it is gone, and reaped. What it had started and left behind is ended before that,
-    while the number of its group cannot be another's; hours later it may be a trial's."""
+    """Whether the process is gone, and reaped.
+
+    Processes that it had started and left behind are ended before that, while no other group can
+    have its number; hours later a trial's may.
+    """
     if process.returncode is None:
         try:
             if not has_ended(process.pid):
                 return False
         except ChildProcessError:
-            pass  # reaped by somebody else
+            pass  # reaped already
         process.poll()
     return True
 
 
 def _spawn(config: Path, log: int, pipe: int) -> subprocess.Popen[bytes]:
-    """Start the process from our own folder, where ``dispatcher`` is found whether or not it
-    is installed; it moves to the author's afterwards."""
+    """Start the process in our own folder, where ``dispatcher`` can be imported whether or not it
+    is installed; it changes to the author's folder afterwards."""
     process = subprocess.Popen(
         [sys.executable, "-m", "dispatcher.tuner_host", str(config)],
         stdin=subprocess.DEVNULL,
@@ -275,7 +282,7 @@ def _spawn(config: Path, log: int, pipe: int) -> subprocess.Popen[bytes]:
         stderr=subprocess.STDOUT,
         cwd=Path(__file__).resolve().parents[2],
         pass_fds=(pipe,),
-        start_new_session=True,  # Ctrl-C is the head's to interpret
+        start_new_session=True,  # only the head handles Ctrl-C
     )
     descriptors.give_back(process.pid)
     return process

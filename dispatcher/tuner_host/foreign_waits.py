@@ -1,8 +1,8 @@
-"""Which requests stand still in something that is not ours: an Event, a queue, a sleep.
+"""Notices requests that stand still in the author's code: in an Event, a queue, a sleep.
 
-Such a request holds no slot, so the head must be told. The kernel knows how long a thread
-has run: one that got next to no processor time between two looks stands still, whatever in.
-Without that file (macOS) the place in the code stands in.
+Such a request holds no slot, so the head must know. The kernel knows how long a thread has run:
+one that got next to no processor time between two looks stands still, wherever it is. Without that
+file (macOS) the position in the code is compared instead.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from dispatcher.tuner_host.stacks import where
 #: Between two looks at the same thread. A request that answers sooner is never looked at.
 LOOK_S = 0.05
 
-#: The same once all that run are known to stand still.
+#: The same once all running requests are known to stand still.
 LOOK_MAX_S = 1.0
 
 #: A thread that ran for less than this share of the time stands still; one that waits for
 #: the interpreter, woken every half millisecond to ask for it, runs for more.
 STILL = 0.01
 
-#: The same for the thread that delivers results, and what it grows to for one that stands still
-#: and moves by turns.
+#: The same for the thread that delivers results, and the most it grows to for one that stands
+#: still and moves by turns.
 DELIVERY_LOOK_S = 1.0
 DELIVERY_LOOK_MAX_S = 16.0
 
@@ -39,10 +39,10 @@ AT_ONCE = 128
 
 
 class ForeignWaits:
-    """Called by the I/O thread now and then while requests are in author's code."""
+    """Looks for requests that stand still; called by the I/O thread while any run."""
 
-    def __init__(self, floor: RunToken, clock: Callable[[], float] = time.monotonic) -> None:
-        self._floor = floor
+    def __init__(self, run_token: RunToken, clock: Callable[[], float] = time.monotonic) -> None:
+        self._run_token = run_token
         self._clock = clock
         self._next_look = 0.0
         self._pause_s = LOOK_S
@@ -50,17 +50,17 @@ class ForeignWaits:
         self._offset = 0
 
     def look(self) -> float | None:
-        """Tell the head what changed; seconds until the next look, None if nobody runs."""
-        if not self._floor.is_running():
+        """Report changes to the head; seconds until the next look, None if no request runs."""
+        if not self._run_token.is_running():
             return None
         now = self._clock()
-        if self._floor.entries != self._entries:
-            self._entries = self._floor.entries
+        if self._run_token.entries != self._entries:
+            self._entries = self._run_token.entries
             self._pause_s = LOOK_S
             self._next_look = min(self._next_look, now + LOOK_S)
         if now < self._next_look:
             return self._next_look - now
-        requests = self._floor.running()
+        requests = self._run_token.running()
         fresh = [one for one in requests if not one.foreign][: 8 * AT_ONCE]
         known = [one for one in requests if one.foreign]
         start = self._offset if self._offset < len(known) else 0
@@ -94,11 +94,17 @@ class ForeignWaits:
 
 
 class StillDelivery:
-    """Notices a delivery that does not return and does not compute, or that waits behind such a
-    call in the same thread. Called by the I/O thread.
+    """Notices a delivery that neither returns nor computes, or that waits behind such a call in
+    the same thread. Called by the I/O thread.
 
-    That it moves again is said, too; each change makes the next look wait longer, so that a
-    tuner that sleeps and computes by turns does not fill the journal.
+    It also reports that the delivery moves again. Each change makes the next look wait longer, so
+    that a tuner that sleeps and computes by turns does not fill the journal.
+
+    Args:
+        delivery: knows the trial being delivered, and the thread.
+        say: takes the events.
+        place: the author's line at which the thread of an ident is.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -119,7 +125,7 @@ class StillDelivery:
         self._pause_s = DELIVERY_LOOK_S
 
     def look(self) -> float | None:
-        """Seconds until the next look; None while nothing is delivered."""
+        """Look once; seconds until the next look, None while nothing is delivered."""
         trial = self._delivery.next_due()
         if trial is None:
             self._trial = None
@@ -155,7 +161,7 @@ class _Thread(Protocol):
 
 
 def _ran_ns(one: _Thread) -> int | None:
-    """Processor time of a thread, or a number that changes when it moves."""
+    """Processor time of a thread (ns), or a number that changes when it moves."""
     try:
         with open(f"/proc/self/task/{one.native_thread}/schedstat", "rb") as file:
             return int(file.read().split()[0])

@@ -1,11 +1,11 @@
-"""Behind ``wait_for``: tickets of blocked requests, and the gates of trials that ended.
+"""Implements ``wait_for``: tickets of blocked requests, and the gates of trials that ended.
 
-The head knows the whole graph and answers what it can at once: unknown parents, cycles,
-parents that ended before this process was there. What is still pending ends here, without a
-round trip, when this process has delivered the parent's end; the head draws the same
-conclusion from the same rule (:func:`dispatcher.core.waits.resolve`) when it is told so.
-For that both must see waits and ends in one order: a wait is entered and said, and an end is
-said and its gate opened, each in one step under the same lock.
+The head knows the whole graph and answers at once where it can: unknown parents, cycles, parents
+that ended before this process began. A pending wait ends here, without a round trip, when this
+process has delivered the parent's end; the head draws the same conclusion from the same rule
+(:func:`dispatcher.core.waits.resolve`) when it hears of the delivery. For that both must see waits
+and ends in one order: a wait is entered and reported, and an end is reported and its gate opened,
+each in one step under the same lock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dispatcher.core.model import Verdict
 from dispatcher.core.waits import resolve
 from dispatcher.tuner_host.request import Request, Say
 from dispatcher.tuner_host.run_token import RunToken, Waking
-from dispatcher.tuner_host.wait import PendingWait, is_trial, parent_failed, told
+from dispatcher.tuner_host.wait import PendingWait, is_trial, outcome, parent_failed
 from tuners.errors import (
     SelfWait,
     UnknownParent,
@@ -32,8 +32,8 @@ from tuners.errors import (
     awaited_version,
 )
 
-#: A wait with a shorter timeout for parents this process knows nothing of still gives the
-#: head this long to say that they ended.
+#: A wait with a shorter timeout for parents unknown to this process still gives the head so many
+#: seconds to answer that they ended.
 ANSWER_S = 1.0
 
 #: Waits that are ended first when a gate opens; twice as many each time afterwards.
@@ -45,16 +45,18 @@ K = TypeVar("K")
 
 
 class Gate:
-    """What ``Tuner.wait_for`` stands in front of; installed as ``_bequeath_gate``.
+    """Blocks and releases the callers of ``Tuner.wait_for``; installed as ``_bequeath_gate``.
 
-    ``refusal`` is the reason why no wait is allowed at all (``multiThread: false``); ``make_way``
-    is called by a thread that has let the first of many go, with no lock held.
+    Args:
+        run_token: counts the blocked requests out of author's code, and lets them run again.
+        refusal: the reason why no wait is allowed at all (``multiThread: false``); empty if one is.
+        make_way: called, with no lock held, by a thread that has released the first of many waits.
     """
 
     def __init__(
-        self, floor: RunToken, *, refusal: str = "", make_way: Callable[[], None] = lambda: None
+        self, run_token: RunToken, *, refusal: str = "", make_way: Callable[[], None] = lambda: None
     ) -> None:
-        self._floor = floor
+        self._run_token = run_token
         self._make_way = make_way
         self._refusal = refusal
         # Held for a few dictionary operations, never while author's code runs or waits.
@@ -63,7 +65,7 @@ class Gate:
         self._requested: set[int] = set()  # asked of this process, not ended yet
         self._waits: dict[int, PendingWait] = {}  # by the waiting request
         self._waiters: dict[int, dict[int, None]] = {}  # parent → waiting requests
-        self.newest: dict[str, int] = {}  # versions of shared stores, as far as was told
+        self.newest: dict[str, int] = {}  # newest known version of each shared store
         self._of_store: dict[str, dict[int, None]] = {}  # store → requests that wait for a version
         self._here = threading.local()
         self._closing = ""
@@ -71,7 +73,15 @@ class Gate:
     # ---- the author's thread -------------------------------------------------------------
 
     def wait(self, parents: tuple[int, ...], mode: str, timeout: float | None) -> list[int]:
-        """Block until the parents can bequeath. See ``Tuner.wait_for`` for the errors."""
+        """Block until the parents can bequeath; return those that can.
+
+        Raises what ``Tuner.wait_for`` raises.
+
+        Args:
+            parents: trials to wait for.
+            mode: ``all`` or ``any``.
+            timeout: seconds; None waits for ever.
+        """
         request = self._waiting_request(parents)
         wait = self._enter(request, parents, mode, timeout)
         if isinstance(wait, list):
@@ -84,7 +94,16 @@ class Gate:
     def wait_for_version(
         self, store: str, number: int, by: int | None, timeout: float | None
     ) -> int:
-        """Block until a shared store has a version. See ``Tuner.wait_for_version``."""
+        """Block until a shared store has a version; return the number of one to pin.
+
+        Raises what ``Tuner.wait_for_version`` raises.
+
+        Args:
+            store: name of the store.
+            number: the version to wait for, or a newer one; 0 for any of trial ``by``.
+            by: the trial that is to publish it; None for any.
+            timeout: seconds; None waits for ever.
+        """
         parents = () if by is None else (by,)
         request = self._waiting_request(parents)
         wait = self._enter_version(request, store, number, parents)
@@ -96,8 +115,11 @@ class Gate:
         return answer[0]
 
     def hold(self, store: str, numbers: tuple[int, ...]) -> None:
-        """Say which versions the tuner holds; in the thread of a request, whose opening keeps what
-        was the newest then until this is heard."""
+        """Report which versions the tuner holds.
+
+        Call it in the thread of a request: its opening keeps the version that was the newest then
+        until the head hears of this.
+        """
         self._request_here("hold").say(VersionsHeld(store, numbers))
 
     def _waiting_request(self, parents: tuple[int, ...]) -> Request:
@@ -124,7 +146,7 @@ class Gate:
 
     def _stand(self, wait: PendingWait, timeout: float | None) -> list[int] | None:
         """Block; None if the timeout passed."""
-        self._floor.block(wait.request)
+        self._run_token.block(wait.request)
         if not wait.ticket.acquire(timeout=self._patience(wait, timeout)):
             self._give_up(wait)
         wait.request.turn = wait
@@ -133,30 +155,37 @@ class Gate:
         return wait.answer
 
     def enter(self, request: Request) -> None:
-        """This thread runs that request from now on."""
+        """Note that this thread runs that request from now on."""
         self._here.request = request
 
     def leave(self, request: Request) -> None:
-        """The request is answered."""
+        """Note that the request in this thread is answered."""
         self._here.request = None
         with self._lock:
             wait = self._waits.get(request.trial)
-            # Once it is answered the same trial may be asked for again: what waits by now may be
-            # another request of its number.
+            # After the answer the same trial may be asked for again: the wait by now may be that
+            # of another request of its number.
             if wait is not None and wait.request is request:
                 self._forget(wait)
 
     # ---- the I/O thread and the delivery thread ------------------------------------------
 
     def opened(self, trial: int) -> None:
-        """A request was opened: its trial has not ended."""
+        """Note that a request was opened: its trial has not ended."""
         with self._lock:
             self._requested.add(trial)
 
     def open(
         self, trial: int, verdict: Verdict, events: Iterable[object] = (), say: Say | None = None
     ) -> None:
-        """Say ``events``, then let those go who wait for ``trial``."""
+        """Report ``events``, then release the waits for ``trial``.
+
+        Args:
+            trial: the trial that ended.
+            verdict: whether it can bequeath, and why not.
+            events: reported in one step with the opening, before it.
+            say: takes them; needed if there are any.
+        """
         with self._lock:
             for event in events:
                 assert say is not None
@@ -164,8 +193,8 @@ class Gate:
             self._requested.discard(trial)
             self._verdicts[trial] = _OK if verdict.ok else verdict
             waits = [self._waits[waiter] for waiter in self._waiters.pop(trial, ())]
-        # The first of thousands do not stand until the last one has its answer. Nobody new comes
-        # to wait for this trial: its verdict is there.
+        # The first of thousands are released before the last one has its answer. No new wait for
+        # this trial can begin: its verdict is there.
         done, share = 0, FIRST_LET_GO
         while done < len(waits):
             if done == FIRST_LET_GO:
@@ -174,7 +203,7 @@ class Gate:
             done, share = done + share, 2 * share
 
     def _let_go(self, waits: Iterable[PendingWait]) -> None:
-        """Answer those of the waits that are not over, as far as the verdicts decide them."""
+        """Answer the waits that are not over, as far as the verdicts decide them."""
         ready: list[Waking] = []
         with self._lock:
             for wait in waits:
@@ -185,10 +214,16 @@ class Gate:
                     self._finish(wait, answer, ready)
                 else:
                     self._ask_again(wait)
-        self._floor.let_go(ready)
+        self._run_token.let_go(ready)
 
     def tell_version(self, store: str, number: int, by: int | None) -> None:
-        """A shared store has a newer version: let those go who wait for it."""
+        """Note a newer version of a shared store, and release the waits for it.
+
+        Args:
+            store: name of the store.
+            number: the version.
+            by: the trial that published it; None if that was before this process began.
+        """
         with self._lock:
             self.newest[store] = number
             ready: list[Waking] = []
@@ -197,16 +232,16 @@ class Gate:
                 due = number >= wait.version if wait.version else by in wait.parents
                 if due:
                     self._finish(wait, [number], ready)
-        self._floor.let_go(ready)
+        self._run_token.let_go(ready)
 
     def answer(self, action: AnswerWait) -> None:
-        """The head knew. Answers to waits that are over already come to nothing."""
+        """Release a wait with the head's answer; nothing happens if the wait is over already."""
         ready: list[Waking] = []
         with self._lock:
             wait = self._waits.get(action.trial)
             if wait is not None and wait.number == action.ticket:
-                self._finish(wait, told(wait, action), ready)
-        self._floor.let_go(ready)
+                self._finish(wait, outcome(wait, action), ready)
+        self._run_token.let_go(ready)
 
     def cancel(self, request: Request, reason: str = "this request was cancelled") -> None:
         """Let the request's wait, and each later one, raise ``WaitCancelled``."""
@@ -217,16 +252,16 @@ class Gate:
             if wait is not None and wait.request is request:
                 request.say(WaitGivenUp(TrialId(request.trial), wait.number))
                 self._finish(wait, WaitCancelled(reason), ready)
-        self._floor.let_go(ready)
+        self._run_token.let_go(ready)
 
     def close(self, reason: str) -> None:
-        """The process ends: all waits, and each later one, raise ``WaitCancelled``."""
+        """Let all waits, and each later one, raise ``WaitCancelled``: the process ends."""
         ready: list[Waking] = []
         with self._lock:
             self._closing = reason
             for wait in list(self._waits.values()):
                 self._finish(wait, WaitCancelled(reason), ready)
-        self._floor.let_go(ready)
+        self._run_token.let_go(ready)
 
     def blocked(self) -> set[int]:
         """The requests that wait."""
@@ -234,7 +269,7 @@ class Gate:
             return set(self._waits)
 
     def waiting(self, trial: int) -> str:
-        """What request ``trial`` waits for, empty if it does not."""
+        """Name what request ``trial`` waits for; empty if it does not wait."""
         wait = self._waits.get(trial)
         if wait is None:
             return ""
@@ -290,8 +325,11 @@ class Gate:
             return wait
 
     def _say_answered(self, request: Request, parents: tuple[int, ...], mode: str) -> None:
-        """Nobody waits, and the head is told all the same: the parents' weights must stay until
-        this request has proposed its trial. Once for each parent, however often they are asked."""
+        """Report a wait that was answered at once, the first time for each parent.
+
+        The head must know of it: the parents' weights must stay until this request has proposed
+        its trial.
+        """
         if request.awaited.issuperset(parents):
             return
         request.awaited.update(parents)
@@ -309,7 +347,7 @@ class Gate:
         )
 
     def _ask_again(self, wait: PendingWait) -> None:
-        """A parent that ended under the process before this one is known to the head only."""
+        """Ask the head if a parent may have ended under an earlier process, which only it knows."""
         if self._knows_all(wait.parents):
             return
         wait.request.tickets += 1
@@ -354,7 +392,7 @@ class Gate:
         if timeout is None:
             return -1.0
         wait.timed = True
-        # Only the head knows who has published under the process before this one.
+        # Only the head knows which trials have published under an earlier process.
         known = self._knows_all(wait.parents) and not (wait.store and wait.parents)
         return min(timeout if known else max(timeout, ANSWER_S), threading.TIMEOUT_MAX)
 
@@ -369,7 +407,7 @@ class Gate:
                 if wait.answer is None:
                     wait.request.say(WaitGivenUp(TrialId(wait.request.trial), wait.number))
                 self._forget(wait)
-        self._floor.go_on(wait.request)
+        self._run_token.go_on(wait.request)
 
 
 def _strike(waiters: dict[K, dict[int, None]], key: K, trial: int) -> None:

@@ -1,10 +1,10 @@
-"""The parts of the tuner host's process, joined; which thread does what.
+"""Joins the parts of the tuner host's process, and says which thread does what.
 
 - The main thread builds the tuner, restores it, then delivers results for ever.
-- ``tuner-io`` talks to the head, and looks after batons, foreign waits and the deadline.
+- ``tuner-io`` talks to the head, and looks after the run token, foreign waits and the deadline.
 - ``tuner-req-<id>`` runs the request of that number.
 - ``tuner-assessor`` looks at intermediate results, if there is an assessor.
-- ``tuner-exit`` calls ``_on_exit`` when the head says that it is over.
+- ``tuner-exit`` calls ``_on_exit`` when the head ends the experiment.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.io_loop import GATHER_S, SECOND_HALF_S, IoLoop
 from dispatcher.tuner_host.messages import Hello, Note, ShownWanted, Shutdown, TunerBroken
 from dispatcher.tuner_host.outbox import Outbox
-from dispatcher.tuner_host.own_threads import tell_of_own_threads
+from dispatcher.tuner_host.own_threads import note_own_threads
 from dispatcher.tuner_host.proposals import ProposalRules
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.request_threads import RequestThreads
 from dispatcher.tuner_host.requests import Requests
 from dispatcher.tuner_host.run_token import RunToken
-from dispatcher.tuner_host.shown import ToldAgain, shown_in
+from dispatcher.tuner_host.shown import MetricReplay, shown_in
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.snapshots import Snapshots
 from dispatcher.tuner_host.stacks import place_of, stacks
@@ -80,15 +80,15 @@ class Host:
     def __init__(self, config: TunerHostConfig) -> None:
         self._config = config
         self._outbox = Outbox()
-        self._floor = RunToken()
+        self._run_token = RunToken()
         self._gate = Gate(
-            self._floor,
+            self._run_token,
             refusal="" if config.multi_thread else SERIAL,
             make_way=lambda: self._io.make_way(),
         )
-        self._foreign = ForeignWaits(self._floor)
+        self._foreign = ForeignWaits(self._run_token)
         self._live: dict[int, Request] = {}  # from OpenRequest to just before its answer
-        self._early: deque[Any] = deque()  # what the head said before the tuner was built
+        self._early: deque[Any] = deque()  # the head's messages of before the tuner was built
         self._ending = WindDown(self._gate)
         self._ready = False
         self._serial = not config.multi_thread
@@ -107,8 +107,8 @@ class Host:
     # ---- the main thread -----------------------------------------------------------------
 
     def run(self) -> None:
-        """Never returns."""
-        tell_of_own_threads(self._note)
+        """Build the tuner and serve the head; never returns."""
+        note_own_threads(self._note)
         self._outbox.say(Hello(os.getpid()))
         io_thread = threading.Thread(target=self._talk, name="tuner-io", daemon=True)
         io_thread.start()
@@ -157,7 +157,7 @@ class Host:
         )
         self._calls = calls
         self._requests = Requests(
-            calls, self._gate, self._floor, rules, self._over, provoke=config.provoke
+            calls, self._gate, self._run_token, rules, self._over, provoke=config.provoke
         )
         if config.nni:
             self._requests.let_answer_later(Callbacks(self._note))
@@ -165,10 +165,10 @@ class Host:
             self._serial = True
             calls.advisor.note = self._note
             calls.advisor.stop_trial = self._stop_early
-        self._threads = RequestThreads(self._requests.run, self._floor, self._note)
+        self._threads = RequestThreads(self._requests.run, self._run_token, self._note)
         self._snapshots = Snapshots(
             calls,
-            self._floor,
+            self._run_token,
             config.snapshot_every,
             config.snapshot_period_s,
             after=self._threads.kick,
@@ -194,7 +194,9 @@ class Host:
             start,
             self._note,
             self._config.replay_call_timeout_s,
-            told=ToldAgain(shown_in(Path(shown)), self._tell_again) if advisor and shown else None,
+            metrics=MetricReplay(shown_in(Path(shown)), self._tell_again)
+            if advisor and shown
+            else None,
         )
         try:
             repeat.carry_out(past)
@@ -227,14 +229,14 @@ class Host:
         self._outbox.say(Note(text))
 
     def _say(self, event: object) -> None:
-        """What requests say: at once, or gathered while many speak one after another."""
-        if self._floor.crowded() or self._threads.crowded():
+        """Send an event of a request: at once, or gathered with others while there are many."""
+        if self._run_token.crowded() or self._threads.crowded():
             self._io.say_in_crowd(event)
         else:
             self._outbox.say(event)
 
     def _stop_early(self, trial: int) -> None:
-        """What an advisor ends while it is told its past is looked at once it knows it all."""
+        """End a trial for an advisor; while its past is repeated ``end_again`` does it later."""
         if self._ready:
             self._outbox.say(TrialStopRequested(TrialId(trial), EndReason.STOPPED_EARLY))
 
@@ -269,13 +271,13 @@ class Host:
             due.append(self._foreign.look())
             due.append(self._still_delivery.look())
             due.append(GATHER_S if self._threads.crowded() else None)
-        due.append(self._floor.overdue())
-        due.append(GATHER_S if self._floor.crowded() else None)
+        due.append(self._run_token.overdue())
+        due.append(GATHER_S if self._run_token.crowded() else None)
         return min((one for one in due if one is not None), default=None)
 
     def _callbacks_in_vain(self) -> float | None:
         """Answer requests that wait for a callback, once no trial is left whose end could make
-        the tuner call it; seconds until the next look, None if none waits."""
+        the tuner call it; seconds until the next look, None if no request waits."""
         callbacks = self._requests.callbacks
         waiting = callbacks.waiting() if callbacks is not None else []
         if not waiting:
@@ -286,7 +288,7 @@ class Host:
         return CALLBACK_LOOK_S
 
     def _on_exit(self) -> None:
-        """Runs in a thread of its own, see :class:`WindDown`."""
+        """Tell tuner and assessor of the end; in a thread of its own, see :class:`WindDown`."""
         try:
             self._calls.on_exit()
         finally:
@@ -294,8 +296,10 @@ class Host:
                 self._assessing.on_exit()
 
     def _is_superseded(self) -> bool:
-        """Whether another head has taken over from ours, looked up every few seconds: its own
-        tuner host goes on, and two of them would do the author's work twice."""
+        """Whether another head has taken over from ours, looked up every few seconds.
+
+        That head has a tuner host of its own, and two of them would do the author's work twice.
+        """
         now = time.monotonic()
         if now < self._look_at:
             return False
@@ -364,9 +368,9 @@ class Host:
                 threads[int(trial)] = request.thread
             elif self._delivery.current == trial:
                 threads[int(trial)] = self._delivery.thread
-        found = stacks(threads, self._gate, self._calls, self._delivery.current)
-        self._outbox.say(StacksReported(found))
+        texts = stacks(threads, self._gate, self._calls, self._delivery.current)
+        self._outbox.say(StacksReported(texts))
 
 
 def _nothing() -> None:
-    """What is called in place of the ``_on_exit`` of a tuner that is not built yet."""
+    """Stands for the ``_on_exit`` of a tuner that is not built yet."""

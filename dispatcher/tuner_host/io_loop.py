@@ -1,4 +1,4 @@
-"""The one thread that talks to the head: everything readable in, everything said out."""
+"""The one thread that talks to the head: receives its messages, sends those of all threads."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from trial_runtime.failpoints import failpoint
 #: While a delivery is under way: how long its first half may wait for the second (seconds).
 SECOND_HALF_S = 0.02
 
-#: While many threads are let go or started one after another, what they say is gathered for
-#: so long: a frame and a wake-up for each would cost more than what is in it (seconds). The first
+#: While many threads are released or started one after another, their messages are gathered for
+#: so long (seconds): a frame and a wake-up for each would cost more than its content. The first
 #: of them are sent at once, later ones after twice as long each time, up to ``GATHER_S``.
 FIRST_GATHER_S = 0.000_25
 GATHER_S = 0.002
 
-#: Sleeping for longer than this is sleeping soundly: whoever says something must wake us.
+#: A thread with a message must wake the I/O thread if that sleeps for longer than this (seconds).
 DOZE_S = 0.005
 
 
@@ -31,10 +31,13 @@ class IoLoop:
     """Polls the DEALER, the outbox and the pipe that ends with the head.
 
     Args:
+        socket: the DEALER, connected to the head.
+        outbox: the messages of all threads.
         take: gets each decoded message, in order; must not block.
         due: called after each round; seconds until it wants to be called again, or None.
         head_pipe: end of file there means that the head is gone; -1 without one.
         orphaned: called then; does not return.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -75,9 +78,9 @@ class IoLoop:
             wait_s = self._due()
             self._dozing = wait_s is None or wait_s > DOZE_S
             if self._dozing:
-                self._gather_s = 0.0  # no crowd: what the next one says first is sent at once
+                self._gather_s = 0.0  # no crowd: the first message of the next one is sent at once
             if self._dozing and self._outbox.waiting():
-                continue  # said by somebody who still thought that we look again soon
+                continue  # queued by a thread that still took this one for awake
             timeout = None if wait_s is None else max(0, round(wait_s * 1000 + 0.5))
             ready = dict(self._poller.poll(timeout))
             self._dozing = False
@@ -90,9 +93,9 @@ class IoLoop:
     def say_in_crowd(self, message: object) -> None:
         """Queue a message that may wait a moment for others, as one of many. Any thread.
 
-        Now and then the caller, who runs by the others' leave, makes way until it is sent:
-        threads that run one after another for microseconds each keep the interpreter from
-        the I/O thread for as long as there are any.
+        Now and then the calling thread waits until the message is sent: threads that run one
+        after another for microseconds each keep the interpreter from the I/O thread for as long
+        as there are any.
         """
         if self._clock() - self._sent_at > self._gather_s:
             self._gather_s = min(GATHER_S, 2 * self._gather_s or FIRST_GATHER_S)
@@ -105,29 +108,31 @@ class IoLoop:
             self._outbox.wake()
 
     def make_way(self) -> None:
-        """Leave the interpreter to others until all that was said is sent, for a moment at most.
-        For threads that have much to do, and whose first words others wait for."""
+        """Leave the interpreter to others until the queue is sent, for a moment at most.
+
+        For threads that have much to do, and for whose first messages others wait.
+        """
         self._sent.clear()
         if self._outbox.waiting():
             self._sent.wait(GATHER_S)
 
     def stop(self) -> None:
-        """Let :meth:`run` return once all that was said is sent. Any thread."""
+        """Let :meth:`run` return once the queue is sent. Any thread."""
         self._stopped = True
         self._outbox.wake()
 
     def close(self) -> None:
-        """Close the socket; what ZeroMQ still holds gets a second to leave."""
+        """Close the socket; messages that ZeroMQ still holds get a second to leave."""
         self.send()
         self._socket.close(linger=1000)
 
     def send(self, woken: bool = True) -> None:
-        """Hand all that was said to ZeroMQ, as far as it takes it."""
+        """Hand the queue to ZeroMQ, as far as it takes messages."""
         self._outbox.clear(readable=woken)
-        said = self._outbox.take()
-        if said:
+        queued = self._outbox.take()
+        if queued:
             self._sent_at = self._clock()
-            self._frames.extend(messages.encode(said))
+            self._frames.extend(messages.encode(queued))
             failpoint("host.words.gathered")
         while self._frames:
             try:
@@ -146,6 +151,6 @@ class IoLoop:
                 self._take(message)
 
     def _readable(self) -> bool:
-        """Asked before each receive: cheaper than to be refused."""
+        """Whether a message is there; cheaper than a receive that is refused."""
         state = self._socket.get(zmq.EVENTS)
         return isinstance(state, int) and bool(state & zmq.POLLIN)

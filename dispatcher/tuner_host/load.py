@@ -1,4 +1,4 @@
-"""Find the tuner's class, build the tuner, and say precisely what is wrong if it cannot be."""
+"""Find the tuner's class and build the tuner, or explain precisely why that is impossible."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ def build(config: TunerHostConfig) -> TunerCalls:
 
 
 def build_assessor(spec: AssessorSpec, optimize_mode: str = "") -> Any:
-    """The same for the assessor.
+    """Import and construct the assessor as :func:`build` does the tuner.
 
     Args:
+        spec: names its class and arguments.
         optimize_mode: the experiment's, for a built-in one whose arguments name none.
 
     Raises:
@@ -73,11 +74,11 @@ def _assessor_by_name(spec: AssessorSpec, optimize_mode: str) -> Any:
 
 
 def _args(config: TunerHostConfig) -> dict[str, Any]:
-    """A built-in tuner takes the experiment's seed and sense, unless its arguments name them."""
+    """Arguments of a built-in tuner, with the experiment's seed and sense as defaults."""
     try:
         owner = builtin_tuner(config.builtin)
     except TunerArgumentError:
-        return dict(config.class_args)  # an unknown name: make_builtin says so
+        return dict(config.class_args)  # an unknown name: make_builtin raises
     return _with_defaults(
         owner, config.class_args, {"seed": config.seed, "optimize_mode": config.optimize_mode}
     )
@@ -86,7 +87,7 @@ def _args(config: TunerHostConfig) -> dict[str, Any]:
 def _with_defaults(
     owner: type, class_args: dict[str, Any], defaults: dict[str, Any]
 ) -> dict[str, Any]:
-    """The arguments, and those of the defaults that are known and taken."""
+    """The arguments, with the defaults that are known and that the class takes."""
     args = spelled(owner, class_args)
     taken = inspect.signature(owner).parameters
     for name, value in defaults.items():
@@ -134,16 +135,18 @@ def _no_module(name: str, folder: Path) -> TunerCodeError:
 
 
 def _class_in(module: ModuleType, name: str, place: str) -> type:
-    found: Any = module
+    member: Any = module
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if isinstance(found, type):
-        return found
+        member = getattr(member, part, None)
+    if isinstance(member, type):
+        return member
     classes = [key for key, value in vars(module).items() if isinstance(value, type)]
     near = difflib.get_close_matches(name, classes, n=1)
-    said = f"has no class {name}" if found is None else f"has {name}, which is no class: {found!r}"
+    fault = (
+        f"has no class {name}" if member is None else f"has {name}, which is no class: {member!r}"
+    )
     raise TunerCodeError(
-        f"{place} {said}",
+        f"{place} {fault}",
         hint=f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(classes) or 'none'}",
     )
 
@@ -167,7 +170,7 @@ def _construct(name: str, make: Callable[[], Any]) -> Any:
 
 
 def _split(class_name: str) -> tuple[str, str]:
-    """``module:Class``, ``module.Class`` or a bare class."""
+    """Split ``module:Class``, ``module.Class`` or a bare class."""
     module, colon, name = class_name.rpartition(":")
     if not colon:
         module, _, name = class_name.rpartition(".")
@@ -175,10 +178,10 @@ def _split(class_name: str) -> tuple[str, str]:
 
 
 def check_search_space(tuner: Any, search_space: Any) -> None:
-    """Ask a tuner of our descent whether it can search that space.
+    """Ask a tuner whether it can search that space, if it is derived from our base class.
 
     Raises:
-        TunerCodeError: it cannot, and says why.
+        TunerCodeError: it cannot; the text gives the tuner's reason.
     """
     if not isinstance(tuner, Tuner):
         return
@@ -195,7 +198,14 @@ def check_search_space(tuner: Any, search_space: Any) -> None:
 def install_gate(
     tuner: Any, gate: object, seed: int | None, stores: Mapping[str, int] | None = None
 ) -> None:
-    """Open the door that ``wait_for`` goes through; tuners without a base class need none."""
+    """Give a tuner derived from our base class its gate, store versions and seed.
+
+    Args:
+        tuner: any tuner; others are left alone.
+        gate: :class:`~dispatcher.tuner_host.gate.Gate`, which ``wait_for`` calls.
+        seed: the experiment's; None, or one of the tuner's own, leaves the tuner's.
+        stores: the newest known version of each shared store; changes as versions come.
+    """
     if not isinstance(tuner, Tuner):
         return
     tuner._bequeath_gate = gate  # type: ignore[assignment]

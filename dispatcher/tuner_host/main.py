@@ -1,4 +1,4 @@
-"""The start of the tuner host's process: what author's code will find around it."""
+"""The start of the tuner host's process: prepares it for author's code, and runs the host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SWITCH_INTERVAL_S = 0.0005
 
 
 def settle(config: TunerHostConfig) -> None:
-    """What author's code finds around it: harmless arguments, its own folder, a log."""
+    """Prepare the process for author's code: harmless arguments, its own folder, a log."""
     faulthandler.enable(all_threads=False)  # the thread that crashed is what matters
     sys.setswitchinterval(config.switch_interval_s or SWITCH_INTERVAL_S)
     sys.argv = ["bequeath-tuner"]

@@ -1,4 +1,4 @@
-"""What head and tuner host say to one another besides events and actions.
+"""Messages between head and tuner host besides events and actions.
 
 One frame holds several messages, each a pair of class name and fields, as in
 :mod:`dispatcher.codec`, which encodes the events and actions among them.
@@ -19,29 +19,29 @@ from dispatcher.errors import ProtocolError
 
 
 class Hello(msgspec.Struct, frozen=True):
-    """First message of a process, before the tuner is built: it can be spoken to."""
+    """Opens the channel: first message of a process, before the tuner is built."""
 
     pid: int
 
 
 class TunerBroken(msgspec.Struct, frozen=True):
-    """The tuner cannot be built; the process ends after this."""
+    """Reports that the tuner cannot be built; the process ends after this."""
 
     reason: str
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Something a user should read, such as running out of threads."""
+    """Holds a text that a user should read, such as running out of threads."""
 
     text: str
 
 
 class ShownWanted(msgspec.Struct, frozen=True):
-    """An assessor or an advisor is to be shown what trials have reported before it was there."""
+    """Asks for the metrics of before this process, for an assessor or an advisor."""
 
 
 class Shutdown(msgspec.Struct, frozen=True):
-    """End within ``deadline_s``: cancel our waits, call ``_on_exit``, exit."""
+    """Orders the end within ``deadline_s``: cancel our waits, call ``_on_exit``, exit."""
 
     deadline_s: float
 
@@ -60,7 +60,7 @@ _from_head = {cls.__name__ for cls in (*TUNER_ACTIONS, *DOWNWARD)}
 
 
 def encode(values: Iterable[object]) -> list[bytes]:
-    """The values in order, as few frames of bounded size."""
+    """Encode the values in order, in as few frames of bounded size as possible."""
     frames: list[bytes] = []
     pairs: list[msgspec.Raw] = []
     size = 0
@@ -103,12 +103,12 @@ def _mended(entry: Any) -> Any:
 
 
 def decode_from_host(payload: bytes) -> list[Any]:
-    """Events and control messages. Raises ``ProtocolError`` for what a host may not say."""
+    """Decode a host's events and messages. Raises ``ProtocolError`` for others."""
     return _decode(payload, _from_host)
 
 
 def decode_from_head(payload: bytes) -> list[Any]:
-    """Actions and control messages. Raises ``ProtocolError`` for what a head may not say."""
+    """Decode a head's actions and messages. Raises ``ProtocolError`` for others."""
     return _decode(payload, _from_head)
 
 

@@ -1,4 +1,4 @@
-"""What a tuner written for NNI finds around it: its modules, and NNI's variables."""
+"""The surroundings of a tuner written for NNI: its modules, and NNI's variables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def make_importable() -> None:
 
 
 def furnish(config: TunerHostConfig) -> None:
-    """Make ``nni`` importable, and set what NNI sets."""
+    """Make ``nni`` importable, and set the variables and logging that NNI sets."""
     make_importable()
     home = Path(config.failure_file).parent if config.failure_file else Path.cwd()
     checkpoints = home / "checkpoint"

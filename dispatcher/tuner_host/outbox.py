@@ -1,4 +1,4 @@
-"""What all threads of the tuner host have to say, until the I/O thread sends it."""
+"""Queue of the messages of all threads of the tuner host, until the I/O thread sends them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class Outbox:
     """An ordered outbox with a descriptor that becomes readable when something is in it.
 
     ``append`` of a deque is one step under the interpreter's lock, so no lock is needed; the
-    descriptor is written to only if nobody has done so since the I/O thread last looked.
+    descriptor is written to only once after each look of the I/O thread.
     """
 
     def __init__(self) -> None:
-        self._said: deque[object] = deque()
+        self._messages: deque[object] = deque()
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
@@ -22,12 +22,12 @@ class Outbox:
 
     def say(self, message: object) -> None:
         """Queue a message and wake the I/O thread. Any thread; never blocks."""
-        self._said.append(message)
+        self._messages.append(message)
         self.wake()
 
     def say_later(self, message: object) -> None:
         """Queue a message that may wait for the next one to travel with."""
-        self._said.append(message)
+        self._messages.append(message)
 
     def wake(self) -> None:
         """Make :meth:`fileno` readable."""
@@ -39,12 +39,17 @@ class Outbox:
                 return  # full of wake-ups already
 
     def fileno(self) -> int:
-        """For polling."""
+        """The descriptor to poll."""
         return self._reader
 
     def clear(self, *, readable: bool) -> None:
-        """Note that the I/O thread is awake. Call before :meth:`take`: what is said in
-        between wakes it again. ``readable``: polling found the descriptor so."""
+        """Note that the I/O thread is awake.
+
+        Call before :meth:`take`: a message queued in between wakes it again.
+
+        Args:
+            readable: whether polling has shown the descriptor as readable.
+        """
         if not (readable or self._woken):
             return
         try:
@@ -54,13 +59,13 @@ class Outbox:
         self._woken = False
 
     def waiting(self) -> bool:
-        """Whether something was said and not taken."""
-        return bool(self._said)
+        """Whether messages are queued."""
+        return bool(self._messages)
 
     def take(self) -> list[object]:
-        """All messages, in the order in which they were said."""
-        said = self._said
+        """Take all messages, in the order in which they were queued."""
+        messages = self._messages
         taken = []
-        for _ in range(len(said)):
-            taken.append(said.popleft())
+        for _ in range(len(messages)):
+            taken.append(messages.popleft())
         return taken

@@ -1,7 +1,7 @@
-"""What the tuner prints: from a pipe into a bounded, rotated log.
+"""Moves the tuner's output from a pipe into a bounded, rotated log.
 
 A pipe and not the file itself, since only so a tuner that prints gigabytes stays within the
-bound at every moment; what it prints faster than it is moved makes it wait.
+bound at every moment; a tuner that prints faster than its output is moved has to wait.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from trial_runtime.agent.logs import LogFile, make_pipe
 LOG_BYTES: Final = 16 << 20
 LOG_FILES: Final = 4
 
-#: Seconds that what was said last gets to arrive once its process is gone. A process of the
-#: author's that escaped may hold the pipe for as long as it likes.
+#: Seconds that the last output gets to arrive once its process is gone. A process of the author's
+#: that escaped may hold the pipe for as long as it likes.
 _LAST_S: Final = 1.0
 
 
@@ -31,6 +31,8 @@ class Output(threading.Thread):
 
     Args:
         path: the log, ``tuner.log``; older parts are ``tuner.log.1`` and so on.
+        max_bytes: size of one file.
+        max_files: number of files, older parts included.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class Output(threading.Thread):
         self._before = path.stat().st_size
         self._log = LogFile(str(path), max_bytes=max_bytes, max_files=max_files)
         self._pipe, self.write_end = make_pipe()
-        self._moving = False  # some of it may be neither in the pipe nor in the log
+        self._moving = False  # some output may be neither in the pipe nor in the log
 
     def begin(self) -> None:
         """Start the thread; call once the process has its end of the pipe."""
@@ -51,7 +53,7 @@ class Output(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """The thread: until nobody holds the other end of the pipe."""
+        """Move output until no process holds the other end of the pipe."""
         readable = select.poll()
         readable.register(self._pipe, select.POLLIN)
         while True:
@@ -65,11 +67,11 @@ class Output(threading.Thread):
         os.close(self._pipe)
 
     def finish(self, patience_s: float = _LAST_S) -> None:
-        """Wait, not for long, until all that the process said is in the log."""
+        """Wait, not for long, until all output of the process is in the log."""
         self.join(patience_s)
 
     def settle(self, patience_s: float = _LAST_S) -> None:
-        """Wait, not for long, until what was printed so far is in the log."""
+        """Wait, not for long, until all output so far is in the log."""
         give_up = time.monotonic() + patience_s
         while self.is_alive() and time.monotonic() < give_up:
             try:
@@ -80,8 +82,13 @@ class Output(threading.Thread):
                 return
             time.sleep(0.001)
 
-    def last_words(self, lines: int, nbytes: int) -> str:
-        """The end of what this process said."""
+    def last_lines(self, lines: int, nbytes: int) -> str:
+        """The end of this process's output.
+
+        Args:
+            lines: most lines to return.
+            nbytes: most bytes of the log to read.
+        """
         with self._path.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
             start = 0 if self._log.rotations else self._before

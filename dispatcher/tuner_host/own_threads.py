@@ -1,4 +1,4 @@
-"""Threads that a tuner starts by itself: whether there are any, and how they end."""
+"""Looks after threads that a tuner starts by itself: whether there are any, and how they end."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Callable, Collection
 
 from dispatcher.tuner_host.tracebacks import describe
 
-#: Ours, whose tops catch all that may happen.
+#: Our own threads, whose outermost functions catch every exception.
 _OURS = "tuner-"
 
-#: So many are told; a tuner that starts one for each request fails in all of them alike.
-TOLD = 3
+#: Most failed threads that are noted; a tuner that starts one for each request fails in all alike.
+MOST_NOTED = 3
 
 
-def tell_of_own_threads(note: Callable[[str], None]) -> None:
-    """Have every thread of the author's that ends by an exception noted, the first few."""
-    told = 0
+def note_own_threads(note: Callable[[str], None]) -> None:
+    """Note the first few of the author's threads that end by an exception."""
+    noted = 0
     before = threading.excepthook
 
     def ended(args: threading.ExceptHookArgs) -> None:
-        nonlocal told
+        nonlocal noted
         name = args.thread.name if args.thread is not None else ""
-        if args.exc_value is None or name.startswith(_OURS) or told >= TOLD:
+        if args.exc_value is None or name.startswith(_OURS) or noted >= MOST_NOTED:
             before(args)
             return
-        told += 1
+        noted += 1
         text = describe(args.exc_value)
         last = text.rpartition("\n")[2]
         note(f"a thread that the tuner started by itself ({name}) ended by {last}\n{text}")
@@ -34,8 +34,10 @@ def tell_of_own_threads(note: Callable[[str], None]) -> None:
 
 
 def has_own_threads(bystanders: Collection[threading.Thread] = ()) -> bool:
-    """Whether threads are here that the tuner has started by itself. What they are at cannot be
-    seen: one that stands still may wait for an answer from elsewhere, or for its time.
+    """Whether the tuner has started threads by itself that still run.
+
+    Their purpose cannot be seen: one that stands still may wait for a reply from another machine,
+    or for its time.
 
     Args:
         bystanders: threads that were here before the tuner.

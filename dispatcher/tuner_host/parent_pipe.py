@@ -1,4 +1,4 @@
-"""The process ends with its head, whatever the author's code is doing.
+"""Ends the process with its head, whatever the author's code is doing.
 
 The head alone holds the other end of a pipe. When it is gone the kernel sends SIGIO, whose
 default is to end the process: that needs neither a thread nor the interpreter, which a tuner
@@ -14,9 +14,9 @@ import json
 import os
 import signal
 
-#: A head that was stopped, and taken over from, holds the pipe for as long as it likes; and a
-#: process that the head forked without exec (a notebook's) may hold the pipe open after
-#: it: so often, in seconds, we look which head leads, and whether another parent adopted us.
+#: Seconds between two looks at which head leads, and at whether another parent adopted us. The
+#: pipe does not show all: a stopped head that another one replaced holds it for as long as it
+#: likes, and so may a process that the head forked without exec (a notebook's), after its end.
 LOOK_S = 5.0
 
 _parent = os.getppid()
@@ -28,7 +28,7 @@ def is_orphan() -> bool:
 
 
 def is_superseded(leader_file: str, epoch: int) -> bool:
-    """Whether a head after ours leads, by what it wrote down; not if that makes no sense."""
+    """Whether a later head than ours leads, by the file it wrote; false if that is unreadable."""
     try:
         with open(leader_file, "rb") as file:
             return bool(json.load(file)["epoch"] > epoch)

@@ -1,4 +1,4 @@
-"""What a tuner returned, as plain JSON values, or the exact place where it is not."""
+"""Turns a tuner's return value into plain JSON values, or names the exact place that is none."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _UINT64 = 1 << 64
 
 
 class NotJson(Exception):
-    """A value that JSON cannot say: ``str()`` is a sentence that begins with its place."""
+    """Raised for a value that JSON cannot express; ``str()`` begins with the value's place."""
 
 
 def plain(value: Any, path: str, depth: int = 0, *, any_keys: bool = False) -> Any:
-    """A copy of plain dicts, lists, texts and numbers.
+    """Copy a value into plain dicts, lists, texts and numbers.
 
     numpy scalars become numbers and numpy arrays lists, tuples lists, enums with a JSON base
-    that base. Shared by many trials, ``value`` itself is never changed.
+    that base. Many trials may share ``value``, so it is never changed.
 
     Args:
-        value: what a tuner returned.
-        path: what to call it in errors.
-        depth: how deep it lies.
+        value: the tuner's return value, or a part of it.
+        path: its name in errors.
+        depth: its depth within the return value.
         any_keys: take numbers, bools and None as keys, too, which become the texts that JSON
             writes for them, as NNI did.
 
     Raises:
-        NotJson: somewhere in it is what JSON cannot say.
+        NotJson: some part of it cannot be expressed in JSON.
     """
     kind = type(value)
     if kind is str:

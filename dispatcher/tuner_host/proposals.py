@@ -1,6 +1,6 @@
-"""From what ``generate_parameters`` returned to a proposal the head can take.
+"""Turns the return value of ``generate_parameters`` into a proposal that the head accepts.
 
-Runs in the request's own thread, so that large parameters hold up nobody else.
+Runs in the request's own thread, so that large parameters delay no other request.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SURELY_SHORT = 63
 
 
 class Nonsense(Exception):
-    """What was returned cannot be parameters; ``str()`` says why, in one line."""
+    """Raised if a return value cannot be parameters; ``str()`` explains why, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProposalRules:
-    """Where weights may lie, and how large parameters may be."""
+    """Rules for parameters: the places where weights may lie, keys with a meaning, the size."""
 
     weights_root: str
     save_key: str = "save_path"
@@ -41,12 +41,17 @@ class ProposalRules:
     read_roots: tuple[str, ...] = ()
     max_bytes: int = 1 << 20
     needs_key: str = "_needs"
-    needs: Needs = A_SLOT  # of a trial that brings none
-    any_keys: bool = False  # of objects: numbers become the texts that JSON writes for them
+    needs: Needs = A_SLOT  # of a trial whose parameters name none
+    any_keys: bool = False  # take numbers as keys of objects, as the texts that JSON writes
 
 
 def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:
-    """The proposal of one trial.
+    """Make the proposal of one trial.
+
+    Args:
+        trial: the request's number.
+        returned: the tuner's return value, which is not changed.
+        rules: where its paths may lead, how large it may be.
 
     Raises:
         Nonsense: it is not JSON, too large, or a path leads out of the weights root.
@@ -77,15 +82,17 @@ def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:
 
 
 def seen_by_trial(returned: Any, rules: ProposalRules) -> Any:
-    """What was returned, without the needs that may stand beside the parameters: the very object
-    if there are none, by which tuners recognise it in a result."""
+    """The return value without the needs that may stand beside the parameters.
+
+    Without needs it is the very object: tuners recognise it in a result.
+    """
     if not isinstance(returned, Mapping) or rules.needs_key not in returned:
         return returned
     return {key: value for key, value in returned.items() if key != rules.needs_key}
 
 
 def _without_needs(value: Any, rules: ProposalRules) -> tuple[Any, Needs | None]:
-    """What the trial sees, and what it needs if its tuner says so."""
+    """The parameters as the trial sees them, and its needs if the tuner named any."""
     if not isinstance(value, Mapping) or rules.needs_key not in value:
         return value, None
     rest = dict(value)
@@ -98,16 +105,18 @@ def _without_needs(value: Any, rules: ProposalRules) -> tuple[Any, Needs | None]
 def _restored(
     value: Mapping[str, Any], reads: tuple[tuple[str, int], ...], rules: ProposalRules
 ) -> tuple[str | None, tuple[tuple[str, int], ...]]:
-    """Where a trial starts from, and what it reads: what it starts from, too, if that is a version
-    of a shared store."""
-    told = value.get(rules.restore_key) if rules.restore_key else None
-    if isinstance(told, str):
+    """The weights that a trial starts from, and the versions of shared stores that it reads.
+
+    The former are among the latter if the trial starts from a version of a shared store.
+    """
+    restore = value.get(rules.restore_key) if rules.restore_key else None
+    if isinstance(restore, str):
         try:
-            version = read_version(told)
+            version = read_version(restore)
         except BadPins as error:
             raise Nonsense(f"parameters.{rules.restore_key}: {error}") from None
         if version is not None:
-            return told, tuple(dict.fromkeys((*reads, version)))
+            return restore, tuple(dict.fromkeys((*reads, version)))
     return _canonical(value, rules.restore_key, rules, rules.read_roots), reads
 
 
@@ -124,8 +133,8 @@ def _canonical(
     from trial_runtime.weights.paths import as_declared, resolve_in_root
 
     try:
-        found = resolve_in_root(rules.weights_root, path, read_roots=read_roots)
-        return as_declared(found, read_roots)
+        resolved = resolve_in_root(rules.weights_root, path, read_roots=read_roots)
+        return as_declared(resolved, read_roots)
     except PathError as error:
         place = f"{error.where}: " if error.where else ""
         advice = f"; {error.hint}" if error.hint else ""
@@ -134,10 +143,13 @@ def _canonical(
 
 
 def _lies_plainly_below(root: str, path: str) -> bool:
-    """Whether a path is canonical as it is spelled: the usual case, a few system calls where
-    resolving every part of the root, twice, costs ten times as many."""
+    """Whether a path is canonical as it is spelled.
+
+    That is the usual case, and costs a few system calls; resolving every part of the root, twice,
+    costs ten times as many.
+    """
     if path.startswith("."):
-        return False  # it may be a folder of ours, which nobody may claim
+        return False  # it may be a folder of ours, which no trial may claim
     here = root
     for part in path.split("/"):
         if part in ("", ".", "..") or "\0" in part or len(part) > _SURELY_SHORT:

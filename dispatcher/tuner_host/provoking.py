@@ -1,7 +1,7 @@
-"""Makes races happen: a request's thread gives way in the middle of the author's lines.
+"""Makes races happen: a request's thread yields between the author's lines.
 
-For rehearsals only. Requests are short, and two of them seldom meet by themselves; here each
-sleeps for a moment before some of its lines, so that what may overlap does.
+For rehearsals only. Requests are short, and two of them seldom overlap by themselves; here each
+sleeps for a moment before some of its lines, so that they do.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 
 from dispatcher.tuner_host.tracebacks import is_ours
 
-#: Share of lines before which a thread gives way, for how long (seconds), and how often at most
-#: in one request: the sum stays far below what would be taken for a wait.
+#: Share of lines before which a thread yields, for how long (seconds), and how often at most in
+#: one request: the sum stays far below the time that would count as a wait.
 _SHARE = 0.25
 _PAUSE_S = 0.0002
 _MOST = 24
 
 
 def provoked(run: Callable[[], Any], seed: int) -> Any:
-    """Call ``run`` in this thread, giving way now and then; returns what it returns."""
+    """Call ``run`` in this thread, yielding now and then; return its value."""
     dice = random.Random(seed)  # noqa: S311 - the same lines each time
     left = _MOST
 

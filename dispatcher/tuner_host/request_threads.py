@@ -1,9 +1,8 @@
-"""A thread for each request, entered in the order of their ids; idle threads are used again.
+"""Runs each request in a thread, in the order of their ids; idle threads are used again.
 
-The threads start one another: each, just before it calls the author's code, hands the next
+The threads start one another: each, just before it calls the author's code, gives the next
 request to an idle thread or to a new one. So request *n* is on its way before *n + 1* is
-begun, no thread is spent on starting others, and the I/O thread is not held up by ten
-thousand starts.
+begun, no thread is spent on starting others, and ten thousand starts do not delay the I/O thread.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Callable
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.run_token import RunToken
 
-#: Idle threads kept for later requests; more than that end when a wave has passed.
+#: Idle threads kept for later requests; further ones end.
 KEPT_IDLE = 64
 
 #: When the system refuses a thread, try again after this long, doubling up to the second.
@@ -57,26 +56,27 @@ class RequestThreads:
     """Runs ``run(request)`` for each opened request; ``run`` handles every exception itself.
 
     Args:
-        run: the whole of a request, in its thread.
-        floor: asked before a request enters.
-        say: told, once for each time, that the system refuses threads, and that it is over.
+        run: carries out a request, in its thread.
+        run_token: asked before a request enters.
+        say: takes a text when the system begins to refuse threads, and when it gives some again.
+        clock: monotonic seconds.
     """
 
     def __init__(
         self,
         run: Callable[[Request], None],
-        floor: RunToken,
+        run_token: RunToken,
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._run = run
-        self._floor = floor
+        self._run_token = run_token
         self._say = say
         self._clock = clock
         self._lock = threading.Lock()  # held for list operations only
         self._waiting: deque[Request] = deque()
         self._idle: list[_Worker] = []
-        self._starting = False  # somebody is about to start the next request
+        self._starting = False  # a thread is about to start the next request
         self._alive = 0
         self._refused_for = 0.0  # seconds until the next try while the system refuses threads
         self._try_at = 0.0
@@ -88,7 +88,7 @@ class RequestThreads:
         self.kick()
 
     def kick(self) -> None:
-        """Start what waits, if nobody is at it. Called after a pause, too."""
+        """Start the waiting requests, if no thread is doing so. Called after a pause, too."""
         with self._lock:
             if self._starting or not self._waiting:
                 return
@@ -141,7 +141,7 @@ class RequestThreads:
 
     def _start_next(self) -> None:
         with self._lock:
-            if not self._waiting or not self._floor.may_enter(self._waiting[0]):
+            if not self._waiting or not self._run_token.may_enter(self._waiting[0]):
                 self._starting = False
                 return
             request = self._waiting.popleft()
@@ -149,12 +149,12 @@ class RequestThreads:
         if worker is None:
             worker = self._new_worker()
         if worker is None:
-            self._floor.leave(request)
+            self._run_token.leave(request)
             with self._lock:
                 self._waiting.appendleft(request)
                 self._starting = False
                 rested = bool(self._idle)
-            if rested:  # a thread has come to rest meanwhile, and saw somebody at it
+            if rested:  # a thread has become idle meanwhile, and left the start to this one
                 self.kick()
             return
         worker.give(request)

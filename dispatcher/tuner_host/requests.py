@@ -1,4 +1,4 @@
-"""The whole of one request in its thread: ask the tuner, say what came of it."""
+"""Runs one request in its thread: ask the tuner, send its answer."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ from tuners.errors import ParentFailed, UnknownParent, WaitCancelled
 
 
 class Requests:
-    """Runs requests; keeps what they returned until the trial's result is delivered.
+    """Runs requests; keeps their parameters until the trial's result is delivered.
 
     Args:
-        over: called in the request's thread just before its answer is said.
+        calls: the tuner.
+        gate: knows which request this thread runs, for ``wait_for``.
+        run_token: counts the requests in author's code.
+        rules: of valid parameters.
+        over: called in the request's thread just before its answer is sent.
         provoke: let races happen that are rare otherwise (rehearsals).
     """
 
@@ -33,7 +37,7 @@ class Requests:
         self,
         calls: TunerCalls,
         gate: Gate,
-        floor: RunToken,
+        run_token: RunToken,
         rules: ProposalRules,
         over: Callable[[Request], None],
         *,
@@ -43,15 +47,15 @@ class Requests:
         self.calls = calls
         self._over = over
         self._gate = gate
-        self._floor = floor
+        self._run_token = run_token
         self._rules = rules
-        #: For tuners that may answer later (NNI's), see :meth:`let_answer_later`.
+        #: Set for tuners that may answer later (NNI's), see :meth:`let_answer_later`.
         self.callbacks: Callbacks | None = None
         #: The very objects that were generated: tuners recognise them in results.
         self.generated: dict[int, Any] = {}
 
     def run(self, request: Request) -> None:
-        """Ask the tuner and say the answer; never raises what the author's code raises."""
+        """Ask the tuner and send the answer; never raises what the author's code raises."""
         request.thread, request.native_thread = threading.get_ident(), threading.get_native_id()
         self._gate.enter(request)
         event = _cancelled(request) if request.cancelled else self._answer_of(request)
@@ -63,14 +67,14 @@ class Requests:
             event = _cancelled(request)
         failpoint("host.request.returned")
         self._over(request)
-        # Said before the count goes down: a snapshot must not overtake its answers.
+        # Sent before the count goes down: a snapshot must not overtake its answers.
         request.say(event)
         self._gate.leave(request)
         request.thread = request.native_thread = 0
-        self._floor.leave(request)
+        self._run_token.leave(request)
 
     def let_answer_later(self, callbacks: Callbacks) -> None:
-        """Give the tuner callbacks by which it may answer what it has refused, if it takes any."""
+        """Give the tuner callbacks to answer refused requests later, if it takes any."""
         if self.calls.takes_callback:
             self.callbacks = callbacks
             self.calls.callback_for = callbacks.begin
@@ -78,7 +82,7 @@ class Requests:
 
     def give_up(self, trial: int | None = None) -> bool:
         """Answer requests that wait for a callback: one that is cancelled, or all of them with
-        "not now", since nothing is left that could make the tuner call it."""
+        "not now", since no trial is left that could make the tuner call it."""
         if self.callbacks is None:
             return False
         requests = self.callbacks.give_up(trial)
@@ -96,7 +100,7 @@ class Requests:
         if callbacks.goes_on_waiting(request):
             return None
         if callbacks.is_refused(trial):
-            # For good, so that another id may be asked for, now that results have come.
+            # Final, so that the head may ask for another id, now that results have come.
             return RequestFailed(TrialId(trial), RequestEnd.CANCELLED, "its callback is still held")
         event = self._ask(request)
         refused = isinstance(event, RequestFailed) and event.kind is RequestEnd.NOT_NOW
@@ -107,17 +111,19 @@ class Requests:
         return self._read(request, parameters) if answered else event
 
     def _put_off(self, request: Request) -> None:
-        """It holds no thread, and no slot either: the head takes it for one that stands in a wait
-        of the author's."""
+        """Leave a request waiting for its callback, without a thread and without a slot.
+
+        The head takes it for one that stands still in the author's code.
+        """
         request.say(ForeignWaitSeen(TrialId(request.trial)))
         self._gate.leave(request)
         request.thread = request.native_thread = 0
-        self._floor.leave(request)
-        if request.cancelled:  # before it waited, so that nobody found it
+        self._run_token.leave(request)
+        if request.cancelled:  # before it waited, so that the cancelling did not find it
             self.give_up(request.trial)
 
     def _answered_later(self, request: Request, parameters: Any) -> None:
-        """A callback brings the answer, in whatever thread of the author's."""
+        """Send the answer that a callback brings, in any thread of the author's."""
         event = self._read(request, parameters)
         self._over(request)
         request.say(event)
@@ -159,11 +165,11 @@ def _cancelled(request: Request) -> RequestFailed:
 
 
 def failure(request: Request, error: BaseException) -> RequestFailed:
-    """What an exception that left ``generate_parameters`` means for the request."""
+    """Turn an exception of ``generate_parameters`` into the request's answer."""
     trial = TrialId(request.trial)
     if _is_no_more_trial(error):
-        words = "".join(traceback.format_exception_only(error)).strip()  # str() may raise
-        return RequestFailed(trial, RequestEnd.NOT_NOW, shorten(words))
+        text = "".join(traceback.format_exception_only(error)).strip()  # str() may raise
+        return RequestFailed(trial, RequestEnd.NOT_NOW, shorten(text))
     if request.cancelled and isinstance(error, WaitCancelled):
         return RequestFailed(trial, RequestEnd.CANCELLED)
     if isinstance(error, ParentFailed | UnknownParent):
@@ -174,7 +180,7 @@ def failure(request: Request, error: BaseException) -> RequestFailed:
 
 
 def _parent(error: ParentFailed | UnknownParent) -> TrialId | None:
-    """The parent, if it can be one: authors raise these errors themselves, with anything."""
+    """The parent, if it can be one: authors also raise these errors, with any value."""
     parent = error.parent
     if not isinstance(parent, int) or isinstance(parent, bool):
         return None
@@ -182,5 +188,5 @@ def _parent(error: ParentFailed | UnknownParent) -> TrialId | None:
 
 
 def _is_no_more_trial(error: BaseException) -> bool:
-    """Ours, and any class of that name: authors import NNI's, or define their own."""
+    """Whether a class of it has that name: authors import NNI's, or define their own."""
     return any(cls.__name__ == "NoMoreTrialError" for cls in type(error).__mro__)

@@ -1,4 +1,4 @@
-"""The calls of a past tuner made again in this process, and what it answers now."""
+"""Makes the calls of a past tuner again in this process, and compares the answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dispatcher.tuner_host.tracebacks import describe
 
 @dataclass(frozen=True, slots=True)
 class AnswerDifference:
-    """A request that is answered otherwise now. ``now``: JSON text, or why there is none."""
+    """A request with another answer than before. ``now``: JSON text, or why there is none."""
 
     trial: int
     then: str
@@ -46,9 +46,9 @@ def rerun(
         config: names its class, arguments and search space.
         state: of the tuner's own to begin with; None begins at the beginning.
         calls: as in a restore file.
-        note: told what did not go as before.
+        note: takes a text for the user about anything that did not go as before.
         call_timeout_s: longest time given to one call.
-        watch: told each call before it is made.
+        watch: gets each call before it is made: its name and the trial.
 
     Raises:
         TunerCodeError: the tuner cannot be built, or does not take its state or search space.
@@ -57,8 +57,8 @@ def rerun(
         nni_surroundings.make_importable()
     before = threading.enumerate()
     tuner = load.build(config)
-    floor = RunToken()
-    gate = Gate(floor, refusal="" if config.multi_thread else SERIAL)
+    run_token = RunToken()
+    gate = Gate(run_token, refusal="" if config.multi_thread else SERIAL)
     load.install_gate(tuner.tuner, gate, config.seed, gate.newest)
     try:
         tuner.update_search_space(json.loads(config.search_space))
@@ -73,8 +73,8 @@ def rerun(
         config.max_parameters_bytes,
         any_keys=config.nni,
     )
-    requests = Requests(tuner, gate, floor, rules, lambda request: None)
-    threads = RequestThreads(requests.run, floor, note)
+    requests = Requests(tuner, gate, run_token, rules, lambda request: None)
+    threads = RequestThreads(requests.run, run_token, note)
     if config.nni:
         requests.let_answer_later(Callbacks(note))
     serial = not config.multi_thread or tuner.advisor is not None
@@ -94,23 +94,23 @@ def rerun(
 
 @dataclass
 class _Everything:
-    """Keeps what differs, all of it."""
+    """Keeps all differences; an :class:`~dispatcher.tuner_host.restore.Onlooker`."""
 
     watch: Callable[[str, int], None] | None
     differences: list[AnswerDifference] = field(default_factory=list)
 
     def about_to(self, name: str, trial: int) -> None:
-        """Told before each call."""
+        """See :meth:`.Onlooker.about_to`."""
         if self.watch is not None:
             self.watch(name, trial)
 
     def differs(self, trial: int, wanted: str, answer: object) -> None:
-        """Kept."""
+        """See :meth:`.Onlooker.differs`."""
         now = answer.parameters if isinstance(answer, Proposed) else _why(answer)
         self.differences.append(AnswerDifference(trial, wanted, now))
 
     def over(self) -> None:
-        """Nothing is left to say."""
+        """See :meth:`.Onlooker.over`."""
 
 
 def _why(answer: object) -> str:

@@ -1,9 +1,9 @@
-"""Rebuild a tuner whose process is gone, so that each result counts once.
+"""Rebuilds a tuner whose process is gone, so that each result counts once.
 
-The head writes a msgpack file ``{state, calls}``. With a ``state`` the tuner takes it, and
-is then told the proposals, results and ends since. Without, all calls are repeated in the order
-of the journal: requests run in threads as they did, their waits end at the gates that the
-repeated ends open.
+The head writes a msgpack file ``{state, calls}``. With a ``state`` the tuner takes it, and then
+gets the proposals, results and ends since. Without, all calls are repeated in the order of the
+journal: requests run in threads as before, their waits end at the gates that the repeated ends
+open.
 """
 
 from __future__ import annotations
@@ -29,37 +29,40 @@ from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.own_threads import has_own_threads
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.requests import Requests
-from dispatcher.tuner_host.shown import ToldAgain
+from dispatcher.tuner_host.shown import MetricReplay
 from dispatcher.tuner_host.tracebacks import describe
 
 #: A repeated request that stands still for this long in something of the author's waits for
 #: a later call.
 STILL_S = 0.05
 
-#: Seconds for which everything must be seen to stand still before an answer is given up: the
-#: first time, since a wait may have a time limit, and once the tuner is known to go other ways.
+#: Seconds for which everything must stand still before an answer is given up: the first time,
+#: since a wait may have a time limit, and once the tuner is known to behave in another way.
 FIRST_STILL_S = 2.0
 AGAIN_STILL_S = 0.2
 
 #: Answers that differ, beyond which they are counted only.
-_MOST_SAID = 20
+_MOST_NOTED = 20
 
 
 class RestoreFile(msgspec.Struct, frozen=True):
-    """``calls`` in journal order: ``["generate", id, parameters]``, ``["result", id,
-    parameters, value]``, ``["end", id, success, ok]``. Parameters and values are JSON text,
-    None for a request that was answered otherwise; ``ok``: its gate let children in. Also
-    ``["import", number, data]``, with a number of its own and data as JSON text,
-    ``["version", id, store, number]``: what that trial published to a shared store, ``["gate",
-    id, reason, chain]``: that request ended without a trial, and ``["refused", id, parents, mode,
-    store, version, kind, parent, reason, chain]``: a wait of it that the head refused."""
+    """Holds ``calls`` in journal order, and the ``state`` that they follow, if any.
+
+    Calls are ``["generate", id, parameters]``, ``["result", id, parameters, value]``, ``["end",
+    id, success, ok]``: parameters and values are JSON text, None for a request that ended without
+    a proposal; ``ok``: its gate let children in. Also ``["import", number, data]``, with a number
+    of its own and data as JSON text, ``["version", id, store, number]``: the version that a trial
+    published to a shared store, ``["gate", id, reason, chain]``: the request ended without a
+    trial, and ``["refused", id, parents, mode, store, version, kind, parent, reason, chain]``: a
+    wait of the request that the head refused.
+    """
 
     state: str | None
     calls: list[list[Any]]
 
 
 def read(path: Path) -> RestoreFile:
-    """Read the file. Raises ``InternalError`` if it is not what the head writes."""
+    """Read the file. Raises ``InternalError`` if the head has not written it so."""
     try:
         return msgspec.msgpack.decode(path.read_bytes(), type=RestoreFile)
     except (OSError, msgspec.MsgspecError) as error:
@@ -67,19 +70,25 @@ def read(path: Path) -> RestoreFile:
 
 
 def write(path: Path, state: str | None, calls: list[list[Any]]) -> None:
-    """Write the file for :func:`read`."""
+    """Write the file for :func:`read`.
+
+    Args:
+        path: the file.
+        state: JSON text of the tuner's own state; None for the beginning.
+        calls: all since then, see :class:`RestoreFile`.
+    """
     path.write_bytes(msgspec.msgpack.encode(RestoreFile(state, calls)))
 
 
 class _Repeated:
-    """A request under repetition: hears what would have been said to the head."""
+    """A request under repetition: takes the events that were the head's the first time."""
 
     def __init__(self, trial: int, wanted: str | None, refusals: list[_Refusal]) -> None:
         self.wanted = wanted
         self.answer: object = None
-        self._refusals = refusals  # that were not given again yet
-        self.refused: deque[AnswerWait] = deque()  # to be said to the request, which waits
-        self.told = threading.Event()  # it blocks, or was answered
+        self._refusals = refusals  # not repeated yet
+        self.refused: deque[AnswerWait] = deque()  # to be given to the request, which waits
+        self.settled = threading.Event()  # it blocks, or was answered
         self.over = threading.Event()  # it was answered
         self.request = Request(trial, self._hear)
 
@@ -94,18 +103,18 @@ class _Repeated:
             self.answer = event
             self.over.set()
         if not isinstance(event, VersionsHeld) and not getattr(event, "answered", False):
-            self.told.set()  # the others are said in passing
+            self.settled.set()  # after other events the request just goes on
 
 
 class _Refusal(NamedTuple):
-    """What the head said to a wait, which nobody else could know."""
+    """The head's refusal of a wait, which only the head could know."""
 
     asked: tuple[tuple[int, ...], str, str, int]  # parents, mode, store, version
     answer: AnswerWait
 
     @classmethod
     def of(cls, call: list[Any]) -> _Refusal:
-        """As :class:`RestoreFile` has it."""
+        """Read a refusal as :class:`RestoreFile` has it."""
         _, trial, parents, mode, store, version, kind, parent, reason, chain = call
         answer = AnswerWait(
             trial,
@@ -125,35 +134,41 @@ class Onlooker(Protocol):
         """A call is about to be repeated."""
 
     def differs(self, trial: int, wanted: str, answer: object) -> None:
-        """A request was answered otherwise than before."""
+        """A request has another answer than before.
+
+        Args:
+            trial: the request.
+            wanted: the earlier answer: JSON text of parameters.
+            answer: the event that answers it now, or a text on why there is none.
+        """
 
     def over(self) -> None:
         """All calls were repeated."""
 
 
 class _FirstFew:
-    """Says how the first answers differ, and of the rest how many."""
+    """Notes how the first answers differ, and how many differ in all."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
         self._differing = 0
 
     def about_to(self, name: str, trial: int) -> None:
-        """Nobody asked."""
+        """See :meth:`Onlooker.about_to`."""
 
     def differs(self, trial: int, wanted: str, answer: object) -> None:
-        """Said for the first few."""
+        """See :meth:`Onlooker.differs`."""
         self._differing += 1
-        if self._differing <= _MOST_SAID:
-            said = answer.parameters if isinstance(answer, Proposed) else answer
+        if self._differing <= _MOST_NOTED:
+            now = answer.parameters if isinstance(answer, Proposed) else answer
             self._note(
                 f"request {trial} was answered by {wanted} before the restart and by "
-                f"{said} when it was repeated; the earlier answer stands"
+                f"{now} when it was repeated; the earlier answer stands"
             )
 
     def over(self) -> None:
-        """Counted for the others."""
-        if self._differing > _MOST_SAID:
+        """See :meth:`Onlooker.over`."""
+        if self._differing > _MOST_NOTED:
             self._note(f"{self._differing} answers differ from those before the restart")
 
 
@@ -161,12 +176,14 @@ class Restore:
     """Carries out a restore in the main thread, before the tuner is ready.
 
     Args:
+        requests: runs the requests, and keeps their parameters.
+        gate: opened as trials end.
         start: starts a request: in a thread of its own, or for a serial tuner at once.
-        note: told what did not go as before; a difference is no error.
+        note: takes a text for the user about a difference, which is no error.
         timeout_s: longest time given to one call.
-        onlooker: in place of one who notes the first differences.
-        told: tells an advisor what its trials have reported, between the calls.
-        bystanders: threads that were here before the tuner, and are neither its nor ours.
+        onlooker: in place of one that notes the first differences.
+        metrics: repeats to an advisor the metrics of its trials, between the calls.
+        bystanders: threads of before the tuner, which are neither its nor ours.
     """
 
     def __init__(
@@ -177,7 +194,7 @@ class Restore:
         note: Callable[[str], None],
         timeout_s: float,
         onlooker: Onlooker | None = None,
-        told: ToldAgain | None = None,
+        metrics: MetricReplay | None = None,
         bystanders: Collection[threading.Thread] = (),
     ) -> None:
         self._requests = requests
@@ -189,12 +206,12 @@ class Restore:
         self._repeated: dict[int, _Repeated] = {}
         self._refusals: dict[int, list[_Refusal]] = {}  # of requests that are not repeated yet
         self._onlooker = onlooker or _FirstFew(note)
-        self._told = told
+        self._metrics = metrics
         self._bystanders = bystanders
         self._patience_s = FIRST_STILL_S
 
     def carry_out(self, file: RestoreFile) -> None:
-        """Bring the tuner to where it was. Raises what its ``restore`` raises."""
+        """Bring the tuner to its former state. Raises what its ``restore`` raises."""
         if file.state is not None:
             self._calls.restore(json.loads(file.state))
         for call in file.calls:
@@ -206,10 +223,10 @@ class Restore:
                 elif call[2] is not None:
                     self._calls.restore_proposal(trial, json.loads(call[2]))
             elif name == "result":
-                self._tell_until_end_of(trial)
+                self._tell_metrics_until_end_of(trial)
                 self._result(trial, call[2], call[3])
             elif name == "end":
-                self._tell_until_end_of(trial)
+                self._tell_metrics_until_end_of(trial)
                 self._end(trial, success=bool(call[2]), ok=bool(call[3]))
             elif name == "gate":
                 self._end_without_trial(trial, Verdict(FailReason(call[2]), tuple(call[3])))
@@ -221,13 +238,13 @@ class Restore:
                 self._import(call[2])
             else:
                 raise InternalError(f"unknown call {name!r} among those to repeat")
-        if self._told is not None:
-            self._told.rest()
+        if self._metrics is not None:
+            self._metrics.rest()
         self._finish()
 
-    def _tell_until_end_of(self, trial: int) -> None:
-        if self._told is not None:
-            self._told.until_end_of(trial)
+    def _tell_metrics_until_end_of(self, trial: int) -> None:
+        if self._metrics is not None:
+            self._metrics.until_end_of(trial)
 
     def _generate(self, trial: int, wanted: str | None) -> None:
         repeated = _Repeated(trial, wanted, self._refusals.pop(trial, []))
@@ -236,10 +253,10 @@ class Restore:
         deadline = time.monotonic() + self._timeout_s
         place: tuple[int, int] | None = None
         while time.monotonic() < deadline:
-            told = repeated.told.wait(STILL_S)
+            settled = repeated.settled.wait(STILL_S)
             if self._refuse_again(self._repeated.values()):
                 continue  # it goes on
-            if told:
+            if settled:
                 return
             before, place = place, _place(repeated.request.thread)
             if place is not None and place == before:
@@ -250,7 +267,7 @@ class Restore:
         any_refused = False
         for repeated in among:
             while repeated.refused:
-                repeated.told.clear()  # first: it goes on at once, and is heard again
+                repeated.settled.clear()  # first: it goes on at once, and may set it again
                 self._gate.answer(repeated.refused.popleft())
                 any_refused = True
         return any_refused
@@ -272,8 +289,8 @@ class Restore:
             self._calls.end(trial, success)
         except BaseException as error:  # noqa: BLE001 - as above
             self._note(f"trial_end({trial}) raised again:\n{describe(error)}")
-        if self._told is not None:
-            self._told.ended(trial)
+        if self._metrics is not None:
+            self._metrics.ended(trial)
         self._gate.open(trial, Verdict(None if ok else FailReason.FAILED))
 
     def _end_without_trial(self, trial: int, verdict: Verdict) -> None:
@@ -288,7 +305,7 @@ class Restore:
             self._note(f"import_data raised again:\n{describe(error)}")
 
     def _await(self, trial: int) -> None:
-        """A result follows its parameters: let the request finish first."""
+        """Let a request finish before its result, which follows its parameters."""
         repeated = self._repeated.pop(trial, None)
         if repeated is None:
             return
@@ -299,12 +316,12 @@ class Restore:
         self._conclude(trial, repeated)
 
     def _answers(self, repeated: _Repeated) -> bool:
-        """Wait for a request's answer: for as long as anything can bring it.
+        """Wait for a request's answer, for as long as anything can bring it.
 
-        Ends are told by this thread, so that nobody comes out of a ``wait_for`` meanwhile; and
-        where all that were asked stand still, nobody sets what another one waits for. But a wait
-        with a time limit ends by itself, and a thread that the tuner has started (one that keeps
-        the time, or computes for the others) may bring anything.
+        This thread delivers the ends, so that no ``wait_for`` returns meanwhile; and where all
+        asked requests stand still, none sets what another one waits for. But a wait with a time
+        limit ends by itself, and a thread that the tuner has started (a timer, or one that
+        computes for the others) may bring anything.
         """
         deadline = time.monotonic() + self._timeout_s
         before: list[object] = []
@@ -326,7 +343,7 @@ class Restore:
         return [last, *unanswered]
 
     def _stands(self, request: Request) -> object:
-        """Where a request stands still; None while it may go on by itself."""
+        """The place at which a request stands still; None while it may go on by itself."""
         awaited = self._gate.waiting(request.trial)
         if awaited:
             return None if self._gate.waits_by_the_clock(request.trial) else awaited
@@ -353,12 +370,12 @@ class Restore:
         self._onlooker.differs(trial, repeated.wanted, answer)
 
     def _finish(self) -> None:
-        """Requests whose trials still run: their parameters are known, their threads end."""
+        """End the threads of requests whose trials still run: their parameters are known."""
         for trial in list(self._repeated):
             self._refuse_again(self._repeated.values())
             repeated = self._repeated.pop(trial)
             if repeated.wanted is not None:
-                repeated.over.wait(STILL_S if repeated.told.is_set() else self._timeout_s)
+                repeated.over.wait(STILL_S if repeated.settled.is_set() else self._timeout_s)
             self._conclude(trial, repeated)
             if repeated.wanted is not None:
                 self._requests.generated.setdefault(TrialId(trial), json.loads(repeated.wanted))
@@ -366,7 +383,7 @@ class Restore:
 
 
 def _place(thread: int) -> tuple[int, int] | None:
-    """Where a thread stands, if that is inside a wait of the standard library."""
+    """The place of a thread, if that is inside a wait of the standard library."""
     frame = sys._current_frames().get(thread)
     if frame is None or not frame.f_code.co_filename.endswith(("threading.py", "queue.py")):
         return None
@@ -377,4 +394,4 @@ def _waits_by_the_clock(thread: int) -> bool:
     """Whether a wait of the standard library in which a thread stands has a time limit."""
     frame = sys._current_frames().get(thread)
     limit = None if frame is None else frame.f_locals.get("timeout")
-    return limit is not None and limit != -1  # what Thread.join says for none
+    return limit is not None and limit != -1  # which Thread.join passes for none

@@ -1,9 +1,9 @@
-"""Who may run the author's code: a baton for those let go, and a pause for snapshots.
+"""Lets released requests run author's code one after another, and pauses them for snapshots.
 
-A gate may let go ten thousand threads at once. Many runnable threads starve everything else
+A gate may release ten thousand threads at once. Many runnable threads starve everything else
 of the interpreter (6–10 s for 10,000, measured), so they go one after another: each passes the
-baton on when its request returns, blocks again or raises. One that does neither within
-``HOLD_S`` (it sleeps, or computes) loses the baton to the next and simply goes on.
+token on when its request returns, blocks again or raises. One that does neither within
+``HOLD_S`` (it sleeps, or computes) loses the token to the next and simply goes on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HOLD_S = 0.005
 
 
 class Waking(Protocol):
-    """A wait that is over, and its request."""
+    """A wait that is over, with its request."""
 
     request: Request
 
@@ -31,10 +31,10 @@ class Waking(Protocol):
 
 
 class RunToken:
-    """Counts the request threads in author's code and hands the baton on.
+    """Counts the request threads in author's code and passes the token on.
 
     The lock is held for a few steps at a time, never while author's code runs or a thread
-    waits; it is a lock and no queue since each of many threads passes the baton itself,
+    waits; it is a lock and no queue since each of many threads passes the token itself,
     without a hop through another.
     """
 
@@ -61,13 +61,13 @@ class RunToken:
             return True
 
     def block(self, request: Request) -> None:
-        """The request is about to wait."""
+        """Count out a request that is about to wait, and pass the token on if it holds it."""
         with self._lock:
             self._running.pop(request, None)
             self._pass_on(request)
 
     def go_on(self, request: Request) -> None:
-        """A wait ended by itself, without a baton. Blocks while paused."""
+        """Count a request in whose wait ended by itself, without the token. Blocks while paused."""
         while True:
             self._open.wait()
             with self._lock:
@@ -76,7 +76,7 @@ class RunToken:
                     return
 
     def leave(self, request: Request) -> None:
-        """The request returned or raised, and its answer was said."""
+        """Count out a request that returned or raised, once its answer was sent."""
         self.block(request)
 
     # ---- the gate ------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class RunToken:
     # ---- the I/O thread ------------------------------------------------------------------
 
     def overdue(self) -> float | None:
-        """Pass the baton on if it was held too long; seconds until that, None if nobody waits."""
+        """Pass the token on if it was held too long; seconds until then, None if none waits."""
         with self._lock:
             if self._holder is None or not self._ready:
                 return None
@@ -102,7 +102,7 @@ class RunToken:
             return HOLD_S if self._ready else None
 
     def crowded(self) -> bool:
-        """Whether others wait for the baton."""
+        """Whether released requests wait for the token."""
         return bool(self._ready)
 
     def running(self) -> list[Request]:

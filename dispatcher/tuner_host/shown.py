@@ -1,6 +1,6 @@
-"""What trials had reported before this process was there, for an assessor or an advisor.
+"""Metrics that trials reported before this process began, for an assessor or an advisor.
 
-The head reads it out of its journal when it is asked to, and lays down a file beside us.
+The head reads them from its journal on request, and writes them to a file in its folder.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ _line = msgspec.json.Decoder(AssessorInput)
 
 
 def shown_in(path: Path) -> Iterator[AssessorInput]:
-    """What is in the file, in the order of the head's clock; waits for the file to appear. There
-    is one in the end: a head that cannot write it gives up, and this process with it."""
+    """Read the file, in the order of the head's clock; waits for the file to appear.
+
+    It appears in the end: a head that cannot write it gives up, and this process ends with it.
+    """
     while not path.exists():
         time.sleep(_LOOK_S)
     with path.open("rb") as lines:
         yield from map(_line.decode, lines)
 
 
-class ToldAgain:
-    """Tells an advisor that is rebuilt what its trials have reported, where it belongs among the
-    calls that are repeated: before the result of the trial, and in one order over all trials.
+class MetricReplay:
+    """Repeats the metrics of before to an advisor that is rebuilt, among its repeated calls.
+
+    A trial's metrics come before its result, and in one order over all trials.
 
     Args:
-        shown: what was reported, and how trials ended.
+        shown: metrics and ends of trials, from :func:`shown_in`.
         tell: takes a metric.
     """
 
@@ -46,10 +49,10 @@ class ToldAgain:
     ) -> None:
         self._shown = shown
         self._tell = tell
-        self._over: set[int] = set()  # whose end was come by, and is not told yet
+        self._over: set[int] = set()  # trials whose end was read, and not delivered yet
 
     def until_end_of(self, trial: int) -> None:
-        """All that was reported before this trial ended. Its result, or its end, comes next."""
+        """Repeat all metrics up to the end of this trial. Its result, or its end, comes next."""
         while trial not in self._over:
             one = next(self._shown, None)
             if one is None:
@@ -60,11 +63,11 @@ class ToldAgain:
                 self._tell(one)
 
     def ended(self, trial: int) -> None:
-        """The end of this trial was told."""
+        """Note that the end of this trial was delivered."""
         self._over.discard(trial)
 
     def rest(self) -> None:
-        """What trials reported that run."""
+        """Repeat the metrics of trials that still run."""
         for one in self._shown:
             if one.value is not None:
                 self._tell(one)

@@ -1,8 +1,8 @@
-"""The tuner's methods, called as its author wrote them.
+"""Calls the tuner's methods with the signatures that its author wrote.
 
-Tuners written for any NNI since 0.5 run unmodified: arguments go by position, and of the
-keywords that later releases added a method gets those that it names or swallows. Signatures
-are looked at once. No base class is needed, nor its constructor.
+Tuners written for any NNI since 0.5 run unmodified: arguments go by position, and a method gets
+those keywords of later releases that it names, or all if it takes ``**kwargs``. Signatures are
+looked at once. No base class is needed, nor its constructor.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from tuners.errors import NoMoreTrialError
 def accepted(
     method: Callable[..., Any], positional: int, offered: tuple[str, ...]
 ) -> frozenset[str]:
-    """Which of the offered keywords a bound method takes beside its positional arguments."""
+    """Select the offered keywords that a method takes beside its positional arguments.
+
+    Args:
+        method: a bound method, or any callable.
+        positional: number of arguments that go by position.
+        offered: keywords that the caller could pass.
+    """
     try:
         parameters = list(inspect.signature(method).parameters.values())
     except (TypeError, ValueError):  # written in C, or hides its signature
@@ -48,7 +54,7 @@ class TunerCalls:
 
     def __init__(self, tuner: Any) -> None:
         self.tuner = tuner
-        #: The last exceptions of the author's code, for whoever looks for a lock never released.
+        #: The last exceptions of the author's code: one may explain a lock that is never released.
         self.raised: deque[str] = deque(maxlen=REMEMBERED)
         self._generate = getattr(tuner, "generate_parameters", None)
         self._generate_many = getattr(tuner, "generate_multiple_parameters", None)
@@ -62,7 +68,7 @@ class TunerCalls:
         asked = self._generate_many or self._generate
         #: Whether the tuner can answer a request later, by NNI's ``st_callback``.
         self.takes_callback = bool(asked and accepted(asked, 1, ("st_callback",)))
-        #: Makes that callback for one request; None: there is no such thing.
+        #: Makes that callback for one request; None: no callbacks are given.
         self.callback_for: Callable[[int], Any] | None = None
         offered = ("customized", "trial_job_id")
         self._result_keywords = accepted(self._result, 3, offered) if self._result else frozenset()
@@ -97,7 +103,14 @@ class TunerCalls:
         return answers[0]
 
     def result(self, parameter_id: int, parameters: Any, value: Any, *, by_hand: bool) -> None:
-        """Hand over a final result. NNI's tuners may decline those of trials added by hand."""
+        """Hand over a final result. NNI's tuners may decline those of trials added by hand.
+
+        Args:
+            parameter_id: the trial, by the request's number.
+            parameters: the object that the tuner generated, or an equal one.
+            value: decoded JSON.
+            by_hand: whether a user added the trial.
+        """
         if by_hand and not getattr(self.tuner, "_accept_customized", True):
             return
         assert self._result is not None
@@ -110,24 +123,26 @@ class TunerCalls:
 
     @property
     def advisor(self) -> AdvisorTuner | None:
-        """The tuner, if it is an advisor of NNI's: it is told of intermediate results, too."""
+        """The tuner, if it is an advisor of NNI's, which takes intermediate results, too."""
         return self.tuner if isinstance(self.tuner, AdvisorTuner) else None
 
     def end(self, parameter_id: int, success: bool) -> None:
-        """Tell that a trial ended; NNI's oldest tuners have no such method."""
+        """Hand over the end of a trial; NNI's oldest tuners have no such method."""
         if self._end is not None:
             self._end(parameter_id, success)
 
     def import_data(self, data: list[dict[str, Any]]) -> str:
-        """Hand over results of another experiment. Returns what a user should know of that: that
-        the tuner has no use for them, or what one of ours says."""
+        """Hand over results of another experiment; return a note for the user, or nothing.
+
+        It says that the tuner has no use for them, or comes from one of our tuners.
+        """
         if self._import is None or _is_nnis_own(self._import):
             return f"{type(self.tuner).__name__} has no import_data: what was imported is ignored"
-        said = self._import(data)
-        return said if isinstance(said, str) else ""
+        remark = self._import(data)
+        return remark if isinstance(remark, str) else ""
 
     def on_exit(self) -> None:
-        """Tell that the experiment is over."""
+        """Tell the tuner that the experiment is over."""
         if self._on_exit is not None:
             self._on_exit()
 
@@ -144,12 +159,12 @@ class TunerCalls:
 
     @property
     def lacks_restore(self) -> bool:
-        """Whether there is a ``state`` that nothing can be done with."""
+        """Whether the author offers ``state`` only, which alone is of no use."""
         return self._defines("state") and not self._defines("restore")
 
     def _defines(self, name: str) -> bool:
-        found = getattr(type(self.tuner), name, None)
-        return callable(found) and found is not getattr(Tuner, name)
+        method = getattr(type(self.tuner), name, None)
+        return callable(method) and method is not getattr(Tuner, name)
 
     def state(self) -> Any:
         """The tuner's own state, or None."""
@@ -160,7 +175,7 @@ class TunerCalls:
         self.tuner.restore(state)
 
     def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
-        """Tell a restored tuner what it proposed since; one of other descent may not care."""
+        """Hand a restored tuner a proposal made since its state, if it has a method for that."""
         tell = getattr(self.tuner, "restore_proposal", None)
         if tell is not None:
             tell(parameter_id, parameters)

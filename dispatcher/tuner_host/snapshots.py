@@ -1,8 +1,8 @@
-"""When the tuner's own ``state()`` is taken: at rest, now and then.
+"""Takes the tuner's own ``state()`` now and then, while the tuner is at rest.
 
 At rest means: no result is being delivered (the delivery thread itself asks) and every
 request thread is blocked in ``wait_for`` or gone, and kept so for the time of the call. The
-state then covers exactly what was said before it.
+state then covers exactly the messages sent before it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,20 @@ class Snapshots:
     """Takes states for the delivery thread; other threads do not call it.
 
     Args:
-        after: called when a pause is over, to start what came in meanwhile.
-        note: told, once, why a tuner that offers ``state`` is rebuilt by replay all the same.
+        calls: the tuner.
+        run_token: keeps requests out of author's code meanwhile.
+        every: deliveries between two states.
+        period_s: seconds after which one is due with fewer deliveries.
+        after: called when a pause is over, to start requests that came in meanwhile.
+        note: takes a text for the user, once, if a tuner that offers ``state`` is rebuilt by
+            replay all the same.
+        clock: monotonic seconds.
     """
 
     def __init__(
         self,
         calls: TunerCalls,
-        floor: RunToken,
+        run_token: RunToken,
         every: int,
         period_s: float,
         *,
@@ -43,7 +49,7 @@ class Snapshots:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._calls = calls
-        self._floor = floor
+        self._run_token = run_token
         self._every = every
         self._period_s = period_s
         self._after = after
@@ -59,7 +65,7 @@ class Snapshots:
             )
 
     def count(self) -> None:
-        """A delivery was carried out."""
+        """Count a delivery."""
         self._deliveries += 1
 
     def due_in(self) -> float | None:
@@ -69,8 +75,8 @@ class Snapshots:
         return max(0.05, self._last + self._period_s - self._clock())
 
     def try_take(self) -> TunerStateTaken | None:
-        """A state if one is due and the tuner is at rest. Call :meth:`over` when it was said."""
-        if not self._wanted or not self._due() or not self._floor.try_pause():
+        """Take a state if one is due and the tuner at rest. Call :meth:`over` once it is sent."""
+        if not self._wanted or not self._due() or not self._run_token.try_pause():
             return None
         message = self._take()
         if message is None:
@@ -79,11 +85,11 @@ class Snapshots:
 
     def over(self) -> None:
         """Let requests in again."""
-        self._floor.resume()
+        self._run_token.resume()
         self._after()
 
     def take_if_due(self, say: Say) -> None:
-        """Take and say a state while nothing is being delivered."""
+        """Take and send a state while nothing is being delivered."""
         message = self.try_take()
         if message is not None:
             say(message)

@@ -1,4 +1,4 @@
-"""What the threads of requests are doing, for ``why`` and for reports of stalls."""
+"""Describes what the threads of requests are doing, for ``why`` and for reports of stalls."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ _MOST_OF_A_LINE = 60
 def stacks(
     threads: Mapping[int, int], gate: Gate, calls: TunerCalls, delivering: int | None = None
 ) -> dict[int, str]:
-    """One text per request: what it stands in, which lock of the tuner is held by whom, and
-    its Python stack without our frames. If a lock is held that knows no owner, the last
-    exceptions as well: one that left the locked lines is what usually keeps it so.
+    """Describe each request: its wait, the tuner's held locks with their owners, and its Python
+    stack without our frames.
+
+    If a lock is held that knows no owner, the last exceptions follow: one that left the locked
+    lines is the usual cause.
 
     Args:
         threads: request → ident of its thread.
-        delivering: the trial among them whose result or end is being delivered.
+        gate: knows the waits.
+        calls: the tuner.
+        delivering: the trial among them whose result or end is being delivered; None: none.
     """
     frames = sys._current_frames()
     names = {
@@ -51,7 +55,7 @@ def stacks(
 
 
 def together(stacks: Mapping[int, str]) -> str:
-    """A report of stacks in which requests that stand in the same place share one text."""
+    """Join stacks to a report in which requests at the same place share one text."""
     groups: dict[str, list[int]] = {}
     for trial, text in sorted(stacks.items()):
         groups.setdefault(text.removeprefix(f"request {trial} "), []).append(trial)
@@ -67,7 +71,7 @@ def together(stacks: Mapping[int, str]) -> str:
 
 
 def where(frame: FrameType | None) -> str:
-    """The author's line at which a thread stands, as a person reads it; empty if none is."""
+    """The author's line at which a thread stands, for a sentence; empty if there is none."""
     line = _authors_line(stack_of(frame)) if frame is not None else None
     if line is None:
         return ""
@@ -77,22 +81,22 @@ def where(frame: FrameType | None) -> str:
 
 
 def shorten_line(code: str) -> str:
-    """A line of code, cut for a sentence."""
+    """Cut a line of code for a sentence."""
     code = " ".join(code.split())
     return code if len(code) <= _MOST_OF_A_LINE else f"{code[:_MOST_OF_A_LINE]}…"
 
 
 def held_locks(tuner: Any, names: Mapping[int, str]) -> list[str]:
-    """Sentences about the tuner's held locks. Only an RLock knows who holds it."""
-    found = []
+    """Sentences about the tuner's held locks. Only an RLock knows its owner."""
+    sentences = []
     for attribute, value in list(getattr(tuner, "__dict__", {}).items()):
         owner = _OWNER.match(repr(value)) if isinstance(value, _RLOCK) else None
         if owner is not None:
             holder = _name_of(int(owner.group(1)), names)
-            found.append(f"self.{attribute} is held by {holder}")
+            sentences.append(f"self.{attribute} is held by {holder}")
         elif isinstance(value, _LOCK) and value.locked():
-            found.append(f"self.{attribute} is held{_OWNERLESS}")
-    return found
+            sentences.append(f"self.{attribute} is held{_OWNERLESS}")
+    return sentences
 
 
 _OWNERLESS = " (a plain Lock does not know by whom)"
@@ -119,7 +123,7 @@ def _one(name: str, frame: FrameType | None, awaited: str, locks: Iterable[str])
 
 
 def place_of(ident: int) -> str:
-    """The line of the author's at which a thread is; empty if it is in none."""
+    """The author's line at which a thread is; empty if it is in none."""
     frame = sys._current_frames().get(ident)
     lines = stack_of(frame) if frame is not None else []
     return _place(lines) if lines else ""

@@ -1,4 +1,4 @@
-"""Tracebacks as an author wants to read them: their frames, not ours."""
+"""Tracebacks for authors: with their frames, without ours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def describe(error: BaseException) -> str:
 
 
 def stack_of(frame: FrameType, limit: int = 40) -> list[traceback.FrameSummary]:
-    """What a thread is doing, outermost call first, trimmed of our frames."""
+    """The stack of a thread, outermost call first, trimmed of our frames."""
     stack = traceback.extract_stack(frame, limit=limit)
     return [line for line in stack if not is_ours(line.filename) and not _starts(line)]
 

@@ -1,10 +1,10 @@
-"""A folder of the author's, whose modules import one another by plain names.
+"""Makes a folder of the author's importable, so that its modules import one another by plain names.
 
 Names that collide with ours, or with anything installed, are kept apart: a folder may hold
-its own ``tuners/``, ``dispatcher.py`` or ``utils.py``. Code in the folder then sees its own
-neighbour first, and through it whatever the neighbour lacks and the installed module has (so
-``from tuners import Tuner`` still finds ours); all other code sees the installed one. The
-standard library always wins, as it does where such a folder is appended to ``sys.path``.
+its own ``tuners/``, ``dispatcher.py`` or ``utils.py``. Code in the folder then sees the module
+beside it first, and through that the names which only the installed module has (so ``from tuners
+import Tuner`` still finds ours); all other code sees the installed one. The standard library
+always wins, as it does where such a folder is appended to ``sys.path``.
 
 Without collisions, the usual case, this is no more than an entry of ``sys.path``.
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-#: Colliding modules live under a name that begins so, that both can be loaded.
+#: Colliding modules get a name that begins so, that both can be loaded.
 PREFIX = "bequeath_user_code"
 
 _OURS = frozenset({"dispatcher", "tuners", "trial_runtime", "nfs_setup"})
@@ -38,7 +38,7 @@ class UserFolder(importlib.abc.MetaPathFinder):
 
     @classmethod
     def at(cls, folder: Path) -> UserFolder:
-        """The folder, which imports find from now on."""
+        """Make a folder importable from now on, once."""
         folder = folder.resolve()
         known = _installed.get(folder)
         if known is None:
@@ -80,7 +80,7 @@ class UserFolder(importlib.abc.MetaPathFinder):
         return module
 
     def known_as(self, name: str) -> str:
-        """The name under which ``sys.modules`` knows the module the folder means by ``name``."""
+        """The name in ``sys.modules`` of the module that the folder calls ``name``."""
         top = name.partition(".")[0]
         return f"{self.prefix}.{name}" if top in self.colliding and self._holds(name) else name
 
@@ -89,7 +89,10 @@ class UserFolder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Find modules of the folder; they get our ``__import__``, whatever they are called."""
+        """See :meth:`importlib.abc.MetaPathFinder.find_spec`.
+
+        Finds modules of the folder; they get our ``__import__``, whatever their names.
+        """
         top = fullname.partition(".")[0]
         if top == self.prefix:
             spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
@@ -118,7 +121,7 @@ class UserFolder(importlib.abc.MetaPathFinder):
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> Any:
-        """The import statement as code of the folder executes it."""
+        """Execute an import statement of code in the folder."""
         known = self.known_as(name) if level == 0 else name
         if known == name:
             if level == 0 and not fromlist and name.partition(".")[0] in self.colliding:
@@ -130,7 +133,7 @@ class UserFolder(importlib.abc.MetaPathFinder):
         importlib.import_module(known)
         return sys.modules[f"{self.prefix}.{name.partition('.')[0]}"]
 
-    # ---- what is in the folder -----------------------------------------------------------
+    # ---- the folder's contents -----------------------------------------------------------
 
     def _holds(self, name: str) -> bool:
         place = self.folder.joinpath(*name.split("."))
@@ -170,7 +173,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 def _fallback(mangled: str, plain: str) -> Any:
-    """What the folder's module lacks is looked for in the installed one of that name."""
+    """Look for names that the folder's module lacks in the installed one of the same name."""
 
     def __getattr__(attribute: str) -> Any:  # noqa: N807 - a module's own hook (PEP 562)
         if not attribute.startswith("__"):
@@ -186,7 +189,7 @@ def _fallback(mangled: str, plain: str) -> Any:
 
 
 def _top_names(folder: Path) -> list[str]:
-    """Importable names directly below the folder. Folders of data are not modules."""
+    """List importable names directly below the folder. Folders of data are not modules."""
     names = []
     for entry in folder.iterdir():
         if entry.suffix == ".py" and entry.is_file():

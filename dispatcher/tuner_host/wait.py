@@ -1,4 +1,4 @@
-"""One ``wait_for`` that has not returned, and what the head's answer means to it."""
+"""A ``wait_for`` that has not returned, and its outcome by the head's answer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tuners.errors import CycleRefused, ParentFailed, SelfWait, UnknownParent
 
 
 class PendingWait:
-    """One ``wait_for`` that has not returned.
+    """A ``wait_for`` that has not returned.
 
-    ``ticket`` is a lock, taken at birth and released once: half the memory and none of the
+    ``ticket`` is a lock, taken at the beginning and released once: half the memory and none of the
     second lock that an Event would cost each of ten thousand blocked threads.
     """
 
@@ -48,7 +48,7 @@ class PendingWait:
         self.version = version
         self.answer: list[int] | BaseException | None = None
         self.timed = False  # it ends by itself
-        self.gone = allocate_lock()  # whoever takes it first decides: woken, or gone by itself
+        self.gone = allocate_lock()  # the first thread to take it decides: woken, or gone by itself
         self.ticket = allocate_lock()
         self.ticket.acquire()
 
@@ -61,12 +61,12 @@ class PendingWait:
 
 
 def is_trial(number: int) -> bool:
-    """Whether a number could be a trial's: what is not cannot even be sent."""
+    """Whether a number could be a trial's: others cannot even be sent."""
     return 0 <= number < 1 << 63
 
 
-def told(wait: PendingWait, action: AnswerWait) -> list[int] | BaseException:
-    """What ``wait_for`` returns or raises after the head's answer."""
+def outcome(wait: PendingWait, action: AnswerWait) -> list[int] | BaseException:
+    """The value that ``wait_for`` returns, or the error that it raises, after the head's answer."""
     match action.kind:
         case "granted" if wait.mode == "version":
             return [action.version]
@@ -87,6 +87,12 @@ def told(wait: PendingWait, action: AnswerWait) -> list[int] | BaseException:
 def parent_failed(
     parent: int, reason: FailReason | None, chain: tuple[TrialId, ...]
 ) -> ParentFailed:
-    """The error of a wait for ``parent``, with the chain of ancestors that leads to it."""
+    """Make the error of a wait for ``parent``.
+
+    Args:
+        parent: the trial that cannot bequeath.
+        reason: why; None if that is not known.
+        chain: ancestors that failed, from ``parent`` on, which may be left out.
+    """
     whole = chain if not chain or chain[0] == parent else (parent, *chain)
     return ParentFailed(parent, reason.value if reason is not None else "failed", whole)

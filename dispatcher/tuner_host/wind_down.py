@@ -1,4 +1,4 @@
-"""How the process ends: told by the head, bounded, and by ``os._exit``.
+"""Ends the process on the head's order, within a time limit, by ``os._exit``.
 
 Any number of threads may be stuck in author's code; nothing here waits for them.
 """
@@ -35,7 +35,7 @@ class WindDown:
         self._wound_up = threading.Event()
 
     def begin(self, deadline_s: float, on_exit: Callable[[], None]) -> None:
-        """Start to end, in a thread of its own. I/O thread only; a second call does nothing."""
+        """Begin the end, in a thread of its own. I/O thread only; a second call does nothing."""
         if self._exit_at is not None:
             return
         self._exit_at = time.monotonic() + deadline_s
@@ -44,11 +44,11 @@ class WindDown:
         )
         try:
             closing.start()
-        except RuntimeError:  # no thread to be had: the system is full of the author's
+        except RuntimeError:  # no thread is left: the author's have used them up
             exit_process()
 
     def due(self) -> float | None:
-        """Seconds until the deadline, None if there is none; at the deadline, the end."""
+        """Seconds until the deadline, None if there is none; at the deadline exits."""
         if self._exit_at is None:
             return None
         left = self._exit_at - time.monotonic()
@@ -57,7 +57,7 @@ class WindDown:
         return left
 
     def over(self, request: Request) -> None:
-        """A request is about to give its answer. Any thread."""
+        """Note that a request is about to give its answer. Any thread."""
         if self._winding_up is not None:
             self._winding_up.discard(request.trial)
             if not self._winding_up:
@@ -79,12 +79,12 @@ class WindDown:
 
 
 def log(text: str) -> None:
-    """A line in the tuner's log, whatever the author made of ``sys.stderr``."""
+    """Write a line to the tuner's log, even if the author has replaced ``sys.stderr``."""
     print(text, file=sys.__stderr__, flush=True)
 
 
 def exit_process() -> None:
-    """End now, with what was printed in the log."""
+    """End now, once all output is flushed."""
     for stream in (sys.__stdout__, sys.__stderr__):
         try:
             if stream is not None:

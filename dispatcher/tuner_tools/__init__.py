@@ -1,1 +1,1 @@
-"""Anyone's tuner, tried and told apart without training anything: on the real engine and host."""
+"""Tools that try a tuner without training anything, on the real engine and tuner host."""

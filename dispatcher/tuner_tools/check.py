@@ -1,8 +1,8 @@
-"""Does a tuner keep the threading contract? Rehearsed, and told in sentences.
+"""Checks by rehearsals whether a tuner keeps the threading contract, and reports in sentences.
 
-The tuner runs in the process in which it always runs, under conditions that are rare otherwise:
-threads that lose the interpreter every few bytecodes, many requests at once, a tenth of the trials
-failing, results that come late and out of order, and its process killed in the middle.
+The tuner runs in its usual process, under conditions that are rare otherwise: threads that lose
+the interpreter every few bytecodes, many requests at once, a tenth of the trials failing, results
+that come late and out of order, and its process killed in the middle.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dispatcher.tuner_host import TunerHostConfig
 from dispatcher.tuner_host.stacks import together
 from dispatcher.tuner_tools.rehearsal import RehearsalPlan, Rehearsed, rehearse
 
-#: Faults of one kind that are shown; the rest is counted.
+#: Faults of one kind that are shown; further ones are counted.
 SHOWN = 3
 
 #: Trials after which the tuner's process is killed, as a share.
@@ -36,7 +36,7 @@ SNAPSHOT_EVERY = 4
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What breaks the contract: a word for its kind, a sentence, and what there is to see."""
+    """A breach of the contract: its kind, a sentence, and details such as a traceback."""
 
     kind: str
     text: str
@@ -45,10 +45,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The faults that were found, what else is worth knowing, and what was played.
+    """The faults, other remarks, and the events of the rehearsal that it shows.
 
-    ``waits`` are those in ``wait_for``; ``other_waits`` those in something that is not ours: a
-    lock, an Event, an import, or a processor that others had.
+    ``waits`` are those in ``wait_for``; ``other_waits`` those in the author's code: a lock, an
+    Event, an import, or a processor that other processes used.
     """
 
     faults: tuple[Fault, ...]
@@ -104,7 +104,7 @@ def check_tuner(tuner: TunerHostConfig, plan: RehearsalPlan) -> CheckReport:
 
 
 def _must_have_begun(seen: Rehearsed) -> None:
-    """Who cannot be built has broken nothing, unless it is code of its own that raised."""
+    """Raise ``UserError`` for a tuner that cannot be built, unless its own code has raised."""
     events = [row.event for row in seen.rows]
     lost = [one.reason for one in events if isinstance(one, e.TunerHostLost)]
     begun = any(isinstance(one, e.TunerHostReady) for one in events)
@@ -150,8 +150,10 @@ def _is_of_a_repetition(note: str) -> bool:
 
 
 def _remarks(seen: Rehearsed) -> Iterator[Fault]:
-    """Answers that a repetition of the calls does not give again. No fault: what answers depend on
-    may be the moment, and what was answered stands."""
+    """Remark on answers that a repetition of the calls does not give again.
+
+    That is no fault: answers may depend on the moment, and the earlier one stands.
+    """
     differing = [note for note in seen.notes if _is_of_a_repetition(note)]
     if differing and not seen.keeps_state:
         yield Fault(
@@ -164,10 +166,10 @@ def _remarks(seen: Rehearsed) -> Iterator[Fault]:
 
 
 def _goes_on_otherwise(tuner: TunerHostConfig, plan: RehearsalPlan) -> Iterator[Fault]:
-    """Whether a tuner that takes its own state back goes on as one that was never stopped.
+    """Remark on a tuner that goes on from its own state otherwise than one that never stopped.
 
-    One trial and one call at a time, so that both hear the same in one order; of one that waits
-    nothing can be said. No fault: what was proposed stands.
+    One trial and one call at a time, so that both get the same calls in one order; a tuner that
+    waits cannot be compared so. That is no fault: its proposals stand.
     """
     tuner = msgspec.structs.replace(tuner, multi_thread=False)
     alone = replace(plan, trials=SERIAL_TRIALS, slots=1, lookahead=1, late=0.0, provoke=False)
@@ -202,7 +204,7 @@ def _standing_still(seen: Rehearsed) -> Iterator[Fault]:
 
 
 def _grouped(faults: list[Fault]) -> Iterator[Fault]:
-    """The first few of each kind, with how many more there are."""
+    """The first few of each kind, with the number of further ones."""
     kinds = Counter(one.kind for one in faults)
     seen: Counter[str] = Counter()
     causes = [one for one in faults if one.kind != "failed"]

@@ -1,4 +1,4 @@
-"""A tuner as somebody names it on a command line: ``MODULE:CLASS``, ``FILE:CLASS`` or a name."""
+"""Resolves a tuner's name on a command line: ``MODULE:CLASS``, ``FILE:CLASS`` or a built-in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tuners.builtin import builtin_assessor, builtin_tuner, fold
 from tuners.catalogue import EXAMPLE_ARGUMENTS
 from tuners.errors import TunerArgumentError
 
-#: Numbers and choices of several types: what a tuner that says nothing can be tried with.
+#: Numbers and choices of several types, to try a tuner with if no search space is given.
 SPACE: dict[str, Any] = {
     "lr": {"_type": "loguniform", "_value": [0.0001, 0.1]},
     "momentum": {"_type": "uniform", "_value": [0.0, 0.99]},
@@ -26,7 +26,12 @@ SPACE: dict[str, Any] = {
 
 
 def named_tuner(text: str, class_args: str, search_space: Path | None) -> TunerHostConfig:
-    """What a tuner host is told of it; where it is to live is said later.
+    """Make a tuner host's configuration, whose endpoint and folders the caller still has to set.
+
+    Args:
+        text: the tuner: ``MODULE:CLASS``, ``FILE.py:CLASS`` or a built-in name.
+        class_args: a JSON object; an empty one gives a built-in tuner its example's arguments.
+        search_space: a file; None takes :data:`SPACE`.
 
     Raises:
         UserError: no such tuner or file, or arguments that are no JSON object.
@@ -68,12 +73,12 @@ def _where(text: str) -> dict[str, Any]:
         return {"class_name": name, "file": str(file), **_surroundings(file)}
     folder = Path.cwd()
     module = folder.joinpath(*place.split("."))
-    found = _surroundings(module.with_name(f"{module.name}.py"))
-    return {"class_name": text, "code_directory": str(folder), **found}
+    surroundings = _surroundings(module.with_name(f"{module.name}.py"))
+    return {"class_name": text, "code_directory": str(folder), **surroundings}
 
 
 def _instead(text: str) -> str:
-    """What to write for what names something, if no tuner."""
+    """Advice for a text that names something else than a tuner; empty if it names nothing."""
     if Path(text).suffix in (".yml", ".yaml", ".json"):
         return "that is a file of an experiment or a space: name its tuner's class, MODULE:CLASS"
     module = text if text.endswith(".py") else f"{text.replace('.', '/')}.py"
@@ -87,5 +92,5 @@ def _instead(text: str) -> str:
 
 
 def _surroundings(file: Path) -> dict[str, Any]:
-    """Code written for NNI finds its modules, and its paths of weights are its own."""
+    """Settings for code written for NNI: it may import ``nni``, and manages weights by itself."""
     return {"nni": True, "save_key": "", "restore_key": ""} if imports_nni(file) else {}

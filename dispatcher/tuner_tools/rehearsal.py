@@ -1,5 +1,5 @@
-"""An experiment without trials: the real engine, core, journal and tuner host, and a backend that
-follows a script. What a tuner does there it does in an experiment; only time is shorter.
+"""Plays an experiment without trials: the real engine, core, journal and tuner host, and a backend
+that follows a script. A tuner behaves there as in an experiment; only time is shorter.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WORKER = WorkerId("local")
 _HASTE = 500.0
 _WAKE_S = 0.002
 
-#: Where the few files of a rehearsal lie: in memory, where the machine offers that.
+#: The folder for the few files of a rehearsal: in memory, if the machine offers that.
 _SHM = "/dev/shm"  # noqa: S108 - a folder of its own below it
 
 #: Seconds the tuner's process gets to start in.
@@ -61,12 +61,12 @@ _EXIT_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class RehearsalPlan:
-    """What a rehearsal plays.
+    """Describes a rehearsal. Durations in seconds.
 
     ``failing`` is the share of trials that end badly, some of them after their result; ``late``
-    that of trials which end long after all others; ``kill_tuner_at`` and ``kill_head_at`` say after
-    how many ended trials the tuner's process, or head and tuner, are killed and started again; with
-    ``after_state`` the tuner's not before its ``state()`` was kept. Durations in seconds.
+    that of trials which end long after all others; ``kill_tuner_at`` and ``kill_head_at`` are the
+    numbers of ended trials after which the tuner's process, or head and tuner, are killed and
+    started again; with ``after_state`` the tuner's not before its ``state()`` was kept.
     """
 
     trials: int = 200
@@ -86,7 +86,7 @@ class RehearsalPlan:
 
 @dataclass(slots=True)
 class Rehearsed:
-    """What came of it. ``stuck``: a sentence on what it was doing when its time was over."""
+    """The outcome of a rehearsal. ``stuck``: a sentence on its state when its time was over."""
 
     state: State
     rows: list[JournalRow] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Rehearsed:
 
 
 class _Trials(ScriptedBackend):
-    """Time passes whenever it is looked at."""
+    """A scripted backend in which time passes at each look."""
 
     def check(self) -> list[e.Event]:
         self.tick()
@@ -107,7 +107,7 @@ class _Trials(ScriptedBackend):
 
 
 class _Driver(TunerHostDriver):
-    """Knows whether the tuner's own state was ever taken."""
+    """A driver that knows whether the tuner's own state was ever taken."""
 
     has_state = False
 
@@ -118,7 +118,7 @@ class _Driver(TunerHostDriver):
 
 
 class _Watcher:
-    """Keeps what the engine says."""
+    """Keeps the engine's reports."""
 
     def __init__(self, rehearsed: Rehearsed) -> None:
         self._rehearsed = rehearsed
@@ -143,14 +143,13 @@ def rehearse(
     """Run an experiment with that tuner to its end. Blocks.
 
     Args:
-        tuner: its class, arguments and search space; where it lives and whom it speaks with is
-            said here.
-        plan: how many trials, and what befalls them.
-        script: what each attempt does; what the plan says if not given.
-        folder: an empty one to leave journal and log in; none is left if not given.
+        tuner: its class, arguments and search space; folders and endpoint are set here.
+        plan: how many trials, and their fate.
+        script: the course of each attempt; None follows the plan.
+        folder: an empty one that keeps journal and log; None keeps neither.
 
     Raises:
-        BequeathError: what ended the engine.
+        BequeathError: the error that ended the engine.
     """
     home = folder or Path(tempfile.mkdtemp(prefix="bq-", dir=_fastest()))
     try:
@@ -169,7 +168,7 @@ def _fastest() -> str | None:
 
 
 def scripted(plan: RehearsalPlan) -> Callable[[a.StartAttempt], Script]:
-    """The fate of each attempt: its own, whatever the order of starts."""
+    """Make the fate of each attempt by the plan; it does not depend on the order of starts."""
 
     def script(order: a.StartAttempt) -> Script:
         dice = random.Random(f"{plan.seed} {order.trial} {order.attempt}")  # noqa: S311
@@ -183,9 +182,12 @@ def scripted(plan: RehearsalPlan) -> Callable[[a.StartAttempt], Script]:
 
 
 def _failing(dice: random.Random, promised: bool) -> Script:
-    """Half of them say nothing. The others have a result that the tuner hears of, and yet no
-    weights: their process fails after it, or never saved what it had promised. It is the best or
-    the worst of all, so that children want to start from there."""
+    """Make the fate of a failing attempt: half of them report nothing.
+
+    The others have a result that the tuner gets, and yet no weights: their process fails after it,
+    or never saved the promised ones. The result is the best or the worst of all, so that children
+    want to start from there.
+    """
     if dice.random() < 0.5:
         return FAILS
     final = dice.choice(("-1.0", "2.0"))
@@ -193,7 +195,7 @@ def _failing(dice: random.Random, promised: bool) -> Script:
 
 
 class _Stage:
-    """The folder, the trials, and one head after another."""
+    """Runs one head after another on the same folder and trials."""
 
     def __init__(
         self,
@@ -226,7 +228,7 @@ class _Stage:
         self.rehearsed: Rehearsed
 
     def lead(self, kill_head_at: int | None) -> bool:
-        """One head's life; true if it was killed and another one is to follow."""
+        """Run one head; true if it was killed and another one is to follow."""
         with ExitStack() as stack:
             journal = SqliteJournal.open(self._folder / "journal.sqlite")
             stack.callback(journal.close)
@@ -299,7 +301,7 @@ class _Stage:
             router.wake()
             over = engine.state.results_seen
             if engine.state.host_ready and not self._has_begun:
-                self._has_begun = True  # what a machine needs to start a process is not counted
+                self._has_begun = True  # the time to start a process is not counted
                 self._give_up_at = time.monotonic() + self._plan.deadline_s
             if kill_head_at is not None and over >= kill_head_at:
                 engine.abandon()
@@ -319,7 +321,7 @@ class _Stage:
         return False
 
     def _ask_stacks(self, state: State, router: Router, driver: TunerHostDriver) -> None:
-        """Where the threads stand that keep it from ending. The engine has ended."""
+        """Ask for the stacks of the threads that block the end. The engine has ended."""
         trials = (*state.delivering, *state.open, *state.blocked)[:8]
         driver.perform(a.AskStacks(trials))
         driver.flush()

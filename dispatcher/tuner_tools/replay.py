@@ -1,7 +1,7 @@
-"""An experiment's tuner once more, in this process and without training: fed from the journal.
+"""Runs an experiment's tuner again, in this process and without training, from the journal.
 
-What feeds it is what rebuilds a tuner after a crash (``tuner_host/restore.py``): requests in
-threads, results and ends in the order of the journal, gates that the repeated ends open.
+The code that rebuilds a tuner after a crash makes its calls (``tuner_host/restore.py``): requests
+in threads, results and ends in the order of the journal, gates that the repeated ends open.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from dispatcher.tuner_host.rerun import AnswerDifference, rerun
 from dispatcher.wiring.tuner_host import tuner_host_config
 from trial_runtime.endpoint import Endpoint
 
-#: Seconds that a repeated call may take; with a debugger, as long as somebody likes.
+#: Seconds that a repeated call may take; with a debugger, practically without limit.
 CALL_S = 30.0
 DEBUGGED_S = 1e7
 
 
 @dataclass(slots=True)
 class ReplayReport:
-    """What the tuner was given and said: counts, differing answers, notes."""
+    """The calls and answers of a replay: counts, differing answers, notes."""
 
     requests: int = 0
     results: int = 0
@@ -54,9 +54,9 @@ def replay_tuner(
 
     Args:
         folder: the experiment's.
-        until: the last request to repeat, with what the tuner had been told by then.
-        debugged: calls may take as long as somebody looks at them.
-        watch: told each call before it is made: its name and the trial.
+        until: the last request to repeat, with all calls before it; None repeats all.
+        debugged: let calls take as long as a debugger holds them.
+        watch: gets each call before it is made: its name and the trial.
 
     Raises:
         UserError: the tuner cannot be built, or that trial was never proposed.
@@ -67,26 +67,26 @@ def replay_tuner(
     state, calls = _calls(home)
     if until is not None:
         calls = _upto(calls, until)
-    told = tuner_host_config(config, home, Endpoint(""), 0)
+    host_config = tuner_host_config(config, home, Endpoint(""), 0)
     seen = ReplayReport(from_state=state is not None)
     for name, *_ in calls:
         seen.requests += name == "generate"
         seen.results += name == "result"
         seen.ends += name == "end"
     limit = DEBUGGED_S if debugged else CALL_S
-    seen.differences = rerun(told, state, calls, seen.notes.append, limit, watch)
+    seen.differences = rerun(host_config, state, calls, seen.notes.append, limit, watch)
     return seen
 
 
 def _calls(home: ExperimentFolder) -> tuple[str | None, list[list[Any]]]:
-    """All calls since the beginning; of a journal that was folded, those since the tuner's own
-    state, and that state."""
+    """The calls since the beginning; from a folded journal those since the tuner's own state, and
+    that state."""
     with tempfile.TemporaryDirectory(prefix="bq-") as copy:
         return _read(_copied(home.journal, Path(copy) / home.journal.name))
 
 
 def _copied(store: Path, to: Path) -> Path:
-    """A copy of a store that a head may be writing."""
+    """Copy a store that a head may be writing; return the copy's path."""
     source = sqlite3.connect(read_only(store), uri=True)
     try:
         with closing(sqlite3.connect(to)) as target:

@@ -1,6 +1,6 @@
-"""A tuner to begin with: a small evolution with inheritance, its test, a trial, a file.
+"""The files of a new tuner: a small evolution with inheritance, its test, a trial, an experiment.
 
-The files are written as they stand here; ``bequeath tuner new`` copies them and changes nothing.
+``bequeath tuner new`` writes them exactly as they stand here.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ ADVISING = (
         2,
         "after a restart an advisor hears what trials reported when they are over",
         "dispatcher/tuner_host/restore.py",
-        "            self._told.until_end_of(trial)",
+        "            self._metrics.until_end_of(trial)",
         "            pass",
         _ADVISORS,
     ),

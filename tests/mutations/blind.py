@@ -311,7 +311,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "a tuner's state is taken while a request changes it, after a wait of that request had "
         "timed out",
         "dispatcher/tuner_host/gate.py",
-        "        self._floor.go_on(wait.request)\n",
+        "        self._run_token.go_on(wait.request)\n",
         "",
         ("tests/sim/test_tuner_host_schedules.py",),
     ),

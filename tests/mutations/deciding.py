@@ -416,11 +416,12 @@ DECIDING: tuple[Mutation, ...] = (
         "a tuner restored from its state is told a proposal that the state holds already",
         "dispatcher/tuner_host/requests.py",
         "        request.say(event)\n        self._gate.leave(request)\n"
-        "        request.thread = request.native_thread = 0\n        self._floor.leave(request)\n\n"
+        "        request.thread = request.native_thread = 0\n"
+        "        self._run_token.leave(request)\n\n"
         "    def let_answer_later",
         "        self._gate.leave(request)\n"
-        "        request.thread = request.native_thread = 0\n        self._floor.leave(request)\n"
-        "        request.say(event)\n\n"
+        "        request.thread = request.native_thread = 0\n"
+        "        self._run_token.leave(request)\n        request.say(event)\n\n"
         "    def let_answer_later",
         ("tests/unit/tuner_host/test_requests.py",),
     ),

@@ -186,9 +186,9 @@ UNSEEN: tuple[Mutation, ...] = (
         2,
         "a tuner that is restored has a proposal twice",
         "dispatcher/tuner_host/requests.py",
-        "        # Said before the count goes down: a snapshot must not overtake its answers.\n"
+        "        # Sent before the count goes down: a snapshot must not overtake its answers.\n"
         "        request.say(event)\n",
-        "        self._floor.leave(request)\n        request.say(event)\n",
+        "        self._run_token.leave(request)\n        request.say(event)\n",
         (SCHEDULES,),
     ),
     Mutation(

@@ -256,16 +256,16 @@ class _Said:
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
-        self._said: deque[object] = deque()
+        self._messages: deque[object] = deque()
 
     def say(self, message: object) -> None:
-        self._said.append(message)
+        self._messages.append(message)
         self._schedule.spoke()
 
     say_later = say
 
     def take(self) -> list[object]:
-        return [self._said.popleft() for _ in range(len(self._said))]
+        return [self._messages.popleft() for _ in range(len(self._messages))]
 
 
 class _Loop:
@@ -353,7 +353,7 @@ class ScheduledHost:
     def _end_all(self) -> None:
         """Nobody is left in the author's code or in a wait once the experiment is over."""
         over, self._restarts = self.schedule.now, 0
-        while self._host._floor.is_running() or self._host._gate.blocked():
+        while self._host._run_token.is_running() or self._host._gate.blocked():
             self._turn()
             if self.schedule.now - over > QUIET_S:
                 self.wrong.append(f"it is over, and {self._stuck()}")
@@ -377,7 +377,7 @@ class ScheduledHost:
             self._host._threads.overdue()
             self._host._foreign.look()
             self._judge_beliefs()
-        self._host._floor.overdue()
+        self._host._run_token.overdue()
         if self._stops and rng.random() < 0.02:
             self._stop_one()
         if self._restarts and rng.random() < 0.01:
@@ -474,7 +474,7 @@ class ScheduledHost:
         self._author.met = self.met
         load.install_gate(self._author, made._gate, None, made._gate.newest)
         made._assemble(TunerCalls(self._author))
-        for part in (made._floor, made._foreign, made._threads, made._snapshots):
+        for part in (made._run_token, made._foreign, made._threads, made._snapshots):
             part._clock = self.schedule.clock  # type: ignore[attr-defined]
         made._snapshots._last = self.schedule.now
 

@@ -1,4 +1,4 @@
-"""Does what its parameters say, and nothing else. ``do`` is one of the words below."""
+"""Does what its parameters say, and nothing else. ``do`` is a key of ``_ACTIONS`` below."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from typing import Any
 
 import trial_runtime as bq
 
-#: Longer than any test waits; whoever waits so long was forgotten.
+#: Longer than any test waits; a process that waits so long was forgotten.
 _LONG_S = 600.0
 
 
 def main(parameters: Mapping[str, Any] | None = None) -> None:
-    told = bq.get_parameters() if parameters is None else parameters
-    print("said by", told["do"], flush=True)  # noqa: T201 - what a trial prints is tried, too
-    _DEEDS[told["do"]](told)
+    if parameters is None:
+        parameters = bq.get_parameters()
+    print("said by", parameters["do"], flush=True)  # noqa: T201 - what a trial prints is tried, too
+    _ACTIONS[parameters["do"]](parameters)
 
 
-def _finish(told: Mapping[str, Any]) -> None:
+def _finish(parameters: Mapping[str, Any]) -> None:
     for number in range(3):
         bq.report_intermediate(number)
     bq.report_final({"default": 1.5, "pid": os.getpid(), "cwd": os.getcwd()})
 
 
-def _save(told: Mapping[str, Any]) -> None:
+def _save(parameters: Mapping[str, Any]) -> None:
     import numpy as np
 
     state = {"counter": np.zeros(1)}
-    if told.get("restore_path"):
+    if parameters.get("restore_path"):
         report = bq.load_weights(into=state)
         assert not report.missing, report
     state["counter"] += 1
@@ -39,33 +40,33 @@ def _save(told: Mapping[str, Any]) -> None:
     bq.report_final(float(state["counter"][0]))
 
 
-def _fail(told: Mapping[str, Any]) -> None:
+def _fail(parameters: Mapping[str, Any]) -> None:
     sys.stderr.write("this one fails\n")
     sys.exit(3)
 
 
-def _die(told: Mapping[str, Any]) -> None:
+def _die(parameters: Mapping[str, Any]) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _wait(told: Mapping[str, Any]) -> None:
-    """Until told to stop: by SIGTERM, or by the flag of bequeath."""
+def _wait(parameters: Mapping[str, Any]) -> None:
+    """Wait until asked to stop: by SIGTERM, or by the flag of bequeath."""
     bq.report_intermediate(os.getpid())
-    until = time.monotonic() + told.get("for_s", _LONG_S)
+    until = time.monotonic() + parameters.get("for_s", _LONG_S)
     while time.monotonic() < until and not bq.should_stop():
         time.sleep(0.05)
     bq.report_final(os.getpid())
 
 
-def _ignore(told: Mapping[str, Any]) -> None:
-    """Does not stop when it is asked to."""
+def _ignore(parameters: Mapping[str, Any]) -> None:
+    """Go on when asked to stop."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     bq.report_intermediate(os.getpid())
     time.sleep(_LONG_S)
 
 
-def _kill_parent(told: Mapping[str, Any]) -> None:
-    """When it is told to stop its agent dies, as on a machine that runs out of memory."""
+def _kill_parent(parameters: Mapping[str, Any]) -> None:
+    """Kill the agent when asked to stop, as on a machine that runs out of memory."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     bq.report_intermediate(os.getpid())
     while not bq.should_stop():
@@ -74,9 +75,9 @@ def _kill_parent(told: Mapping[str, Any]) -> None:
     time.sleep(_LONG_S)
 
 
-def _look(told: Mapping[str, Any]) -> None:
-    """How many of some processes are still there."""
-    bq.report_final(sum(_runs(pid) for pid in told["pids"]))
+def _look(parameters: Mapping[str, Any]) -> None:
+    """Report how many of some processes still exist."""
+    bq.report_final(sum(_runs(pid) for pid in parameters["pids"]))
 
 
 def _runs(pid: int) -> bool:
@@ -87,7 +88,7 @@ def _runs(pid: int) -> bool:
         return False
 
 
-_DEEDS: dict[str, Callable[[Mapping[str, Any]], None]] = {
+_ACTIONS: dict[str, Callable[[Mapping[str, Any]], None]] = {
     "finish": _finish,
     "save": _save,
     "fail": _fail,

@@ -35,11 +35,11 @@ class Bench:
         self.now = 0.0
         self.ran_ms = 0.0
         self.said: SimpleQueue[Any] = SimpleQueue()
-        self.floor = RunToken(lambda: self.now)
-        self.waits = ForeignWaits(self.floor, lambda: self.now)
+        self.run_token = RunToken(lambda: self.now)
+        self.waits = ForeignWaits(self.run_token, lambda: self.now)
         self.request = Request(3, self.said.put, thread=1, native_thread=1)
         monkeypatch.setattr(foreign_waits, "_ran_ns", lambda request: int(self.ran_ms * 1e6))
-        assert self.floor.may_enter(self.request)
+        assert self.run_token.may_enter(self.request)
 
     def after(self, elapsed_s: float, ran_ms: float) -> list[Any]:
         """What is said at looks that follow, the thread having run for so long."""
@@ -70,9 +70,9 @@ def test_threads_that_share_the_interpreter_do_not_stand_still(
 def test_a_new_entry_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(monkeypatch)
     bench.after(LOOK_S, 0)
-    bench.floor.block(bench.request)
+    bench.run_token.block(bench.request)
     assert bench.waits.look() is None
-    bench.floor.go_on(bench.request)
+    bench.run_token.go_on(bench.request)
     assert bench.after(LOOK_S / 2, 0) == []
     assert bench.after(LOOK_S, 0) == []
     assert bench.after(LOOK_S, 0) == [SEEN]
@@ -83,7 +83,7 @@ def test_no_hurry_where_nothing_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(20):
         bench.after(LOOK_MAX_S, 0)
     assert bench.waits.look() == pytest.approx(LOOK_MAX_S)
-    bench.floor.may_enter(Request(4, bench.said.put, thread=2, native_thread=2))
+    bench.run_token.may_enter(Request(4, bench.said.put, thread=2, native_thread=2))
     assert bench.waits.look() == pytest.approx(LOOK_S)
 
 

@@ -42,14 +42,14 @@ class Waiter(threading.Thread):
 
     def run(self) -> None:
         gate = self._bench.gate
-        assert self._bench.floor.may_enter(self.request)
+        assert self._bench.run_token.may_enter(self.request)
         gate.enter(self.request)
         try:
             self.outcome = self._body(gate)
         except BaseException as error:  # noqa: BLE001 - looked at by the test
             self.outcome = error
         gate.leave(self.request)
-        self._bench.floor.leave(self.request)
+        self._bench.run_token.leave(self.request)
 
     def result(self) -> Any:
         self.join(PATIENCE_S)
@@ -60,8 +60,8 @@ class Waiter(threading.Thread):
 class Bench:
     def __init__(self) -> None:
         self.now = 100.0
-        self.floor = RunToken(lambda: self.now)
-        self.gate = Gate(self.floor, make_way=lambda: self.make_way())
+        self.run_token = RunToken(lambda: self.now)
+        self.gate = Gate(self.run_token, make_way=lambda: self.make_way())
         self.make_way: Callable[[], None] = lambda: None
         self.said: SimpleQueue[Any] = SimpleQueue()
         self.waiters: list[Waiter] = []
@@ -90,7 +90,7 @@ def bench() -> Iterator[Bench]:
     for waiter in bench.waiters:
         while waiter.is_alive():
             bench.now += 1.0
-            bench.floor.overdue()
+            bench.run_token.overdue()
             waiter.join(0.01)
 
 
@@ -211,7 +211,7 @@ def test_timeouts(bench: Bench) -> None:
     assert bench.heard() == WaitGivenUp(TrialId(5), 1)
     assert isinstance(bench.wait(6, 3, timeout=0).result(), WaitTimeout)
     assert bench.said.empty()  # known to be pending: nobody needs to be asked
-    assert not bench.floor.is_running()
+    assert not bench.run_token.is_running()
 
 
 @pytest.mark.parametrize("timeout", [0, 1e-6])
@@ -315,12 +315,12 @@ def test_where_no_wait_is_allowed(bench: Bench) -> None:
     with pytest.raises(WaitNotAllowed, match="runs no generate_parameters"):
         bench.gate.wait((3,), "all", None)
     with pytest.raises(WaitNotAllowed, match="because"):
-        Gate(bench.floor, refusal="because").wait((3,), "all", None)
+        Gate(bench.run_token, refusal="because").wait((3,), "all", None)
     assert isinstance(bench.wait(5, 4, 5).result(), SelfWait)
 
 
-def test_the_baton_lets_one_go_at_a_time(bench: Bench) -> None:
-    """Each holds the baton until it returns or waits again; the next is let go by that."""
+def test_the_run_token_lets_one_go_at_a_time(bench: Bench) -> None:
+    """Each holds the run token until it returns or waits again; the next is let go by that."""
     running: list[int] = []
     most: list[int] = []
 
@@ -349,7 +349,7 @@ def test_the_baton_lets_one_go_at_a_time(bench: Bench) -> None:
     assert most == [1] * len(children)
 
 
-def test_a_holder_that_sleeps_loses_the_baton_in_time(bench: Bench) -> None:
+def test_a_holder_that_sleeps_loses_the_run_token_in_time(bench: Bench) -> None:
     asleep, wake = threading.Event(), threading.Event()
 
     def sleeper(gate: Gate) -> None:
@@ -363,10 +363,10 @@ def test_a_holder_that_sleeps_loses_the_baton_in_time(bench: Bench) -> None:
     bench.heard()
     bench.gate.open(0, OK)
     assert asleep.wait(PATIENCE_S)
-    assert bench.floor.overdue() == pytest.approx(0.005)
+    assert bench.run_token.overdue() == pytest.approx(0.005)
     assert second.is_alive()
     bench.now += 0.006
-    bench.floor.overdue()
+    bench.run_token.overdue()
     assert second.result() == [0]
     wake.set()
     first.result()
@@ -375,20 +375,20 @@ def test_a_holder_that_sleeps_loses_the_baton_in_time(bench: Bench) -> None:
 def test_nobody_is_let_go_during_a_snapshot(bench: Bench) -> None:
     child = bench.wait(5, 3)
     bench.heard()
-    while bench.floor.is_running():
+    while bench.run_token.is_running():
         pass  # the thread is on its last steps into the wait
-    assert bench.floor.try_pause()
+    assert bench.run_token.try_pause()
     bench.gate.open(3, OK)
-    assert not bench.floor.may_enter(Request(6, bench.said.put))
+    assert not bench.run_token.may_enter(Request(6, bench.said.put))
     assert child.is_alive()
-    assert not bench.floor.is_running()
-    bench.floor.resume()
+    assert not bench.run_token.is_running()
+    bench.run_token.resume()
     assert child.result() == [3]
 
 
 def test_no_snapshot_while_a_request_runs(bench: Bench) -> None:
     request = Request(6, bench.said.put)
-    assert bench.floor.may_enter(request)
-    assert not bench.floor.try_pause()
-    bench.floor.leave(request)
-    assert bench.floor.try_pause()
+    assert bench.run_token.may_enter(request)
+    assert not bench.run_token.try_pause()
+    bench.run_token.leave(request)
+    assert bench.run_token.try_pause()

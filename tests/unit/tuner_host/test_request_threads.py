@@ -26,13 +26,13 @@ class Bench:
         self.ran: SimpleQueue[int] = SimpleQueue()
         self.release = threading.Event()
         self.hold: set[int] = set()
-        self.floor = RunToken()
-        self.threads = RequestThreads(self.run, self.floor, self.notes.append, lambda: self.now)
+        self.run_token = RunToken()
+        self.threads = RequestThreads(self.run, self.run_token, self.notes.append, lambda: self.now)
         self.entered: list[int] = []
 
     def note_entries(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Keep the order in which the floor lets requests in."""
-        enter = self.floor.may_enter
+        """Keep the order in which the run token lets requests in."""
+        enter = self.run_token.may_enter
 
         def noted(request: Request) -> bool:
             let_in = enter(request)
@@ -40,13 +40,13 @@ class Bench:
                 self.entered.append(request.trial)
             return let_in
 
-        monkeypatch.setattr(self.floor, "may_enter", noted)
+        monkeypatch.setattr(self.run_token, "may_enter", noted)
 
     def run(self, request: Request) -> None:
         self.ran.put(request.trial)
         if request.trial in self.hold:
             assert self.release.wait(PATIENCE_S)
-        self.floor.leave(request)
+        self.run_token.leave(request)
 
     def next(self) -> int:
         return self.ran.get(timeout=PATIENCE_S)
@@ -66,13 +66,13 @@ def test_all_enter_in_order_of_opening_and_run(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_request_that_was_not_started_can_be_withdrawn() -> None:
     bench = Bench()
-    assert bench.floor.try_pause()
+    assert bench.run_token.try_pause()
     first, second = Request(0, ignore), Request(1, ignore)
     bench.threads.open(first)
     bench.threads.open(second)
     assert bench.threads.withdraw(first)
     assert not bench.threads.withdraw(first)
-    bench.floor.resume()
+    bench.run_token.resume()
     bench.threads.kick()
     assert bench.next() == 1
     assert bench.ran.empty()

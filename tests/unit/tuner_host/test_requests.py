@@ -31,27 +31,27 @@ def test_a_state_never_overtakes_the_answer_that_it_knows_of(
     tmp_path: Path, generate: Any, kind: type
 ) -> None:
     """A state that knows of a proposal which the journal has after it counts it twice at the next
-    restore. Mutation: the request leaves the floor before its answer is said."""
-    floor = RunToken()
+    restore. Mutation: the request gives up the run token before its answer is said."""
+    run_token = RunToken()
     said: list[tuple[object, bool]] = []
 
     def say(event: object) -> None:
-        at_rest = floor.try_pause()
+        at_rest = run_token.try_pause()
         said.append((event, at_rest))
         if at_rest:
-            floor.resume()
+            run_token.resume()
 
     calls: Any = SimpleNamespace(generate=generate, remember=lambda where, text: None)
     requests = Requests(
-        calls, Gate(floor), floor, ProposalRules(str(tmp_path)), lambda request: None
+        calls, Gate(run_token), run_token, ProposalRules(str(tmp_path)), lambda request: None
     )
     request = Request(7, say)
-    assert floor.may_enter(request)
+    assert run_token.may_enter(request)
     requests.run(request)
     ((event, at_rest),) = said
     assert isinstance(event, kind)
     assert not at_rest, "a state could have been taken before this was said"
-    assert floor.try_pause(), "and can be from now on"
+    assert run_token.try_pause(), "and can be from now on"
 
 
 class NoMoreTrialError(Exception):
@@ -68,7 +68,7 @@ class NoMoreTrialError(Exception):
 )
 def test_an_answer_always_fits_a_message(tmp_path: Path, raised: Exception) -> None:
     """A larger one would close the connection, and the request would stay open for ever."""
-    floor = RunToken()
+    run_token = RunToken()
     said: list[Any] = []
 
     def generate(trial: int) -> Any:
@@ -76,7 +76,7 @@ def test_an_answer_always_fits_a_message(tmp_path: Path, raised: Exception) -> N
 
     calls: Any = SimpleNamespace(generate=generate, remember=lambda where, text: None)
     requests = Requests(
-        calls, Gate(floor), floor, ProposalRules(str(tmp_path)), lambda request: None
+        calls, Gate(run_token), run_token, ProposalRules(str(tmp_path)), lambda request: None
     )
     requests.run(Request(7, said.append))
     (frame,) = encode(said)

@@ -1,4 +1,4 @@
-"""Metrics of before a restart, told to an advisor between the calls that are repeated."""
+"""Metrics of before a restart, replayed to an advisor between the calls that are repeated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 from dispatcher.ports import AssessorInput
-from dispatcher.tuner_host.shown import ToldAgain, shown_in
+from dispatcher.tuner_host.shown import MetricReplay, shown_in
 
 PATIENCE_S = 120.0
 
@@ -21,16 +21,16 @@ def test_each_trial_was_told_its_metrics_before_its_end_in_the_order_of_all() ->
         AssessorInput(0, None),
         AssessorInput(2, "3", 2, 0),
     ]
-    told = ToldAgain(iter(shown), lambda one: heard.append((one.trial, one.value)))
-    told.until_end_of(1)
+    replay = MetricReplay(iter(shown), lambda one: heard.append((one.trial, one.value)))
+    replay.until_end_of(1)
     assert heard == [(0, "0"), (1, "1")]
-    told.until_end_of(1)  # its end follows its result
-    told.ended(1)
+    replay.until_end_of(1)  # its end follows its result
+    replay.ended(1)
     assert heard == [(0, "0"), (1, "1")]
-    told.until_end_of(0)
-    told.ended(0)
+    replay.until_end_of(0)
+    replay.ended(0)
     assert heard[2:] == [(0, "2")]
-    told.rest()
+    replay.rest()
     assert heard[3:] == [(2, "3")]
 
 
@@ -42,13 +42,13 @@ def test_ends_of_one_instant_may_stand_in_another_order() -> None:
         AssessorInput(2, "3", 1, 0),
         AssessorInput(2, None),
     ]
-    told = ToldAgain(iter(shown), lambda one: heard.append(one.value))
-    told.until_end_of(1)
-    told.ended(1)
-    told.until_end_of(0)
-    told.ended(0)
+    replay = MetricReplay(iter(shown), lambda one: heard.append(one.value))
+    replay.until_end_of(1)
+    replay.ended(1)
+    replay.until_end_of(0)
+    replay.ended(0)
     assert heard == [], "what comes later waits for its turn"
-    told.until_end_of(2)
+    replay.until_end_of(2)
     assert heard == ["3"]
 
 
