@@ -309,7 +309,7 @@ AGENTS: tuple[Mutation, ...] = (
         9,
         "a machine that is taken over fills the journal with words of one attempt",
         "dispatcher/backends/agents/message_check.py",
-        "        if heard > self._most_words:\n",
+        "        if heard > self._most_messages:\n",
         "        if heard < 0:\n",
         ("tests/unit/backends/test_strange_agents.py",),
     ),
