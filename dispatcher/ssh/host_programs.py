@@ -60,7 +60,7 @@ def run_program(
         answer = None
     if ran.ok and isinstance(answer, dict):
         return answer
-    said = ran.said().splitlines()[-1:]
+    said = ran.complaint().splitlines()[-1:]
     raise NoPython(
         f"{called[-1]} runs no program of ours: {said[0] if said else f'exit code {ran.code}'}",
         hint="Python 3.9 or later must be there; name it (python: /opt/…/bin/python3)",

@@ -40,8 +40,8 @@ class Ran:
         """Whether it says that it succeeded."""
         return self.code == 0
 
-    def said(self) -> str:
-        """The end of what it complained about, for a message; stdout if stderr is empty."""
+    def complaint(self) -> str:
+        """The end of stderr, for a message; of stdout if stderr is empty."""
         text = (self.err.strip() or self.out.strip()).decode(errors="replace")
         return text[-2000:]
 

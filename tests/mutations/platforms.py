@@ -28,8 +28,8 @@ PLATFORMS: tuple[Mutation, ...] = (
         4,
         "a service forgets a result that the journal does not have yet",
         "dispatcher/backends/threaded.py",
-        "            self._open = False\n            self.told = events\n",
-        "            self.told = events\n",
+        "            self._open = False\n            self.batch = events\n",
+        "            self.batch = events\n",
         ("tests/unit/backends/test_threaded.py",),
     ),
     Mutation(
