@@ -1,4 +1,4 @@
-"""Which files and folders belong to a code folder, within limits."""
+"""Lists the files and folders that belong to a code folder, within limits."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class CodeEntry:
     kind: int  # stat.S_IFREG, S_IFDIR or S_IFLNK
     size: int = 0
     runs: bool = False  # executable by its owner
-    link: str = ""  # what it leads to, relative to its folder
+    link: str = ""  # the path that it leads to, relative to its folder
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What belongs to the code, sorted by name.
+    """All that belongs to the code, sorted by name.
 
     ``skipped`` are sockets, pipes and devices: nothing that could be sent. ``secrets`` are files
     and folders that are left out since they are likely to hold one.
@@ -59,7 +59,7 @@ class Listing:
 
     @property
     def files(self) -> int:
-        """How many files."""
+        """Number of files."""
         return sum(entry.kind == stat.S_IFREG for entry in self.entries)
 
     @property
@@ -120,7 +120,7 @@ def scan_code(
 
 
 def _names_below(root: Path, folder: Path, paths: Iterable[Path]) -> Iterator[str]:
-    """What lies in the code folder, by its name there, and by that of what it links to."""
+    """Names below the code folder of paths that lie there, and of what they link to."""
     for path in paths:
         for one, above in ((os.path.realpath(path), root), (os.path.abspath(path), folder)):
             name = os.path.relpath(one, os.path.abspath(above))
@@ -134,8 +134,8 @@ def _walk(
     waiting = [(root, "", rules)]
     while waiting:
         folder, base, rules = waiting.pop()
-        with os.scandir(folder) as found:
-            here = list(found)
+        with os.scandir(folder) as entries:
+            here = list(entries)
         for item in here:
             name = posixpath.join(base, item.name)
             is_folder = item.is_dir(follow_symlinks=False)
@@ -154,20 +154,20 @@ def _walk(
 
 
 def _entry(root: Path, item: os.DirEntry[str], name: str) -> CodeEntry:
-    found = item.stat(follow_symlinks=False)
-    kind = stat.S_IFMT(found.st_mode)
+    status = item.stat(follow_symlinks=False)
+    kind = stat.S_IFMT(status.st_mode)
     path = Path(item.path)
     if kind == stat.S_IFLNK:
         return CodeEntry(name, path, kind, link=_within(root, path, name))
     if kind == stat.S_IFDIR:
         return CodeEntry(name, path, kind)
     if kind == stat.S_IFREG:
-        return CodeEntry(name, path, kind, found.st_size, bool(found.st_mode & stat.S_IXUSR))
+        return CodeEntry(name, path, kind, status.st_size, bool(status.st_mode & stat.S_IXUSR))
     return CodeEntry(name, path, 0)
 
 
 def _within(root: Path, path: Path, name: str) -> str:
-    """Where a link leads, said so that it leads there on another machine as well."""
+    """The target of a link, written so that it leads there on another machine as well."""
     text = str(path.readlink())
     real = os.path.realpath(path)
     place = posixpath.normpath(posixpath.join(posixpath.dirname(name), text))

@@ -1,4 +1,4 @@
-"""What a Python on some machine is, as far as wheels care."""
+"""A Python on some machine, as far as wheels care."""
 
 from __future__ import annotations
 
@@ -37,13 +37,19 @@ class HostPython:
     gpus: bool = False
 
     def __str__(self) -> str:
-        """In words for people."""
+        """Text for people."""
         python = f"{self.implementation} {self.version[0]}.{self.version[1]}"
         libc = f"{self.libc} {self.libc_version[0]}.{self.libc_version[1]}" if self.libc else ""
         return ", ".join(part for part in (python, libc, self.cpu) if part)
 
     def runs(self, python_tag: str, abi_tag: str, platform_tag: str) -> bool:
-        """Whether a wheel with these tags fits. Pure."""
+        """Whether a wheel with these tags fits. Pure.
+
+        Args:
+            python_tag: such as ``cp311`` or ``py3``.
+            abi_tag: such as ``cp311``, ``abi3`` or ``none``.
+            platform_tag: such as ``manylinux_2_28_x86_64`` or ``any``.
+        """
         return self._speaks(python_tag, abi_tag) and self._has(platform_tag)
 
     def _speaks(self, python_tag: str, abi_tag: str) -> bool:
@@ -63,12 +69,12 @@ class HostPython:
         for old, new in _OLD_NAMES.items():
             if platform_tag.startswith(old):
                 platform_tag = new + platform_tag[len(old) :]
-        found = _PLATFORM.fullmatch(platform_tag)
-        if found is None or not self.cpu:
+        match = _PLATFORM.fullmatch(platform_tag)
+        if match is None or not self.cpu:
             return False
-        built_for = (int(found["major"]), int(found["minor"]))
+        built_for = (int(match["major"]), int(match["minor"]))
         return (
-            _LIBCS.get(self.libc) == found["libc"]
+            _LIBCS.get(self.libc) == match["libc"]
             and built_for <= self.libc_version
-            and found["cpu"] == self.cpu
+            and match["cpu"] == self.cpu
         )

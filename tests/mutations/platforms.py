@@ -46,8 +46,8 @@ PLATFORMS: tuple[Mutation, ...] = (
         7,
         "two folders that are not the same one are taken for one share",
         "dispatcher/wiring/storage_domains.py",
-        "            elif known != said:\n",
-        "            elif known == said:\n",
+        "            elif known != token:\n",
+        "            elif known == token:\n",
         ("tests/unit/wiring/test_storage_domains.py",),
     ),
     Mutation(
