@@ -1,4 +1,4 @@
-"""Trying again what may pass: pauses that grow, with a bound on all of it."""
+"""Tries again where that may help: pauses that grow, with a bound on all of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def connect_patiently(
         limit_s: No try begins later than this many seconds from now.
         dial: As for ``connect``.
         giving_up: Set by another thread to make this raise the last error at once.
-        failed: Told of each try that failed, and of the seconds until the next.
+        failed: Called with the error of each try, and the seconds until the next.
 
     Raises:
         HostUnreachable: still so at the end, or when ``giving_up`` was set.

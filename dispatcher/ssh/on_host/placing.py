@@ -1,5 +1,5 @@
-"""How a tree that comes by stdin gets to its folder, which appears whole or not: the part that
-programs of other files begin with. Python 3.9.
+"""Puts a tree that comes by stdin into its folder, which appears whole or not: programs of other
+files begin with this part. Python 3.9.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DAY_S = 86400
 
 
 def clear_up(parent: str) -> None:
-    """Remove what others left half done, long ago."""
+    """Remove folders that others left half done, long ago."""
     for name in os.listdir(parent):
         path = os.path.join(parent, name)
         try:
@@ -55,12 +55,12 @@ def place(folder: str, bring: Any) -> str:
 
 
 def answer(bring: Any, damaged: Any) -> None:
-    """Do it, and say how it went. ``damaged``: errors of an archive that cannot be read."""
+    """Place it, and print the outcome. ``damaged``: errors of an archive that cannot be read."""
     try:
-        told = {"state": place(sys.argv[1], bring)}
+        outcome = {"state": place(sys.argv[1], bring)}
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0, "EIO")
-        told = {"error": name, "text": error.strerror or str(error)}
+        outcome = {"error": name, "text": error.strerror or str(error)}
     except (damaged, ValueError) as error:
-        told = {"error": "EBADMSG", "text": str(error)}
-    print(json.dumps(told))  # noqa: T201 - this is how it answers
+        outcome = {"error": "EBADMSG", "text": str(error)}
+    print(json.dumps(outcome))  # noqa: T201 - this is how it answers

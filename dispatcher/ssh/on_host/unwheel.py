@@ -10,7 +10,7 @@ import zipfile
 
 
 def bring(tree: str, part: str) -> None:
-    """Nothing of it is unpacked before all of it is known to be what it should."""
+    """Unpack it, once all of it is known to have the digest that it should."""
     digest = hashlib.sha256()
     with tempfile.TemporaryFile(dir=part) as file:
         for data in iter(lambda: sys.stdin.buffer.read(1 << 20), b""):
