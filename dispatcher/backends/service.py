@@ -9,7 +9,7 @@ from dispatcher.core.events import Event
 
 
 class ServiceBackend(Protocol):
-    """One worker of a service that runs attempts. Thread: one of its own; methods may block,
+    """A worker of a service that runs attempts. Thread: one of its own; methods may block,
     though nothing else is done for this worker meanwhile: silence of ``leases.suspect`` makes it
     suspect, one of ``leases.lost`` loses it.
 

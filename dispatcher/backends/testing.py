@@ -100,7 +100,7 @@ class ScriptedBackend:
                 running.stopped = action.reason
 
     def flush(self) -> None:
-        """Nothing is buffered."""
+        """Do nothing: nothing is buffered."""
 
     def receive(self, payload: bytes) -> list[Event]:
         """Refuse a frame: there is no wire.

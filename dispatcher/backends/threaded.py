@@ -57,7 +57,7 @@ _log = logging.getLogger("bequeath.backends.threaded")
 
 
 class _Incarnation:
-    """One backend and its thread. Events are handed out one batch at a time: the next is asked
+    """A backend and its thread. Events are handed out one batch at a time: the next is asked
     for when that one is on disk, so that ``acknowledge`` covers exactly that batch."""
 
     def __init__(
@@ -245,10 +245,10 @@ class ThreadedBackend:
         current.tasks.put(perform)
 
     def flush(self) -> None:
-        """Nothing is gathered."""
+        """Do nothing: nothing is buffered."""
 
     def receive(self, payload: bytes) -> list[Event]:
-        """It has no place on our ROUTER.
+        """Refuse a frame: it has no place on our ROUTER.
 
         Raises:
             ProtocolError: always.

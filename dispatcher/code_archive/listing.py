@@ -34,7 +34,7 @@ class TooMuchCode(UserError):
 
 @dataclass(frozen=True)
 class CodeEntry:
-    """One file, folder or link: its ``name`` below the code folder, with slashes."""
+    """A file, folder or link. ``name`` is its path below the code folder, with slashes."""
 
     name: str
     path: Path

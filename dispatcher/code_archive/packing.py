@@ -1,4 +1,4 @@
-"""A listing as a tar archive in which nothing depends on who made it, where, or when."""
+"""Packs a listing as a tar archive that does not depend on its author, place or time."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _opened(entry: CodeEntry) -> int:
 
 
 def _written(file: BinaryIO) -> tuple[int, int]:
-    """Facts of a file that differ once somebody has written to it."""
+    """Size and time of a file, which differ once it was written to."""
     status = os.fstat(file.fileno())
     return status.st_size, status.st_mtime_ns
 

@@ -1,4 +1,4 @@
-"""One pattern of gitignore(5), as an expression for the paths that it fits.
+"""Patterns of gitignore(5), as expressions for the paths that they fit.
 
 Libraries translate patterns so that they fit all below a folder as well. A walk that goes down
 folder by folder, as git does, needs to know whether a pattern fits this very path: after
@@ -25,7 +25,7 @@ _CLASSES = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """One pattern. ``takes_back``: what fits it belongs to the code after all (``!``)."""
+    """A pattern. ``takes_back``: what fits it belongs to the code after all (``!``)."""
 
     takes_back: bool
     folders_only: bool

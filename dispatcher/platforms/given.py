@@ -17,7 +17,7 @@ S = TypeVar("S", bound=ServiceConfig)
 
 @dataclass(frozen=True, slots=True)
 class Given(Generic[S]):
-    """One worker and its surroundings. Nothing here blocks but :attr:`archives` and :attr:`token`.
+    """A worker and its surroundings. Nothing here blocks but :attr:`archives` and :attr:`token`.
 
     Attributes:
         worker: its name, which is unique in the experiment and safe in names of files.

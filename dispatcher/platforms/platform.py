@@ -1,4 +1,4 @@
-"""A platform: what an entry point names, and what ours are, too."""
+"""The base classes of platforms, which entry points name, and which ours have, too."""
 
 from __future__ import annotations
 

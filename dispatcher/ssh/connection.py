@@ -259,8 +259,8 @@ class SshConnection:
         return self._reverse.add((local_host, local_port), wanted)
 
     def reverse_forward_to_file(self, path: Path) -> int:
-        """As :meth:`reverse_forward`, to a socket file here: nobody else on this machine can
-        connect to what listens there. Returns the port there."""
+        """Forward as :meth:`reverse_forward` does, to a socket file here: other users of this
+        machine cannot connect to it. Returns the port there."""
         return self._reverse.add(str(path))
 
     def end_reverse_forward(self, port: int) -> None:

@@ -39,7 +39,7 @@ class HostKeyUnknown(PermanentBackendError):
 
 
 class HostKeyChanged(PermanentBackendError):
-    """Raised when a machine shows a key other than the known one: somebody may be in between.
+    """Raised when a machine shows a key other than the known one: an attacker may be in between.
 
     Nothing was sent to it. ``key`` is the one that it showed.
     """

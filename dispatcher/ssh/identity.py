@@ -23,7 +23,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Locked:
-    """A key file that nobody can open: it has a passphrase, and we have none."""
+    """A key file that cannot be opened: it has a passphrase, and we have none."""
 
     path: Path
 

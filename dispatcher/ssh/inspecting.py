@@ -32,7 +32,7 @@ _LIMIT_S = 120.0
 
 
 class Severity(StrEnum):
-    """How bad it is. ``PROBLEM``: trials cannot run there."""
+    """The severity of a finding. ``PROBLEM``: trials cannot run there."""
 
     OK = "ok"
     NOTE = "note"

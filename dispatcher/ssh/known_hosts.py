@@ -39,7 +39,7 @@ def name_of(host: str, port: int) -> str:
 
 @dataclass(frozen=True)
 class KnownHostsLine:
-    """One entry, and where it stands."""
+    """An entry, with its file and line."""
 
     marker: str
     names: str

@@ -1,4 +1,4 @@
-"""One SSH connection on the wire: whether it lives, and how many sessions it carries."""
+"""A single SSH connection on the wire: whether it is alive, and how many sessions it carries."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def direct(address: tuple[str, int], timeout_s: float) -> socket.socket:
 
 
 def open_transport(hop: Hop, dial: Dial) -> Any:
-    """Connect, check who is there, log in; returns a paramiko Transport that may be used.
+    """Connect, check the host key, log in; returns a paramiko Transport that may be used.
 
     Blocks for a few times ``connect_timeout_s`` at most. Nothing is sent to a machine whose
     key is not known, neither user name nor key.

@@ -17,7 +17,7 @@ from trial_runtime.pauses import growing_pause
 
 def pauses(first_s: float = 0.5, most_s: float = 30.0) -> Iterator[float]:
     """Seconds to wait before each further try, without end: doubled, and each moved by up to a
-    quarter, so that many who were cut off together do not come back together."""
+    quarter, so that many connections that were lost together do not come back together."""
     for failures in itertools.count(1):
         pause_s = growing_pause(failures, first_s, most_s)
         yield pause_s * random.uniform(0.75, 1.25)  # noqa: S311 - no secret

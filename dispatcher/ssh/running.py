@@ -1,4 +1,4 @@
-"""One command on a session: its stdin goes in, its outputs come out, bounded; a limit ends it."""
+"""Runs a command on a session: feeds its stdin, takes its outputs, bounded, until a limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SETTLE_S = 2.0
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended. ``code`` is -1 where a signal ended it.
+    """The end of a command. ``code`` is -1 where a signal ended it.
 
     ``cut``: an output was longer than was asked for; the rest was dropped.
     """

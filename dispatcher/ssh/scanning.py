@@ -32,7 +32,7 @@ class OfferedKeys:
 
 
 def look_at_keys(target: SshTarget, *, dial: Dial | None = None) -> OfferedKeys:
-    """Ask a machine for its keys. Logs in to jump hosts only, which must be known.
+    """Ask a machine for its keys. Logs in to jump hosts only, and those must be known.
 
     Raises:
         HostUnreachable: nobody answers there.

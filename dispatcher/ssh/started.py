@@ -17,7 +17,7 @@ _LOOK_S = 0.5
 _MOST_COMPLAINT = 2000
 
 #: A terminal repeats what is typed, takes lines of 4096 bytes at most, and turns Ctrl-C into a
-#: signal: none of that may happen to the line that starts the command. It says when it is ready.
+#: signal: none of that may happen to the line that starts the command. It prints when it is ready.
 _TERMINAL_LAUNCHER = (
     "exec /bin/sh -c 'bequeath_tty=$(stty -g); stty -echo -icanon -isig min 1 time 0; "
     'echo {ready}; IFS= read -r bequeath_line; stty "$bequeath_tty"; unset bequeath_tty; '

@@ -1,4 +1,4 @@
-"""Downloads by the user's own pip: its indexes, proxies and mirrors are known to nobody else."""
+"""Downloads wheels by the user's own pip, which alone knows its indexes, proxies and mirrors."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-#: The C library by the words of a wheel's platform, oldest spellings included.
+#: The C library in a wheel's platform tag, oldest spellings included.
 _PLATFORM = re.compile(r"(?P<libc>manylinux|musllinux)_(?P<major>\d+)_(?P<minor>\d+)_(?P<cpu>\w+)")
 _OLD_NAMES = {
     "manylinux1_": "manylinux_2_5_",
@@ -17,7 +17,7 @@ _LIBCS = {"glibc": "manylinux", "musl": "musllinux"}
 
 @dataclass(frozen=True)
 class HostPython:
-    """One Python.
+    """A Python.
 
     Attributes:
         version: major and minor.

@@ -1,4 +1,4 @@
-"""The wheels that we know, and which of them fits a machine. Pure but for reading the list."""
+"""The known wheels, and the choice of those that fit a machine. Pure but for reading the list."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def known_wheels() -> tuple[Wheel, ...]:
 
 
 def read_list(text: str) -> tuple[Wheel, ...]:
-    """``DIGEST  FILE`` in each line."""
+    """The wheels of a list with ``DIGEST  FILE`` in each line."""
     return tuple(
         Wheel(file, digest) for digest, file in (line.split() for line in text.splitlines())
     )

@@ -1,4 +1,4 @@
-"""From the experiment file to the configuration of each process and each place.
+"""Translates the experiment file into the configuration of each process and each place.
 
 The file is read once, by `experiment`; no other room knows it. Here it becomes the settings of the
 core (`settings`), of the tuner host (`tuner_host`), of agents (`agents`, `machines`, `resources`,

@@ -1,4 +1,4 @@
-"""From the experiment file to an agent's configuration, on any machine: a plain translation."""
+"""Translates the experiment file into an agent's configuration, on any machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the experiment file to machines: plain translations, no decisions."""
+"""Translates the experiment file into machines; decides nothing."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def machine_of(worker: str, machine: MachineConfig) -> Machine:
 
 
 def target_of(login: LoginConfig) -> SshTarget:
-    """How to log in, with its secrets looked up now. Raises ``PermanentBackendError``."""
+    """The target of a login, with secrets looked up now. Raises ``PermanentBackendError``."""
     jump = login.jump if isinstance(login, MachineConfig) else None
     return SshTarget(
         host=login.host,

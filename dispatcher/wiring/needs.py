@@ -1,4 +1,4 @@
-"""From the experiment file to needs of trials and rules of workers: plain translations."""
+"""Translates the experiment file into needs of trials and rules of workers."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def storage_of(config: ExperimentConfig, folder: ExperimentFolder) -> Path | Sto
     from trial_runtime.weights.remote.storage import RemoteStorage
 
     _refuse_memory(root)
-    # The next sweep tries again, and a person who asks does not wait for minutes.
+    # The next sweep tries again, and no user waits for minutes.
     return RemoteStorage(Place(root, persistence=Persistence(10.0)))
 
 

@@ -1,4 +1,4 @@
-"""From the experiment file to resources that an agent offers: plain translations, no decisions."""
+"""Translates the experiment file into the resources that an agent offers; decides nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the experiment file to the settings of the core: a plain translation."""
+"""Translates the experiment file into the settings of the core."""
 
 from __future__ import annotations
 

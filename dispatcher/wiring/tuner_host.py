@@ -1,4 +1,4 @@
-"""From the experiment file to the configuration of the tuner host: a plain translation."""
+"""Translates the experiment file into the configuration of the tuner host."""
 
 from __future__ import annotations
 

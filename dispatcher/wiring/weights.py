@@ -1,4 +1,4 @@
-"""From the experiment file to the places of weights and their copies, and the policy for them."""
+"""Translates the experiment file into places of weights and their copies, and their policy."""
 
 from __future__ import annotations
 

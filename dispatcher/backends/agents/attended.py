@@ -31,7 +31,7 @@ _numbers = itertools.count(1)
 
 
 class Called(NamedTuple):
-    """How a program ended: its exit code, and what it printed."""
+    """The end of a program: its exit code, and its output."""
 
     code: int
     out: bytes
@@ -92,7 +92,7 @@ class AttendedVisit(ABC):
         return config.experiment_folder
 
     def __enter__(self) -> Self:
-        """Nothing needs to be connected."""
+        """Do nothing: there is no connection."""
         return self
 
     def __exit__(  # noqa: B027 - not every place has a connection
@@ -101,10 +101,10 @@ class AttendedVisit(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Nothing needs to be closed."""
+        """Do nothing: there is no connection."""
 
     def check(self) -> None:  # noqa: B027 - not every place has a connection
-        """There is no connection that could break."""
+        """Do nothing: there is no connection that could break."""
 
     def ensure(self, config: AgentConfig) -> tuple[int, bool]:
         """Take up the agent, telling it where its head is now, or start one."""

@@ -21,7 +21,7 @@ class HeadGone(Exception):
 
 
 class Visit(Protocol):
-    """A connection to a place, and what is done by it there. Thread: one of its own.
+    """A connection to a place, and the orders for an agent there. Thread: one of its own.
 
     Entering it connects, and brings there what is lacking; leaving it closes the connection. All
     methods may block, and raise ``BackendError``: a :class:`~dispatcher.errors.PassingBackendError`

@@ -22,7 +22,7 @@ DOUBT_S = 3.0
 LOOK_EVERY_S = 5.0
 
 #: Pauses between attempts to get somewhere (seconds). Where somebody has to change something
-#: first, asking often helps nobody, and some machines bar who fails to log in again and again.
+#: first, asking often helps nobody, and some machines bar users who fail to log in again and again.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 15.0
 HOPELESS_PAUSE_S, LONGEST_HOPELESS_PAUSE_S = 60.0, 300.0
 
@@ -268,7 +268,7 @@ class VisitedProcess:
                     self._condemned.add(pid)
 
     def _failed(self, error: BequeathError) -> None:
-        """Report a failure when it is worth it: at once where somebody has to do something."""
+        """Report a failure: at once where somebody has to act, else when it has lasted."""
         now = time.monotonic()
         hopeless = not isinstance(error, PassingBackendError)
         text = error.message if not error.hint else f"{error.message}; {error.hint}"

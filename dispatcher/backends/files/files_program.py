@@ -1,8 +1,8 @@
-"""Run by another machine's Python, and imported on this one: lists and reads files of attempts.
+"""Lists and reads files of attempts: run by another machine's Python, and imported on this one.
 
-Each line of stdin is a question (JSON), each answer a line (JSON) that says how many bytes follow
-it. It ends with its stdin. Names that are no UTF-8 travel as surrogates. No link is followed below
-the folders that a question names, whoever puts one there and when.
+Each line of stdin is a question (JSON), each answer a line (JSON) with the number of bytes that
+follow it. It ends with its stdin. Names that are no UTF-8 travel as surrogates. No link is followed
+below the folders that a question names, whoever puts one there and when.
 """
 
 import itertools
@@ -44,7 +44,7 @@ def place_of(folders: dict, path: str) -> tuple:  # type: ignore[type-arg]
 
 
 def opened(root: str, names: list) -> int:  # type: ignore[type-arg]
-    """A descriptor of what is there: the folder, or the one below it that the names lead to."""
+    """A descriptor of the folder, or of the one below it that the names lead to."""
     at = os.open(os.path.expanduser(root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for name in names:
         try:
@@ -56,7 +56,7 @@ def opened(root: str, names: list) -> int:  # type: ignore[type-arg]
 
 
 def version_of(info: os.stat_result) -> str:
-    """Differs whenever the content may."""
+    """A text that differs whenever the content may."""
     return "%d-%d-%d" % (info.st_ino, info.st_size, info.st_mtime_ns)  # noqa: UP031
 
 
@@ -89,7 +89,7 @@ def listed(folders: dict, below: str, most: int) -> dict:  # type: ignore[type-a
 
 
 def _look_into(at: int, path: str, files: list, most: int, left: list) -> bool:  # type: ignore[type-arg]
-    """Append what is in an open folder, which is closed; whether there is more."""
+    """Append the files of an open folder, which is closed; returns whether there is more."""
     left[0] -= 1
     folders = []
     try:
@@ -171,7 +171,7 @@ def answer(question: dict) -> tuple:  # type: ignore[type-arg]
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
+    """Answer all questions of stdin."""
     for line in sys.stdin.buffer:
         head, data = answer(json.loads(line.decode()))
         head["bytes"] = len(data)

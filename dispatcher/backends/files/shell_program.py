@@ -1,4 +1,4 @@
-"""Run by another machine's Python, and imported on this one: becomes a shell where a trial runs.
+"""Becomes a shell where a trial runs: run by another machine's Python, and imported on this one.
 
 The whereabouts of the attempt come in an environment variable (JSON), which goes no further. The
 environment is that of the attempt's process, if it runs here; else it is put together from what
@@ -54,7 +54,7 @@ def newest_first(folder: str) -> list:  # type: ignore[type-arg]
 
 
 def put_together(whereabouts: dict) -> dict:  # type: ignore[type-arg]
-    """The variables that it would have been given."""
+    """The variables that the attempt would have got."""
     made = dict(os.environ)
     made.update(whereabouts["environment"])
     paths = [made.get("PYTHONPATH", ""), *whereabouts["paths"]]
@@ -95,7 +95,7 @@ def surroundings(whereabouts: dict) -> tuple:  # type: ignore[type-arg]
         raise FolderGone(whereabouts["work"] or whereabouts["folder"])
     made = live or put_together(whereabouts)
     kept = {k: v for k, v in made.items() if k not in NOT_FOR_SHELLS and not k.startswith(SECRETS)}
-    for name in ("TERM", "COLORTERM", "LANG"):  # those of whoever looks, not of the agent
+    for name in ("TERM", "COLORTERM", "LANG"):  # the user's, not the agent's
         if name in os.environ:
             kept[name] = os.environ[name]
     kept["PWD"] = folder

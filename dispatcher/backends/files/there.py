@@ -34,7 +34,7 @@ _LATEST = 1e11
 
 
 class FileServer:
-    """One machine, logged in to at the first question. Thread: one; methods block, and raise
+    """A machine, logged in to at the first question. Thread: one; methods block, and raise
     ``BackendError``."""
 
     def __init__(self, machine: Machine) -> None:

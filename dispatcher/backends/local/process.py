@@ -207,7 +207,7 @@ class LocalProcess:
         self._record_path.unlink(missing_ok=True)
 
     def _sweep(self) -> None:
-        """End the trials that a dead agent left: nobody else would, nor hear of their end."""
+        """End the trials that a dead agent left: nobody else would."""
         killed = kill_sessions_below(self._run_folder)
         if killed:
             _log.warning("ended %d processes that a dead agent left behind", killed)

@@ -1,5 +1,5 @@
-"""Run by another machine's Python, of whatever version, behind ``python_facts.py`` and
-``processes_program.py``: looks for folders that experiments have left there.
+"""Looks for folders that experiments have left on a machine: run by its Python, of whatever
+version, behind ``python_facts.py`` and ``processes_program.py``.
 
 Arguments: the work folder, then folders to remove, as ``ID/WORKER``. Prints as JSON what there is,
 or what was removed. A folder that a process here uses is never removed. ``told`` means that an

@@ -1,5 +1,5 @@
-"""Run by another machine's Python, of whatever version, before anything of ours is there; behind
-``dispatcher/ssh/on_host/python_facts.py``.
+"""Looks what a machine has, before anything of ours is there: run by its Python, of whatever
+version, behind ``dispatcher/ssh/on_host/python_facts.py``.
 
 Arguments: the work folder, folders below it that are about to be used (with commas between),
 folders from which modules can be had beside the machine's own, then names of modules. Prints as
@@ -41,7 +41,7 @@ def whole(folder: str) -> list:  # type: ignore[type-arg]
 
 
 def ours(folder: str, names: list) -> str:  # type: ignore[type-arg]
-    """Make the work folder and those in it; why what lies there may not be believed, or nothing.
+    """Make the work folder and those in it; returns why they may not be trusted, or nothing.
 
     Trees in it are known by their names alone, which anybody can know: another user who made the
     folder before us, or can change it, could have our code replaced."""

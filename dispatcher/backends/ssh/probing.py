@@ -26,7 +26,7 @@ _log = logging.getLogger("bequeath.backends.ssh")
 
 
 class HostUnfit(PermanentBackendError):
-    """Raised when a machine lacks what trials need; its text says what, and what to do."""
+    """Raised when a machine lacks something that trials need; the text names it, and a remedy."""
 
 
 class PythonFacts(msgspec.Struct, frozen=True):

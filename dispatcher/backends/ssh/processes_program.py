@@ -1,4 +1,4 @@
-"""Texts by which processes of a machine are known: programs of other files begin with this part.
+"""Collects texts that show what processes use: programs of other files begin with this part.
 
 For a Python of whatever version.
 """

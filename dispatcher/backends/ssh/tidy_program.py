@@ -1,5 +1,5 @@
-"""Run by another machine's Python, behind ``python_facts.py`` and ``processes_program.py``: removes
-code, runtimes and modules that nobody has used for long.
+"""Removes code, runtimes and modules that nobody has used for long: run by a machine's Python,
+behind ``python_facts.py`` and ``processes_program.py``.
 
 Arguments: the work folder, how many of each to keep, and trees that are about to be used (with
 commas between). Prints as JSON which went. A tree stays, however old, if an experiment there names

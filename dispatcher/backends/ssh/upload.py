@@ -27,7 +27,7 @@ class Brought(NamedTuple):
 def bring_modules(
     connection: SshConnection, machine: Machine, cache: WheelCache, probed: Probed
 ) -> Brought:
-    """Let our code be imported there. Blocks for pip and for transfers, where something is new.
+    """Bring the modules that our code needs there. Blocks for pip and for transfers.
 
     Args:
         connection: to the machine.

@@ -1,4 +1,4 @@
-"""One connection to a machine, from login to end, and what is done over it."""
+"""A visit of a machine: one connection, from login to end, and the orders over it."""
 
 from __future__ import annotations
 

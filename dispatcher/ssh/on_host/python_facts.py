@@ -1,5 +1,5 @@
-"""Facts of the Python that runs this, and of folders that nobody but its user can change: programs
-of other files begin with this part.
+"""Facts of the Python that runs this, and of folders that only its user can change: programs of
+other files begin with this part.
 
 Written for any Python 3, so that one that is too old can report it.
 """
@@ -50,8 +50,8 @@ def _has_driver() -> bool:
 
 
 def folder_trouble(path: str) -> str:
-    """Why what lies in a folder may be another user's, who can change it or put another folder in
-    its place; empty if it is ours, and so is the way to it. ``OSError`` if it is not there."""
+    """Why another user can change a folder, or put another one in its place; empty if it is ours,
+    and so is the way to it. Raises ``OSError`` if it is not there."""
     done, links = "/", 0
     left = path.split("/")[::-1]
     while left:
