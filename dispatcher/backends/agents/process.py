@@ -12,7 +12,7 @@ from trial_runtime.agent.config import AgentConfig
 class Loss:
     """The loss of an agent that is gone, or cannot be had. ``hopeless``: trying again soon mends
     nothing, since somebody has to change something first (a key, a user, what is installed).
-    ``left_by_another``: the process has ended, and a head before this one had started it."""""
+    ``left_by_another``: the process has ended, and a head before this one had started it."""
 
     reason: str
     hopeless: bool = False
