@@ -327,14 +327,14 @@ def _root(found: LocatedExperiment) -> Path | str:
 def _readable_root(found: LocatedExperiment, save_path: str, digest: str) -> Iterator[str]:
     """A folder with these weights in it; a temporary one if the root is no folder."""
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.wiring.remote_roots import brought_here, remote_root
+    from dispatcher.wiring.remote_roots import local_copy, remote_root
     from dispatcher.wiring.weights import weights_root
 
     config, folder = _config(found), ExperimentFolder(found.folder)
     if remote_root(config, folder.id) is None:
         yield str(weights_root(config, folder))
     else:
-        with brought_here(config, folder, save_path, digest) as here:
+        with local_copy(config, folder, save_path, digest) as here:
             yield here
 
 

@@ -96,10 +96,10 @@ def scan_code(
     entries: list[CodeEntry] = []
     skipped: list[CodeEntry] = []
     hidden = secret_rules(_names_below(root, folder, secrets))
-    found_secrets: list[str] = []
+    secret_names: list[str] = []
     rules = rules_in(root, "", below(built_in_rules(), hidden))
     try:
-        for entry in _walk(root, rules, left_out, hidden, found_secrets):
+        for entry in _walk(root, rules, left_out, hidden, secret_names):
             (entries if entry.kind else skipped).append(entry)
             if len(entries) > _MOST_SEEN:
                 raise _too_much(entries, f"more than {_MOST_SEEN:,} files and folders", folder)
@@ -109,7 +109,7 @@ def scan_code(
         raise UserError(text, hint=hint, where=str(error.filename or folder)) from error
     entries.sort(key=lambda entry: entry.name.encode(errors="surrogateescape"))
     names = tuple(sorted(entry.name for entry in skipped))
-    listing = Listing(root, tuple(entries), names, tuple(sorted(found_secrets)))
+    listing = Listing(root, tuple(entries), names, tuple(sorted(secret_names)))
     if listing.files > most_files:
         text = f"{listing.files:,} files, and {most_files:,} may be sent"
         raise _too_much(entries, text, folder, by_files=True)
@@ -129,7 +129,7 @@ def _names_below(root: Path, folder: Path, paths: Iterable[Path]) -> Iterator[st
 
 
 def _walk(
-    root: Path, rules: Rules, left_out: set[str], hidden: Rules, found_secrets: list[str]
+    root: Path, rules: Rules, left_out: set[str], hidden: Rules, secret_names: list[str]
 ) -> Iterator[CodeEntry]:
     waiting = [(root, "", rules)]
     while waiting:
@@ -143,7 +143,7 @@ def _walk(
                 continue
             if rules.leaves_out(name, is_folder=is_folder):
                 if hidden.leaves_out(name, is_folder=is_folder):
-                    found_secrets.append(name)
+                    secret_names.append(name)
                 continue
             if is_folder and is_environment(item.path):
                 continue

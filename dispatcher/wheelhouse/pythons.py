@@ -50,9 +50,9 @@ class HostPython:
             abi_tag: such as ``cp311``, ``abi3`` or ``none``.
             platform_tag: such as ``manylinux_2_28_x86_64`` or ``any``.
         """
-        return self._speaks(python_tag, abi_tag) and self._has(platform_tag)
+        return self._has_interface(python_tag, abi_tag) and self._has(platform_tag)
 
-    def _speaks(self, python_tag: str, abi_tag: str) -> bool:
+    def _has_interface(self, python_tag: str, abi_tag: str) -> bool:
         major, minor = self.version
         if abi_tag == "none":
             return python_tag == f"py{major}"

@@ -113,7 +113,7 @@ def stores_of(config: ExperimentConfig, folder: ExperimentFolder) -> VersionStor
 
 
 @contextmanager
-def brought_here(
+def local_copy(
     config: ExperimentConfig, folder: ExperimentFolder, save_path: str, digest: str
 ) -> Iterator[str]:
     """A temporary folder that looks like the weights root, with one trial's weights in it.

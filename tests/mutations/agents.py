@@ -47,7 +47,7 @@ AGENTS: tuple[Mutation, ...] = (
         "dispatcher/backends/agents/driver.py",
         "        self._received += len(new)",
         "        self._received += len(new)\n        self._acknowledged = self._received\n"
-        "        self._speech.send([wire.Ack(self._acknowledged)])",
+        "        self._outbox.send([wire.Ack(self._acknowledged)])",
     ),
     Mutation(
         "an-agent-forgets-a-word-too-many",
@@ -88,7 +88,7 @@ AGENTS: tuple[Mutation, ...] = (
         "an-answer-stands-for-an-order-that-was-lost",
         4,
         "a trial that writes to a shared store runs on when it is to be stopped",
-        "dispatcher/backends/agents/speech.py",
+        "dispatcher/backends/agents/outbox.py",
         "    return _Encoded(content, memoryview(content).nbytes, "
         "not isinstance(message, wire.UNCOUNTED))",
         "    uncounted = (*wire.UNCOUNTED, wire.VersionAnswered)\n"
@@ -100,7 +100,7 @@ AGENTS: tuple[Mutation, ...] = (
         "orders-of-a-dead-agent-stay-for-its-successor",
         3,
         "the agent that follows a dead one runs an attempt that was lost and tried again elsewhere",
-        "dispatcher/backends/agents/speech.py",
+        "dispatcher/backends/agents/outbox.py",
         "        self._gathered.clear()\n",
         "",
         ("tests/unit/backends/test_local_gaps.py",),
@@ -118,7 +118,7 @@ AGENTS: tuple[Mutation, ...] = (
         "the-line-keeps-what-was-for-a-dead-agent",
         3,
         "an agent of 0.1.0, which does not ask for whom a frame is, runs what is lost already",
-        "dispatcher/backends/agents/speech.py",
+        "dispatcher/backends/agents/outbox.py",
         "        self._link.renew(self._routing_id)\n",
         "",
         ("tests/unit/backends/test_local_leases.py",),
@@ -136,7 +136,7 @@ AGENTS: tuple[Mutation, ...] = (
         "all-orders-in-one-frame",
         5,
         "sixteen starts with large parameters close the connection, and the agent is given up",
-        "dispatcher/backends/agents/speech.py",
+        "dispatcher/backends/agents/outbox.py",
         "        if size and size + each.size > FRAME_BYTES:",
         "        if size < 0:",
         ("tests/unit/backends/test_local_gaps.py",),
@@ -326,7 +326,7 @@ AGENTS: tuple[Mutation, ...] = (
         "an-agents-welcome-storm",
         9,
         "a line that reorders frames is filled by requests to say them again",
-        "dispatcher/backends/agents/speech.py",
+        "dispatcher/backends/agents/outbox.py",
         "        if now - self._welcomed_at >= WELCOME_EVERY_S:",
         "        if now - self._welcomed_at >= -1.0:",
         ("tests/unit/backends/test_local_gaps.py",),

@@ -108,7 +108,7 @@ class AttendedVisit(ABC):
 
     def ensure(self, config: AgentConfig) -> tuple[int, bool]:
         """Take up the agent, telling it where its head is now, or start one."""
-        answer = self._tell("ensure", config)
+        answer = self._send_config("ensure", config)
         if answer.trouble:
             raise self.unfit(answer.trouble, where=self.place)
         self.outdated = answer.outdated
@@ -116,7 +116,7 @@ class AttendedVisit(ABC):
 
     def take_up(self, config: AgentConfig) -> int:
         """Tell the agent where its head is now; returns its process id. Raises ``AgentEnded``."""
-        answer = self._tell("take up", config)
+        answer = self._send_config("take up", config)
         if not answer.pid:
             raise _ended(answer)
         self.outdated = answer.outdated
@@ -133,7 +133,7 @@ class AttendedVisit(ABC):
         folder = self.folder(config)
         self._order(Order("end", folder, config.worker, grace_s=grace_s, ask=ask), config)
 
-    def _tell(self, verb: Literal["ensure", "take up"], config: AgentConfig) -> Answer:
+    def _send_config(self, verb: Literal["ensure", "take up"], config: AgentConfig) -> Answer:
         there = self.told(config)
         folder = there.config.experiment_folder
         order = Order(verb, folder, config.worker, there.config, there.environment)

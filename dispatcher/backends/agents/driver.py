@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from dispatcher.backends.agents.holding import Holding
 from dispatcher.backends.agents.identity import agent_routing_id
 from dispatcher.backends.agents.message_check import MessageCheck
+from dispatcher.backends.agents.outbox import ACKNOWLEDGE_EVERY, AgentOutbox
 from dispatcher.backends.agents.process import AgentProcess, Loss
 from dispatcher.backends.agents.self_report import SelfReport, Statistics
-from dispatcher.backends.agents.speech import ACKNOWLEDGE_EVERY, Speech
 from dispatcher.backends.agents.translation import answer_order, offer_of, start_order, stop_order
 from dispatcher.core.actions import (
     AnswerOffer,
@@ -114,7 +114,7 @@ class AgentDriver:
         self._holding = Holding()
         self._report = SelfReport()
         self._check = MessageCheck(config.worker, config.trial, clock)
-        self._speech = Speech(link, routing_id, config.epoch, clock)
+        self._outbox = AgentOutbox(link, routing_id, config.epoch, clock)
         self._unsendable: list[Event] = []  # ends of attempts whose orders no frame can carry
         self._closing = False
         self._parted = False
@@ -126,14 +126,14 @@ class AgentDriver:
         if isinstance(action, StartAttempt):
             self._start(action)
         elif isinstance(action, StopAttempt):
-            self._speech.add(stop_order(action))
+            self._outbox.add(stop_order(action))
         elif isinstance(action, AnswerOffer):
-            self._speech.add(answer_order(action))
+            self._outbox.add(answer_order(action))
         elif isinstance(action, LaunchWorker):
             self._launch()
 
     def _start(self, action: StartAttempt) -> None:
-        if self._speech.add(start_order(action)):
+        if self._outbox.add(start_order(action)):
             self._holding.given(action)
             self._check.given(action.trial, action.attempt)
             return
@@ -154,12 +154,12 @@ class AgentDriver:
         Acknowledgements alone wait for the next order, and go without one when nothing else was
         sent for :data:`PING_S`: with many agents a head sends little else.
         """
-        if self._speech.owes(self._acknowledged) >= ACKNOWLEDGE_EVERY or self._speech.waiting:
+        if self._outbox.owes(self._acknowledged) >= ACKNOWLEDGE_EVERY or self._outbox.waiting:
             self._send_all()
 
     def _send_all(self) -> None:
         if self._joined:
-            self._speech.send_all(self._acknowledged)
+            self._outbox.send_all(self._acknowledged)
 
     # -- messages ------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class AgentDriver:
             raise self._later_head(frame.epoch)
         if frame.epoch < self._config.epoch:
             # It still follows the head before; what it sends will be sent again to us.
-            self._speech.welcome()
+            self._outbox.welcome()
             return []
         events: list[Event] = []
         if self._suspect:
@@ -187,7 +187,7 @@ class AgentDriver:
                 # What was sent before this and is not here was lost with a connection.
                 strange = message.life != self._incarnation or message.newest < self._received
                 if strange or message.sent > self._received:
-                    self._speech.welcome()
+                    self._outbox.welcome()
             elif isinstance(message, wire.AgentHello):
                 self._join(message, events)
             elif isinstance(message, wire.Offers):
@@ -222,18 +222,18 @@ class AgentDriver:
             if loss is not None:
                 events.append(self._lose(loss))
             elif self._may_be_replaced():
-                self._speech.add(wire.Shutdown(0.0))  # behind the last acknowledgement
+                self._outbox.add(wire.Shutdown(0.0))  # behind the last acknowledgement
                 self._send_all()
                 events.append(self._lose(Loss(_REPLACED), LEAVE_S))
             elif silent_s > self._suspect_s and self._joined and not self._suspect:
                 self._suspect = True
                 events.append(WorkerSuspect(self._worker, silent_s))
-        speech = self._speech
-        if self._joined and now - speech.spoke_at >= PING_S:
-            if not (speech.waiting or speech.owes(self._acknowledged)):
-                speech.send([wire.Ping()])
+        outbox = self._outbox
+        if self._joined and now - outbox.spoke_at >= PING_S:
+            if not (outbox.waiting or outbox.owes(self._acknowledged)):
+                outbox.send([wire.Ping()])
             self._send_all()
-        elif speech.waiting:  # which could not go before
+        elif outbox.waiting:  # which could not go before
             self._send_all()
         return events
 
@@ -294,7 +294,7 @@ class AgentDriver:
             return
         self._closing = True
         grace_s = min(self._config.trial.stop_grace_s, max(0.0, deadline_s - 1.0))
-        if not (self._joined and self._speech.send([wire.Shutdown(grace_s)])):
+        if not (self._joined and self._outbox.send([wire.Shutdown(grace_s)])):
             self._process.terminate()
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
@@ -329,7 +329,7 @@ class AgentDriver:
         if not expected:
             # Given up, and back all the same. What it runs is not believed any more.
             _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)
-            self._speech.dismiss(hello.life)
+            self._outbox.dismiss(hello.life)
             return
         news = not hello.trouble or hello.trouble != self._trouble
         if news and not self._check.introduces_itself(len(hello.holds)):
@@ -345,7 +345,7 @@ class AgentDriver:
         self._trouble = ""
         self._joined = True
         self._received = self._acknowledged = hello.first - 1
-        self._speech.begin(hello.life, hello.orders, self._received)
+        self._outbox.begin(hello.life, hello.orders, self._received)
         held = set(hello.holds)
         self._holding.joined(held)
         self._check.joined(held)
@@ -375,7 +375,7 @@ class AgentDriver:
     def _exclude(self, hello: wire.AgentHello, events: list[Event]) -> None:
         """Exclude an agent that is there, and repeats at each heartbeat why it can take nothing."""
         self._incarnation, self._joined = hello.life, False
-        self._speech.begin(hello.life, hello.orders)
+        self._outbox.begin(hello.life, hello.orders)
         if hello.trouble != self._trouble:
             self._trouble = hello.trouble
             _log.warning("agent %s takes no trials: %s", self._worker, hello.trouble)
@@ -383,16 +383,16 @@ class AgentDriver:
             hopeless = hello.hopeless
             lost = WorkerLost(self._worker, hello.trouble, hopeless, kept_out=not hopeless)
             events.append(lost)
-        self._speech.send([wire.Ping()])  # or it would think that no head is there
+        self._outbox.send([wire.Ping()])  # or it would think that no head is there
 
     def _take(self, message: wire.Words, events: list[Event]) -> None:
         if not self._joined:
-            self._speech.welcome()
+            self._outbox.welcome()
             return
         new = message.words
         known = self._received + 1 - message.first
         if known < 0:
-            self._speech.welcome()  # some were lost on the way: all again
+            self._outbox.welcome()  # some were lost on the way: all again
             return
         if known:
             new = new[known:]
@@ -415,4 +415,4 @@ class AgentDriver:
         self._incarnation = ""
         self._trouble = ""
         self._report.gone()
-        self._speech.forget()
+        self._outbox.forget()

@@ -294,7 +294,7 @@ class VisitedProcess:
             self._reported = True
 
     def _pause(self, was_ending: bool) -> None:
-        """Wait after an attempt that failed; ``was_ending``: it began after the end was asked for."""
+        """Wait after a failure; ``was_ending``: the attempt began after the end was asked for."""
         first, longest = FIRST_PAUSE_S, LONGEST_PAUSE_S
         if self._hopeless:
             first, longest = HOPELESS_PAUSE_S, LONGEST_HOPELESS_PAUSE_S

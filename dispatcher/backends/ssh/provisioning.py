@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dispatcher.backends.ssh.archive import Archives
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.probing import HostUnfit, probe, problem_with
-from dispatcher.backends.ssh.upload import UNPACK_S, Brought, bring_modules
+from dispatcher.backends.ssh.upload import UNPACK_S, ModuleFolders, upload_modules
 from dispatcher.ssh import SshConnection, program_text, unpack
 
 #: The oldest Python that trials run with.
@@ -34,7 +34,7 @@ class Fitted(NamedTuple):
     folder: str
     runtime: str
     code: str
-    modules: Brought = Brought()
+    modules: ModuleFolders = ModuleFolders()
 
 
 def fit(connection: SshConnection, machine: Machine, archives: Archives) -> Fitted:
@@ -55,7 +55,7 @@ def fit(connection: SshConnection, machine: Machine, archives: Archives) -> Fitt
     problem = problem_with(probed, machine, OLDEST)
     if problem:
         raise HostUnfit(problem, where=machine.name)
-    modules = bring_modules(connection, machine, archives.wheels, probed)
+    modules = upload_modules(connection, machine, archives.wheels, probed)
     places = [f"{probed.folder}/{tree}" for tree in trees]
     fitted = Fitted(probed.folder, places[0], places[1], modules)
     python = machine.command()

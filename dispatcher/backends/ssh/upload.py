@@ -17,16 +17,16 @@ UNPACK_S = 3600.0
 _log = logging.getLogger("bequeath.backends.ssh")
 
 
-class Brought(NamedTuple):
+class ModuleFolders(NamedTuple):
     """Folders there with modules, searched after and before all that its Python has itself."""
 
     last: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
 
 
-def bring_modules(
+def upload_modules(
     connection: SshConnection, machine: Machine, cache: WheelCache, probed: Probed
-) -> Brought:
+) -> ModuleFolders:
     """Bring the modules that our code needs there. Blocks for pip and for transfers.
 
     Args:
@@ -66,7 +66,7 @@ def bring_modules(
     )
     if files:
         _see_that_they_serve(connection, machine, planned, last, first)
-    return Brought(*(tuple(f"{place}/{x}" for x in some) for some in (last, first)))
+    return ModuleFolders(*(tuple(f"{place}/{x}" for x in some) for some in (last, first)))
 
 
 def _fetched(

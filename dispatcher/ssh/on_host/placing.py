@@ -27,8 +27,8 @@ def clear_up(parent: str) -> None:
             pass
 
 
-def place(folder: str, bring: Any) -> str:
-    """Return the state: ``there``, or ``unpacked`` by ``bring(tree, part)``, which fills the
+def place(folder: str, fill: Any) -> str:
+    """Return the state: ``there``, or ``unpacked`` by ``fill(tree, part)``, which fills the
     folder ``tree``, not there yet, and may use the folder ``part`` above it."""
     folder = os.path.abspath(os.path.expanduser(folder))
     if os.path.isdir(folder):
@@ -41,7 +41,7 @@ def place(folder: str, bring: Any) -> str:
         tree = os.path.join(part, "tree")
         os.mkdir(tree)
         os.chmod(tree, 0o755)  # noqa: S103 - mkdtemp shuts everybody out
-        bring(tree, part)
+        fill(tree, part)
         try:
             os.rename(tree, folder)
         except OSError:
@@ -54,10 +54,10 @@ def place(folder: str, bring: Any) -> str:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def answer(bring: Any, damaged: Any) -> None:
+def answer(fill: Any, damaged: Any) -> None:
     """Place it, and print the outcome. ``damaged``: errors of an archive that cannot be read."""
     try:
-        outcome = {"state": place(sys.argv[1], bring)}
+        outcome = {"state": place(sys.argv[1], fill)}
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0, "EIO")
         outcome = {"error": name, "text": error.strerror or str(error)}

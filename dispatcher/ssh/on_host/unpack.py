@@ -85,7 +85,7 @@ def widen() -> None:
         pass  # no pipe, no Linux, or a user who has many
 
 
-def bring(tree: str, part: str) -> None:
+def fill(tree: str, part: str) -> None:
     """Unpack it as it comes; a damaged tree is removed again."""
     widen()
     reading = Reading()
@@ -101,4 +101,4 @@ def bring(tree: str, part: str) -> None:
         raise ValueError("the archive arrived damaged")
 
 
-answer(bring, tarfile.TarError)  # type: ignore[name-defined]  # noqa: F821 - goes before this
+answer(fill, tarfile.TarError)  # type: ignore[name-defined]  # noqa: F821 - goes before this

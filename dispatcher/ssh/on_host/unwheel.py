@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 
 
-def bring(tree: str, part: str) -> None:
+def fill(tree: str, part: str) -> None:
     """Unpack it, once all of it is known to have the digest that it should."""
     digest = hashlib.sha256()
     with tempfile.TemporaryFile(dir=part) as file:
@@ -22,4 +22,4 @@ def bring(tree: str, part: str) -> None:
             wheel.extractall(tree)
 
 
-answer(bring, zipfile.BadZipFile)  # type: ignore[name-defined]  # noqa: F821 - goes before this
+answer(fill, zipfile.BadZipFile)  # type: ignore[name-defined]  # noqa: F821 - goes before this

@@ -15,7 +15,7 @@ from dispatcher.backends.ssh import Machine, SshVisit
 from dispatcher.backends.ssh.probing import Probed, PythonFacts, probe_text, problem_with
 from dispatcher.backends.ssh.provisioning import OLDEST, Fitted
 from dispatcher.backends.ssh.translation import translate
-from dispatcher.backends.ssh.upload import Brought
+from dispatcher.backends.ssh.upload import ModuleFolders
 from dispatcher.ssh import SshTarget
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.path_mapping import PathMapping
@@ -187,7 +187,7 @@ def test_modules_that_were_brought_are_told_to_the_agent_and_named_for_who_tidie
 ) -> None:
     monkeypatch.setenv("LAB_KEY", "geheim")
     there = "/home/dev/.bequeath/modules/cpython-39"
-    fitted = FITTED._replace(modules=Brought((f"{there}/a", f"{there}/b"), (f"{there}/c",)))
+    fitted = FITTED._replace(modules=ModuleFolders((f"{there}/a", f"{there}/b"), (f"{there}/c",)))
     told = translate(CONFIG, machine(), fitted, address="127.0.0.1:1", token="")
     assert told.environment["BEQUEATH_MODULES"] == f"{there}/a:{there}/b"
     assert told.environment["BEQUEATH_MODULES_FIRST"] == f"{there}/c"

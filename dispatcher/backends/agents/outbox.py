@@ -32,7 +32,7 @@ class _Encoded(NamedTuple):
     counts: bool  # the agent counts it, too
 
 
-class Speech:
+class AgentOutbox:
     """Sends to one incarnation of the agent after another. Thread: the engine's; never blocks.
 
     Args:
