@@ -1,6 +1,6 @@
 """A backend that does what a test tells it: nothing runs, time is counted in ticks.
 
-Part of the product, since who writes a tuner or another backend needs it as well.
+Part of the product, since authors of tuners and of other backends need it as well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dispatcher.errors import ProtocolError
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What one attempt does.
+    """The course of one attempt.
 
     ``ticks`` pass from its start to its end; one of ``metrics`` is reported at each of the
     first ticks; ``final`` (JSON text) and ``digest`` just before the end.
@@ -81,7 +81,7 @@ class ScriptedBackend:
     closed: bool = False
     _running: dict[tuple[int, int], _Running] = field(default_factory=dict)
     _seen: set[tuple[int, int]] = field(default_factory=set)
-    _words: deque[Event] = field(default_factory=deque)
+    _waiting: deque[Event] = field(default_factory=deque)
     _handed_out: int = 0
     _alive: bool = False
 
@@ -100,10 +100,10 @@ class ScriptedBackend:
                 running.stopped = action.reason
 
     def flush(self) -> None:
-        """Nothing is buffered."""
+        """Do nothing: nothing is buffered."""
 
     def receive(self, payload: bytes) -> list[Event]:
-        """There is no wire.
+        """Refuse a frame: there is no wire.
 
         Raises:
             ProtocolError: always.
@@ -111,11 +111,11 @@ class ScriptedBackend:
         raise ProtocolError("a scripted backend has no wire")
 
     def acknowledge(self) -> None:
-        """All events handed out so far are committed."""
+        """Note that all events handed out so far are committed."""
         self.acknowledged = self._handed_out
 
     def check(self) -> list[Event]:
-        """What has happened since the last time."""
+        """Hand out the events since the last time."""
         return self.take()
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
@@ -137,20 +137,20 @@ class ScriptedBackend:
         """Hand out events that wait, at most ``limit``; none while silent."""
         if self.silent:
             return []
-        count = len(self._words) if limit is None else min(limit, len(self._words))
+        count = len(self._waiting) if limit is None else min(limit, len(self._waiting))
         self._handed_out += count
-        return [self._words.popleft() for _ in range(count)]
+        return [self._waiting.popleft() for _ in range(count)]
 
     def say(self, event: Event) -> None:
-        """Hand out this next, true or not: a lie, a repetition, a late word."""
-        self._words.append(event)
+        """Hand out this event next, true or not: a lie, a repetition, a late message."""
+        self._waiting.append(event)
 
     def lose(self, reason: str = "told to") -> None:
-        """The agent is gone with all it ran; what it had not said is never said."""
+        """Lose the agent with all it ran, and with the events that nobody has taken yet."""
         self._running.clear()
-        self._words.clear()
+        self._waiting.clear()
         self._alive = False
-        self._words.append(WorkerLost(self.worker, reason))
+        self._waiting.append(WorkerLost(self.worker, reason))
 
     @property
     def running(self) -> list[tuple[int, int]]:
@@ -163,11 +163,11 @@ class ScriptedBackend:
         self._alive = True
         waiting = {
             (event.trial, event.attempt)
-            for event in self._words
+            for event in self._waiting
             if isinstance(event, AttemptEnded | FinalReported | MetricReported | WeightsPublished)
         }
         holds = tuple((TrialId(t), a) for t, a in sorted({*self._running, *waiting}))
-        self._words.appendleft(WorkerJoined(self.worker, self.slots, holds))
+        self._waiting.appendleft(WorkerJoined(self.worker, self.slots, holds))
 
     def _start(self, order: StartAttempt) -> None:
         key = (order.trial, order.attempt)
@@ -176,12 +176,12 @@ class ScriptedBackend:
         self._seen.add(key)
         script = self.script(order)
         if script.reason is EndReason.START_FAILED:
-            self._words.append(
+            self._waiting.append(
                 AttemptEnded(order.trial, order.attempt, script.reason, text=script.text)
             )
             return
         self._running[key] = _Running(order, script)
-        self._words.append(AttemptStarted(order.trial, order.attempt, pid=1))
+        self._waiting.append(AttemptStarted(order.trial, order.attempt, pid=1))
         if script.ticks == 0:
             self._finish(self._running[key])
 
@@ -195,7 +195,7 @@ class ScriptedBackend:
         if running.age <= len(script.metrics):
             running.seq += 1
             value = script.metrics[running.age - 1]
-            self._words.append(MetricReported(order.trial, order.attempt, running.seq, value))
+            self._waiting.append(MetricReported(order.trial, order.attempt, running.seq, value))
         if running.age >= script.ticks:
             self._finish(running)
 
@@ -205,11 +205,11 @@ class ScriptedBackend:
         if script.digest is not None:
             running.seq += 1
             weights = Weights(script.digest, "bequeath", 1)
-            self._words.append(WeightsPublished(trial, attempt, running.seq, weights))
+            self._waiting.append(WeightsPublished(trial, attempt, running.seq, weights))
         if script.final is not None:
             running.seq += 1
-            self._words.append(FinalReported(trial, attempt, running.seq, script.final))
-        self._words.append(
+            self._waiting.append(FinalReported(trial, attempt, running.seq, script.final))
+        self._waiting.append(
             AttemptEnded(trial, attempt, script.reason, script.exit_code, text=script.text)
         )
         del self._running[(trial, attempt)]

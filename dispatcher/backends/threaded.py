@@ -1,8 +1,8 @@
 """A backend that somebody else has written, kept from harming anyone but itself.
 
-It is made and called in a thread of its own, so that the engine never waits for it. Whatever it
-raises, or says and may not say, sets it aside: its worker is lost with all it ran, and when one
-is wanted there again another backend is made.
+It is made and called in a thread of its own, so that the engine never waits for it. Any exception
+of it, and any event that it may not report, sets it aside: its worker is lost with all it ran, and
+when one is wanted there again another backend is made.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ _HOPELESS = (PermanentBackendError, ProtocolError)
 _OF_WORKERS = (WorkerJoined, WorkerLost, WorkerSuspect, WorkerHeard, WorkerOffers)
 _OF_ATTEMPTS = (AttemptStarted, MetricReported, FinalReported, WeightsPublished, AttemptEnded)
 
-#: The bounds on metrics, where nobody says others.
+#: The bounds on metrics, where nobody sets others.
 _USUAL = TrialSpec(".")
 
 _log = logging.getLogger("bequeath.backends.threaded")
 
 
-class _Life:
-    """One backend and its thread. Events are handed out one batch at a time: the next is asked
-    for when that one is on disk, so that ``acknowledge`` means what it says."""
+class _Incarnation:
+    """A backend and its thread. Events are handed out one batch at a time: the next is asked
+    for when that one is on disk, so that ``acknowledge`` covers exactly that batch."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class _Life:
         self.began_at = clock()
         self.busy_since: float | None = None
         self.tasks: queue.SimpleQueue[Callable[[ServiceBackend], None]] = queue.SimpleQueue()
-        self.told: list[Event] = []  # replaced, never changed
+        self.batch: list[Event] = []  # for the engine; replaced, never changed
         self.over = threading.Event()  # nobody wants it any more
         self._closing = threading.Event()  # nobody waits for one that is not made yet
         self.known: set[tuple[int, int]] = set()  # attempts that it may speak of
@@ -95,12 +95,12 @@ class _Life:
             while backend is not None and not self.over.is_set():
                 self._turn(backend)
             if backend is not None and not self._closing.is_set():
-                # Given up while a call hung, or lost by its own word: what it ran may be
+                # Given up while a call hung, or lost by its own report: what it ran may be
                 # another one's by now, which has looked for it.
                 self._end(backend, leave_running=True, deadline_s=0.0)
         except Exception as error:  # noqa: BLE001 - the top of a thread
             self.failure = error
-            _log.warning("backend %s is set aside: %s", self.worker, said(error), exc_info=error)
+            _log.warning("backend %s is set aside: %s", self.worker, text_of(error), exc_info=error)
             if backend is not None and not self.over.is_set():
                 self._end(backend, leave_running=False, deadline_s=0.0)
         finally:
@@ -120,18 +120,18 @@ class _Life:
             return
         if not self._open:
             return
-        said_now = backend.check()
-        for event in said_now:
+        reported = backend.check()
+        for event in reported:
             self._judge(event)
-        events = [event for event in said_now if self._fits(event)]
-        if said_now and not events:
-            backend.acknowledge()  # or it says them again for ever
+        events = [event for event in reported if self._fits(event)]
+        if reported and not events:
+            backend.acknowledge()  # or it reports them again for ever
         if events:
             self._open = False
-            self.told = events
+            self.batch = events
 
     def acknowledge(self) -> None:
-        """What was told is on disk."""
+        """Note that the batch is on disk: the next one may follow."""
 
         def acknowledge(backend: ServiceBackend) -> None:
             backend.acknowledge()
@@ -140,7 +140,7 @@ class _Life:
         self.tasks.put(acknowledge)
 
     def _judge(self, event: Event) -> None:
-        """Raises ``ProtocolError`` for what a backend may not say."""
+        """Check an event. Raises ``ProtocolError`` for one that a backend may not report."""
         if isinstance(event, _OF_WORKERS):
             if event.worker != self.worker:
                 raise ProtocolError(f"it speaks of the worker {event.worker!r}")
@@ -156,8 +156,8 @@ class _Life:
             raise ProtocolError(f"it says {type(event).__name__}")
 
     def _fits(self, event: Event) -> bool:
-        """Whether a metric is one: what a trial reports there is relayed by somebody else's code,
-        and is no reason to lose all others."""
+        """Whether a metric is valid: a report of a trial is relayed by somebody else's code, and is
+        no reason to lose all others."""
         if not isinstance(event, (MetricReported, FinalReported)):
             return True
         fault = metric_fault(event.value, self._trial.max_metric_bytes, any_value=self._trial.nni)
@@ -193,8 +193,8 @@ class ThreadedBackend:
     Args:
         worker: the one worker of that backend.
         make: makes the backend; called in the thread.
-        suspect_s: how long one call may take until nothing more is placed there.
-        lost_s: how long until it is given up.
+        suspect_s: seconds that one call may take until nothing more is placed there.
+        lost_s: seconds that one call may take until the backend is given up.
         leads: whether this head still leads.
         trial: bounds on what trials report.
         clock: monotonic seconds.
@@ -218,35 +218,37 @@ class ThreadedBackend:
         self._lost_s = lost_s
         self._leads = leads
         self._clock = clock
-        self._life: _Life | None = None
-        self._given_up: list[_Life] = []
+        self._incarnation: _Incarnation | None = None
+        self._given_up: list[_Incarnation] = []
         self._suspect = False
         self._handed_out = False  # a batch that is not acknowledged yet
         self._failures = 0  # in a row
 
     def perform(self, action: WorkerAction) -> None:
-        """Put it down for the thread."""
-        if isinstance(action, LaunchWorker) and self._life is None and self._leads():
+        """Queue an action for the thread."""
+        if isinstance(action, LaunchWorker) and self._incarnation is None and self._leads():
             pause_s = FIRST_PAUSE_S * 2.0 ** min(self._failures - 1, 10) if self._failures else 0.0
             pause_s = min(LONGEST_PAUSE_S, pause_s)
-            self._life = _Life(self._worker, self._make, pause_s, self._clock, self._trial)
-            self._life.thread.start()
-        life = self._life
-        if life is None:
+            self._incarnation = _Incarnation(
+                self._worker, self._make, pause_s, self._clock, self._trial
+            )
+            self._incarnation.thread.start()
+        current = self._incarnation
+        if current is None:
             return  # lost meanwhile; the core hears of it, if it has not yet
         if isinstance(action, StartAttempt):
-            life.known.add((action.trial, action.attempt))
+            current.known.add((action.trial, action.attempt))
 
         def perform(backend: ServiceBackend) -> None:
             backend.perform(action)
 
-        life.tasks.put(perform)
+        current.tasks.put(perform)
 
     def flush(self) -> None:
-        """Nothing is gathered."""
+        """Do nothing: nothing is buffered."""
 
     def receive(self, payload: bytes) -> list[Event]:
-        """It has no place on our ROUTER.
+        """Refuse a frame: it has no place on our ROUTER.
 
         Raises:
             ProtocolError: always.
@@ -254,27 +256,27 @@ class ThreadedBackend:
         raise ProtocolError(f"backend {self._worker} has no wire")
 
     def acknowledge(self) -> None:
-        """What :meth:`check` has handed out is on disk."""
-        if self._life is not None and self._handed_out:
+        """Note that all events of :meth:`check` are on disk."""
+        if self._incarnation is not None and self._handed_out:
             self._handed_out = False
-            self._life.acknowledge()
+            self._incarnation.acknowledge()
 
     def check(self) -> list[Event]:
-        """What the backend has said; and whether it still answers."""
-        life = self._life
-        if life is None or not self._leads():
+        """Hand out the events of the backend; and see whether it still answers."""
+        current = self._incarnation
+        if current is None or not self._leads():
             return []
         events: list[Event] = []
-        if life.told and not self._handed_out:
-            events, life.told = life.told, []
+        if current.batch and not self._handed_out:
+            events, current.batch = current.batch, []
             self._handed_out = True
             if any(isinstance(event, WorkerLost) for event in events):
-                self._let_go(life)  # by its own word
+                self._let_go(current)  # by its own report
             return events
-        if not life.thread.is_alive():
-            failure = life.failure or RuntimeError("its thread has ended")
-            return [self._lose(said(failure), isinstance(failure, _HOPELESS))]
-        since = life.busy_since
+        if not current.thread.is_alive():
+            failure = current.failure or RuntimeError("its thread has ended")
+            return [self._lose(text_of(failure), isinstance(failure, _HOPELESS))]
+        since = current.busy_since
         busy_s = 0.0 if since is None else self._clock() - since
         if busy_s > self._lost_s:
             return [self._lose(f"a call has not come back for {busy_s:.0f} s")]
@@ -288,25 +290,25 @@ class ThreadedBackend:
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
         """End it and what it runs, or leave that. Blocks at most so long and a moment."""
-        life, self._life = self._life, None
-        if life is not None:
-            life.close(leave_running=leave_running, deadline_s=deadline_s)
+        current, self._incarnation = self._incarnation, None
+        if current is not None:
+            current.close(leave_running=leave_running, deadline_s=deadline_s)
 
     def _lose(self, reason: str, hopeless: bool = False) -> WorkerLost:
-        if self._life is not None:
-            self._let_go(self._life)
+        if self._incarnation is not None:
+            self._let_go(self._incarnation)
         return WorkerLost(self._worker, reason, hopeless)
 
-    def _let_go(self, life: _Life) -> None:
-        life.over.set()
-        short = self._clock() - life.began_at < SHORT_LIFE_S
+    def _let_go(self, current: _Incarnation) -> None:
+        current.over.set()
+        short = self._clock() - current.began_at < SHORT_LIFE_S
         self._failures = self._failures + 1 if short else 1
-        self._life = None
+        self._incarnation = None
         self._suspect = self._handed_out = False
 
 
-def said(error: Exception) -> str:
-    """What went wrong, in a sentence."""
+def text_of(error: Exception) -> str:
+    """An error in a sentence."""
     if isinstance(error, BequeathError):
         return f"{error.message}; {error.hint}" if error.hint else error.message
     return f"{type(error).__name__}: {error}"

@@ -276,17 +276,17 @@ def _keeper(found: LocatedExperiment, policy: Policy | None = None) -> Iterator[
     from dispatcher.folders import ExperimentFolder
     from dispatcher.store import SqliteWeightsLedger
     from dispatcher.weight_keeper import Policy, WeightKeeper
-    from dispatcher.wiring.remote_roots import shelf_of
-    from dispatcher.wiring.storage_domains import domains_elsewhere
+    from dispatcher.wiring.remote_roots import storage_of
+    from dispatcher.wiring.storage_domains import unseen_domains
 
     config = _config(found)
     if policy is None:
         policy = Policy.of(config.retention.keep, config.retention.count)
     journal = ExperimentFolder(found.folder).journal
-    ledger = SqliteWeightsLedger.open(journal, domains_elsewhere(config))
+    ledger = SqliteWeightsLedger.open(journal, unseen_domains(config))
     try:
         maximize = found.mode == "maximize"
-        shelf = shelf_of(config, ExperimentFolder(found.folder))
+        shelf = storage_of(config, ExperimentFolder(found.folder))
         yield WeightKeeper(found.folder, shelf, ledger, policy, maximize=maximize)
     finally:
         ledger.close()
@@ -296,10 +296,10 @@ def _unseen(found: LocatedExperiment, trial: int | None = None) -> str:
     """Whose weights, or whether this trial's, lie where this machine does not see them."""
     from dispatcher.folders import ExperimentFolder
     from dispatcher.store import SqliteWeightsLedger
-    from dispatcher.wiring.storage_domains import domains_elsewhere, unseen_weights
+    from dispatcher.wiring.storage_domains import unseen_domains, unseen_weights
 
     config = _config(found)
-    elsewhere = domains_elsewhere(config)
+    elsewhere = unseen_domains(config)
     if not elsewhere:
         return ""
     ledger = SqliteWeightsLedger.open(ExperimentFolder(found.folder).journal, elsewhere)
@@ -327,14 +327,14 @@ def _root(found: LocatedExperiment) -> Path | str:
 def _readable_root(found: LocatedExperiment, save_path: str, digest: str) -> Iterator[str]:
     """A folder with these weights in it; a temporary one if the root is no folder."""
     from dispatcher.folders import ExperimentFolder
-    from dispatcher.wiring.remote_roots import brought_here, remote_root
+    from dispatcher.wiring.remote_roots import local_copy, remote_root
     from dispatcher.wiring.weights import weights_root
 
     config, folder = _config(found), ExperimentFolder(found.folder)
     if remote_root(config, folder.id) is None:
         yield str(weights_root(config, folder))
     else:
-        with brought_here(config, folder, save_path, digest) as here:
+        with local_copy(config, folder, save_path, digest) as here:
             yield here
 
 

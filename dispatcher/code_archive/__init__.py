@@ -1,6 +1,6 @@
 """A code folder as one archive that is the same wherever and whenever it is made.
 
-``scan_code(folder)`` says what belongs to it, ``pack_code`` writes the archive and returns the
+``scan_code(folder)`` lists what belongs to it, ``pack_code`` writes the archive and returns the
 digest under which machines keep it: the same code is sent to a machine once.
 """
 

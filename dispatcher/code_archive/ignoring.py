@@ -1,4 +1,4 @@
-"""What does not belong to the code: ``.bequeathignore`` and ``.nniignore``, as git reads its own.
+"""Rules of what does not belong to the code: ``.bequeathignore``, ``.nniignore``, read as git does.
 
 Patterns are those of gitignore(5), in the code folder and in any folder below, the nearest
 file first. ``.gitignore`` itself is not read: what git leaves out, such as data and built
@@ -16,12 +16,12 @@ from pathlib import Path
 from dispatcher.code_archive.pattern import Pattern, parse
 from dispatcher.errors import UserError
 
-FILE_NAMES = (".nniignore", ".bequeathignore")  # what the later one says counts
+FILE_NAMES = (".nniignore", ".bequeathignore")  # rules of the later one count
 
-#: Never sent, whatever a file says: history holds what was taken out of the code on purpose.
+#: Never sent, whatever the rules: history holds what was taken out of the code on purpose.
 HISTORY = frozenset({".git", ".hg", ".svn"})
 
-#: Left out unless a file says otherwise: caches and installed packages.
+#: Left out unless a rule takes them back in: caches and installed packages.
 BUILT_IN = (
     ".venv/",
     "__pycache__/",
@@ -36,7 +36,7 @@ BUILT_IN = (
     ".nox/",
 )
 
-#: Not sent unless a file says otherwise: what keys and passwords usually lie in.
+#: Not sent unless a rule takes them back in: files that usually hold keys and passwords.
 SECRETS = (
     ".env*",
     "*.pem",
@@ -61,7 +61,7 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Rules:
-    """What is left out in one folder: its own rules, then those of the folders above.
+    """The rules for one folder: its own, then those of the folders above.
 
     ``base`` is the folder's path below the code folder, ``""`` for that itself.
     """
@@ -94,7 +94,7 @@ def built_in_rules() -> Rules:
 
 
 def secret_rules(names: Iterable[str]) -> Rules:
-    """The rules for what is not sent since it is likely to be a secret.
+    """The rules for files that are not sent since they are likely to be a secret.
 
     Args:
         names: files that are known to be one, below the code folder, with slashes.
@@ -110,6 +110,11 @@ def below(rules: Rules, above: Rules) -> Rules:
 
 def rules_in(folder: Path, base: str, above: Rules) -> Rules:
     """The rules of a folder: ``above`` itself where it has no file of its own. Reads files.
+
+    Args:
+        folder: the folder.
+        base: its path below the code folder, ``""`` for that itself.
+        above: the rules of the folder above.
 
     Raises:
         UserError: a file cannot be read as text.

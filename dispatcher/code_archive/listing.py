@@ -1,4 +1,4 @@
-"""Which files and folders belong to a code folder, within limits."""
+"""Lists the files and folders that belong to a code folder, within limits."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class TooMuchCode(UserError):
 
 @dataclass(frozen=True)
 class CodeEntry:
-    """One file, folder or link: its ``name`` below the code folder, with slashes."""
+    """A file, folder or link. ``name`` is its path below the code folder, with slashes."""
 
     name: str
     path: Path
     kind: int  # stat.S_IFREG, S_IFDIR or S_IFLNK
     size: int = 0
     runs: bool = False  # executable by its owner
-    link: str = ""  # what it leads to, relative to its folder
+    link: str = ""  # the path that it leads to, relative to its folder
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What belongs to the code, sorted by name.
+    """All that belongs to the code, sorted by name.
 
     ``skipped`` are sockets, pipes and devices: nothing that could be sent. ``secrets`` are files
     and folders that are left out since they are likely to hold one.
@@ -59,7 +59,7 @@ class Listing:
 
     @property
     def files(self) -> int:
-        """How many files."""
+        """Number of files."""
         return sum(entry.kind == stat.S_IFREG for entry in self.entries)
 
     @property
@@ -96,10 +96,10 @@ def scan_code(
     entries: list[CodeEntry] = []
     skipped: list[CodeEntry] = []
     hidden = secret_rules(_names_below(root, folder, secrets))
-    found_secrets: list[str] = []
+    secret_names: list[str] = []
     rules = rules_in(root, "", below(built_in_rules(), hidden))
     try:
-        for entry in _walk(root, rules, left_out, hidden, found_secrets):
+        for entry in _walk(root, rules, left_out, hidden, secret_names):
             (entries if entry.kind else skipped).append(entry)
             if len(entries) > _MOST_SEEN:
                 raise _too_much(entries, f"more than {_MOST_SEEN:,} files and folders", folder)
@@ -109,7 +109,7 @@ def scan_code(
         raise UserError(text, hint=hint, where=str(error.filename or folder)) from error
     entries.sort(key=lambda entry: entry.name.encode(errors="surrogateescape"))
     names = tuple(sorted(entry.name for entry in skipped))
-    listing = Listing(root, tuple(entries), names, tuple(sorted(found_secrets)))
+    listing = Listing(root, tuple(entries), names, tuple(sorted(secret_names)))
     if listing.files > most_files:
         text = f"{listing.files:,} files, and {most_files:,} may be sent"
         raise _too_much(entries, text, folder, by_files=True)
@@ -120,7 +120,7 @@ def scan_code(
 
 
 def _names_below(root: Path, folder: Path, paths: Iterable[Path]) -> Iterator[str]:
-    """What lies in the code folder, by its name there, and by that of what it links to."""
+    """Names below the code folder of paths that lie there, and of what they link to."""
     for path in paths:
         for one, above in ((os.path.realpath(path), root), (os.path.abspath(path), folder)):
             name = os.path.relpath(one, os.path.abspath(above))
@@ -129,13 +129,13 @@ def _names_below(root: Path, folder: Path, paths: Iterable[Path]) -> Iterator[st
 
 
 def _walk(
-    root: Path, rules: Rules, left_out: set[str], hidden: Rules, found_secrets: list[str]
+    root: Path, rules: Rules, left_out: set[str], hidden: Rules, secret_names: list[str]
 ) -> Iterator[CodeEntry]:
     waiting = [(root, "", rules)]
     while waiting:
         folder, base, rules = waiting.pop()
-        with os.scandir(folder) as found:
-            here = list(found)
+        with os.scandir(folder) as entries:
+            here = list(entries)
         for item in here:
             name = posixpath.join(base, item.name)
             is_folder = item.is_dir(follow_symlinks=False)
@@ -143,7 +143,7 @@ def _walk(
                 continue
             if rules.leaves_out(name, is_folder=is_folder):
                 if hidden.leaves_out(name, is_folder=is_folder):
-                    found_secrets.append(name)
+                    secret_names.append(name)
                 continue
             if is_folder and is_environment(item.path):
                 continue
@@ -154,20 +154,20 @@ def _walk(
 
 
 def _entry(root: Path, item: os.DirEntry[str], name: str) -> CodeEntry:
-    found = item.stat(follow_symlinks=False)
-    kind = stat.S_IFMT(found.st_mode)
+    status = item.stat(follow_symlinks=False)
+    kind = stat.S_IFMT(status.st_mode)
     path = Path(item.path)
     if kind == stat.S_IFLNK:
         return CodeEntry(name, path, kind, link=_within(root, path, name))
     if kind == stat.S_IFDIR:
         return CodeEntry(name, path, kind)
     if kind == stat.S_IFREG:
-        return CodeEntry(name, path, kind, found.st_size, bool(found.st_mode & stat.S_IXUSR))
+        return CodeEntry(name, path, kind, status.st_size, bool(status.st_mode & stat.S_IXUSR))
     return CodeEntry(name, path, 0)
 
 
 def _within(root: Path, path: Path, name: str) -> str:
-    """Where a link leads, said so that it leads there on another machine as well."""
+    """The target of a link, written so that it leads there on another machine as well."""
     text = str(path.readlink())
     real = os.path.realpath(path)
     place = posixpath.normpath(posixpath.join(posixpath.dirname(name), text))

@@ -1,4 +1,4 @@
-"""A listing as a tar archive in which nothing depends on who made it, where, or when."""
+"""Packs a listing as a tar archive that does not depend on its author, place or time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CodeChanged(UserError):
 
 @dataclass(frozen=True)
 class Packed:
-    """``digest`` is the SHA-256 of the archive, in hex: the same code has the same."""
+    """A packed archive. ``digest`` is its SHA-256, in hex: the same code has the same."""
 
     digest: str
     files: int
@@ -51,8 +51,8 @@ def pack_code(listing: Listing, into: Path | BinaryIO) -> Packed:
     """Write the archive; reads every file. A path appears whole or not at all.
 
     No times, no owners, and of the modes only whether it runs: two checkouts of the same code
-    give the same bytes. Nobody but its owner may read it, here and where it is unpacked: what was
-    private stays so, whatever the mode of the rest.
+    give the same bytes. Nobody but its owner may read it, here and where it is unpacked: private
+    files stay private, whatever the mode of the rest.
 
     Raises:
         CodeChanged: a file is shorter or longer than it was, was written to, or is gone.
@@ -132,9 +132,9 @@ def _opened(entry: CodeEntry) -> int:
 
 
 def _written(file: BinaryIO) -> tuple[int, int]:
-    """What differs once somebody has written to the file."""
-    found = os.fstat(file.fileno())
-    return found.st_size, found.st_mtime_ns
+    """Size and time of a file, which differ once it was written to."""
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
 
 
 def _changed(entry: CodeEntry) -> CodeChanged:

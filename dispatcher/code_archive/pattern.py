@@ -1,6 +1,6 @@
-"""One pattern of gitignore(5), as an expression for the path that it speaks of.
+"""Patterns of gitignore(5), as expressions for the paths that they fit.
 
-Libraries translate patterns so that they fit all below a folder as well. Whoever goes down
+Libraries translate patterns so that they fit all below a folder as well. A walk that goes down
 folder by folder, as git does, needs to know whether a pattern fits this very path: after
 ``a/`` and ``!/a`` the folder ``a`` is taken back in, and ``a/a`` is not.
 """
@@ -25,21 +25,21 @@ _CLASSES = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """``takes_back``: what fits belongs to the code after all (``!``)."""
+    """A pattern. ``takes_back``: what fits it belongs to the code after all (``!``)."""
 
     takes_back: bool
     folders_only: bool
     expression: re.Pattern[str]
 
     def fits(self, path: str, *, is_folder: bool) -> bool:
-        """Whether it speaks of ``path``, which is below the folder of its file."""
+        """Whether it fits ``path``, which is below the folder of its file."""
         if self.folders_only and not is_folder:
             return False
         return self.expression.fullmatch(path) is not None
 
 
 def parse(line: str) -> Pattern | None:
-    """What a line says; None for an empty one, a comment, and what can fit nothing."""
+    """The pattern of a line; None for an empty one, a comment, and one that can fit nothing."""
     line = _without_blanks(line.rstrip("\r\n"))
     if not line or line.startswith("#"):
         return None
@@ -59,14 +59,14 @@ def parse(line: str) -> Pattern | None:
 
 
 def _without_blanks(line: str) -> str:
-    """Blanks at the end do not count, unless a backslash says so."""
+    """The line without blanks at its end, but for one behind a backslash."""
     kept = line.rstrip(" ")
     escapes = len(kept) - len(kept.rstrip("\\"))
     return f"{kept} " if escapes % 2 and len(kept) < len(line) else kept
 
 
 def _translated(text: str) -> str | None:
-    found, at = "", 0
+    expression, at = "", 0
     while at < len(text):
         sign = text[at]
         if sign == "*":
@@ -85,12 +85,12 @@ def _translated(text: str) -> str | None:
             part, at = re.escape(text[at + 1]), at + 2
         else:
             part, at = re.escape(sign), at + 1
-        found += part
-    return found
+        expression += part
+    return expression
 
 
 def _stars(text: str, at: int, end: int) -> tuple[str, int]:
-    """``*`` stays within a name; two between slashes cross folders."""
+    """The expression of ``*``, which stays within a name; two between slashes cross folders."""
     opens = at == 0 or text[at - 1] == "/"
     if end - at != 2 or not opens:
         return "[^/]*", end
@@ -100,23 +100,23 @@ def _stars(text: str, at: int, end: int) -> tuple[str, int]:
 
 
 def _group(text: str, at: int) -> tuple[str, int] | None:
-    """``[a-z]``: its expression, and where it ends; None if it does not."""
+    """The expression of ``[a-z]``, and where it ends; None if it does not."""
     at += 1
     inverse = text[at : at + 1] in ("!", "^") and bool(text[at : at + 1])
     at += inverse
-    found, first = "", True
+    inner, first = "", True
     while at < len(text):
         sign = text[at]
         if sign == "]" and not first:
-            if not found:  # a range that runs backwards
+            if not inner:  # a range that runs backwards
                 return ("[^/]" if inverse else "(?!)"), at + 1
-            return f"(?!/)[{'^' if inverse else ''}{found}]", at + 1
+            return f"(?!/)[{'^' if inverse else ''}{inner}]", at + 1
         first = False
         if text.startswith("[:", at) and (end := text.find(":]", at)) >= 0:
             inside = _CLASSES.get(text[at + 2 : end])
             if inside is None:
                 return None
-            found, at = found + inside, end + 2
+            inner, at = inner + inside, end + 2
             continue
         if sign == "\\":
             at += 1
@@ -132,7 +132,7 @@ def _group(text: str, at: int) -> tuple[str, int] | None:
             if not high:
                 return None
             at += 1
-            found += f"{re.escape(low)}-{re.escape(high)}" if low <= high else ""
+            inner += f"{re.escape(low)}-{re.escape(high)}" if low <= high else ""
         else:
-            found += re.escape(low)
+            inner += re.escape(low)
     return None

@@ -26,7 +26,7 @@ from dispatcher.folders import ExperimentFolder
 from dispatcher.platforms import BackendPlatform, Given, LocalPlatform, Reach, platform_of
 from dispatcher.wiring.agents import agent_config
 from dispatcher.wiring.machines import Place, packer, places
-from dispatcher.wiring.resources import resources_told
+from dispatcher.wiring.resources import agent_resources
 from dispatcher.wiring.storage_domains import Share, Shares
 from dispatcher.wiring.weights import weights_root
 from trial_runtime.agent.config import AgentConfig
@@ -283,8 +283,8 @@ class Workers:
             config,
             worker=place.worker,
             slots=place.slots,
-            resources=resources_told(self._config, place),
-            domain=share.name if share.elsewhere else "",
+            resources=agent_resources(self._config, place),
+            domain=share.name if share.unseen else "",
         )
 
 

@@ -15,14 +15,14 @@ def files_in(given: Given[Any], home: Path, trial: int, attempt: int) -> Attempt
     """The files of an attempt, read where they lie.
 
     Args:
-        given: of its worker.
-        home: what its agent was told to be the experiment's folder.
+        given: that of its worker.
+        home: the experiment's folder, as its agent has it.
         trial: the number of its trial.
-        attempt: its own.
+        attempt: its number within the trial.
     """
     config = given.config
     folder = f"{home}/trials/{trial}/{attempt}"
-    told = Whereabouts(
+    whereabouts = Whereabouts(
         config.experiment,
         trial,
         attempt,
@@ -32,4 +32,4 @@ def files_in(given: Given[Any], home: Path, trial: int, attempt: int) -> Attempt
         code=config.trial.code_directory,
         weights_root=config.weights_root,
     )
-    return LocalFiles(told)
+    return LocalFiles(whereabouts)

@@ -1,4 +1,4 @@
-"""What a platform is given to make one worker."""
+"""All that a platform gets to make one worker."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ S = TypeVar("S", bound=ServiceConfig)
 
 @dataclass(frozen=True, slots=True)
 class Given(Generic[S]):
-    """One worker and its surroundings. Nothing here blocks but :attr:`archives` and :attr:`token`.
+    """A worker and its surroundings. Nothing here blocks but :attr:`archives` and :attr:`token`.
 
     Attributes:
         worker: its name, which is unique in the experiment and safe in names of files.
         section: the service's part of the experiment file.
-        part: what the file says of this worker alone, as ``planned`` of the section gave it.
-        config: what an agent on this machine would be told: how trials run, where weights go,
-            and in ``config.head`` by which address and keys the head is reached.
+        part: the section of this worker alone, as ``planned`` of the service's section gave it.
+        config: the configuration that an agent on this machine would get: how trials run, where
+            weights go, and in ``config.head`` by which address and keys the head is reached.
         folder: the experiment's folder on this machine.
         door: address and port at which the head listens on this machine; None for workers that
             reach it by a socket file.
-        archives: packs the code and our runtime when somebody asks first. Raises
-            ``BackendError``.
-        token: of the share below the weights root, for
+        archives: packs the code and our runtime at the first call. Raises ``BackendError``.
+        token: that of the share below the weights root, for
             :func:`trial_runtime.agent.path_mapping.on_another_host`. Raises ``BackendError``.
         known: whether a head before this one may have left an agent, or attempts, there.
         leads: whether this head still leads: one that does not changes nothing anywhere.

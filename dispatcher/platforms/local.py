@@ -12,14 +12,14 @@ from dispatcher.platforms.platform import Platform, Reach
 
 
 class LocalPlatform(Platform[LocalServiceConfig]):
-    """Its agent is a child of the head, and needs no visits."""
+    """The platform of this machine. Its agent is a child of the head, and needs no visits."""
 
     protocol = 1
     section = LocalServiceConfig
     reach: ClassVar[Reach] = "socket"
 
     def process(self, given: Given[LocalServiceConfig]) -> AgentProcess:
-        """Found by its record, or started."""
+        """The agent's process, found by its record, or started."""
         return LocalProcess(given.folder, given.worker, given.config.run_folder)
 
 

@@ -1,4 +1,4 @@
-"""A platform: what an entry point names, and what ours are, too."""
+"""The base classes of platforms, which entry points name, and which ours have, too."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Platform(ABC, Generic[S]):
         protocol: the version that it was written for: a literal number, not our constant.
         section: the class of its section of the experiment file. Its fields are checked with
             ``file:line:column`` as ours are; its ``planned`` says which workers there are.
-        reach: how its workers reach the head.
+        reach: the way by which its workers reach the head.
     """
 
     protocol: int
@@ -35,35 +35,41 @@ class Platform(ABC, Generic[S]):
     reach: ClassVar[Reach] = "tcp"
 
     def reach_of(self, part: Section) -> Reach:
-        """How one worker reaches the head, where that depends on what the file says of it."""
+        """The way by which one worker reaches the head, where that depends on its section."""
         return self.reach
 
     def files(self, given: Given[S], trial: int, attempt: int) -> AttemptFiles | None:
         """Files of an attempt where it runs or ran, and a shell there; None if this platform
-        does not offer that. Must not block."""
+        does not offer that. Must not block.
+
+        Args:
+            given: that of its worker.
+            trial: the number of its trial.
+            attempt: its number within the trial.
+        """
         return None
 
 
 class AgentPlatform(Platform[S]):
-    """One whose trials run below our agent: it gets an agent's process somewhere and sees that
-    it is gone, and no more. All visits are made in a thread of their own, one for each worker
+    """A platform whose trials run below our agent: it gets an agent's process somewhere and sees
+    that it is gone, and no more. All visits are made in a thread of their own, one for each worker
     (:class:`~dispatcher.backends.agents.VisitedProcess`)."""
 
     @abstractmethod
     def visit(self, given: Given[S]) -> Visit:
-        """A way to the worker's place, for one visit. Called in the thread of that worker alone,
-        again for each visit; what it raises harms this worker only."""
+        """Make one visit of the worker's place. Called in the thread of that worker alone, again
+        for each visit; an exception harms this worker only."""
         ...
 
 
 class BackendPlatform(Platform[S]):
-    """One that runs attempts itself, without our agent: a service with an interface of its own.
+    """A platform that runs attempts itself, without our agent: a service with its own interface.
 
-    What it makes is called in a thread of its own, one for each worker, and may block there.
+    Its backends are called in a thread of their own, one for each worker, and may block there.
     """
 
     @abstractmethod
     def backend(self, given: Given[S]) -> ServiceBackend:
         """Make the backend of one worker; called when a worker is wanted there first, and again
-        after one has failed. What it raises harms this worker only."""
+        after one has failed. An exception harms this worker only."""
         ...

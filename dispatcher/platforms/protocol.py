@@ -1,8 +1,8 @@
-"""The protocol of backends for other packages: all that one needs, and all that is promised.
+"""The protocol of backends for other packages: all that such a package needs and may rely on.
 
-``docs/backends.md`` is the page to this module. What is in ``__all__`` changes only as
-``CHANGELOG.md`` says; :data:`PROTOCOL` grows when something that was written for the version
-before would not work any more, and a platform of another version is refused by name.
+``docs/backends.md`` is the page to this module. Names in ``__all__`` change only as
+``CHANGELOG.md`` announces; :data:`PROTOCOL` grows when a platform for the version before would not
+work any more, and a platform of another version is refused by name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which platform a service of the experiment file is of: one of ours, or one that is plugged in."""
+"""The platform of a service of the experiment file: one of ours, or one that is plugged in."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _OURS: tuple[Platform[Any], ...] = (LOCAL_PLATFORM, SSH_PLATFORM)
 
 
 def platform_of(service: ServiceConfig) -> AnyPlatform:
-    """The platform whose section this is.
+    """The platform that this section belongs to.
 
     Raises:
         PermanentBackendError: it is not installed (any more), or is no platform.
     """
-    found: object = next((each for each in _OURS if type(service) is each.section), None)
-    if found is None:
+    platform: object = next((each for each in _OURS if type(service) is each.section), None)
+    if platform is None:
         word = word_of(service)
-        found = plugged(word)
-        if isinstance(found, Unusable):
-            raise PermanentBackendError(found.text, hint=found.hint, where="trainingService")
-        if isinstance(found, type):  # the entry point may name the class as well
+        platform = plugged(word)
+        if isinstance(platform, Unusable):
+            raise PermanentBackendError(platform.text, hint=platform.hint, where="trainingService")
+        if isinstance(platform, type):  # the entry point may name the class as well
             try:
-                found = found()
+                platform = platform()
             except Exception as error:
                 raise PermanentBackendError(
                     f"the platform {word!r} cannot be made: {type(error).__name__}: {error}",
                     where="trainingService",
                 ) from error
-    if isinstance(found, (LocalPlatform, AgentPlatform, BackendPlatform)):
-        return found
+    if isinstance(platform, (LocalPlatform, AgentPlatform, BackendPlatform)):
+        return platform
     raise PermanentBackendError(
         f"the platform {word_of(service)!r} is neither an AgentPlatform nor a BackendPlatform",
         hint="docs/backends.md says what it must be",

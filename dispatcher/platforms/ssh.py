@@ -14,18 +14,18 @@ from dispatcher.wiring.machines import machine_of
 
 
 class SshPlatform(AgentPlatform[SshServiceConfig]):
-    """A visit is a login, and a tunnel for as long as it lasts."""
+    """The platform of machines. A visit is a login, and a tunnel for as long as it lasts."""
 
     protocol = 1
     section = SshServiceConfig
     reach: ClassVar[Reach] = "tunnel"
 
     def reach_of(self, part: Section) -> Reach:
-        """By a tunnel, unless an address is named."""
+        """A tunnel, unless the machine names an address of the head."""
         return "tcp" if isinstance(part, MachineConfig) and part.head_address else self.reach
 
     def visit(self, given: Given[SshServiceConfig]) -> Visit:
-        """Not logged in yet."""
+        """A visit that is not logged in yet."""
         assert isinstance(given.part, MachineConfig)
         way = given.tunnel or given.door
         assert way is not None

@@ -3,8 +3,8 @@
 sshd hands a command to the user's login shell, which may be bash, fish or tcsh, and each has
 rules of its own for quotes, backslashes and exclamation marks. So that shell gets a constant
 text only; it starts ``/bin/sh``, which reads one line from stdin, and that line holds the
-words of the command in quotes that POSIX defines. What follows the line is the stdin of the
-command. Values of the environment are set by that line, too: they appear in no list of
+arguments of the command in quotes that POSIX defines. The rest, behind the line, is the stdin of
+the command. Values of the environment are set by that line, too: they appear in no list of
 processes.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from dispatcher.errors import InternalError
 
-#: What the login shell sees, whatever is run.
+#: All that the login shell sees, whatever is run.
 LAUNCHER = "exec /bin/sh -c 'IFS= read -r bequeath_line; eval \"$bequeath_line\"'"
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -26,28 +26,33 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class Launch:
-    """The line for :data:`LAUNCHER`, newline included. ``mark`` begins the line of stderr by
-    which it tells the process that leads the command's group."""
+    """The line for :data:`LAUNCHER`, newline included. ``mark`` begins the line of stderr that
+    names the process that leads the command's group."""
 
     line: bytes
     mark: bytes
 
 
 def launch(argv: Sequence[str], environment: Mapping[str, str], folder: str = "") -> Launch:
-    """How to start a command.
+    """The launch of a command.
+
+    Args:
+        argv: the program and its arguments.
+        environment: variables added to what the login gives.
+        folder: its working directory, relative to the home folder; empty for that itself.
 
     Raises:
-        InternalError: there is no command, a name of a variable is none, or a word holds a
+        InternalError: there is no command, a name of a variable is none, or an argument holds a
             NUL byte.
     """
     if not argv:
         raise InternalError("no command to run")
     mark = f"bequeath-{secrets.token_hex(8)} "
     parts = [f"unset bequeath_line; echo '{mark}'$$ >&2"]
-    words = [*argv, folder, *environment.values()]
-    if any("\0" in word for word in words):
+    texts = [*argv, folder, *environment.values()]
+    if any("\0" in text for text in texts):
         raise InternalError(f"a NUL byte in the command {argv[0]!r} or its environment")
-    if any("\n" in word for word in words):
+    if any("\n" in text for text in texts):
         # The line ends at the first newline, so they travel as a variable.
         parts.append("bequeath_nl=$(printf '\\nx'); bequeath_nl=${bequeath_nl%x}")
     for name, value in environment.items():
@@ -58,14 +63,14 @@ def launch(argv: Sequence[str], environment: Mapping[str, str], folder: str = ""
         # "./" before a name that cd might take for an option or look up in CDPATH.
         place = folder if folder.startswith("/") else f"./{folder}"
         parts.append(f"cd {_quoted(place)} || exit 127")
-    parts.append("exec " + " ".join(_quoted(word) for word in argv))
+    parts.append("exec " + " ".join(_quoted(each) for each in argv))
     return Launch(("; ".join(parts) + "\n").encode(errors="surrogateescape"), mark.encode())
 
 
 def launch_kill(pid: int) -> Launch:
-    """How to end a process group: a command in progress leads one."""
+    """The launch of a command that ends a process group: a command in progress leads one."""
     return Launch(f"kill -s KILL -- -{pid}\n".encode(), b"")
 
 
-def _quoted(word: str) -> str:
-    return '"$bequeath_nl"'.join(shlex.quote(part) for part in word.split("\n"))
+def _quoted(text: str) -> str:
+    return '"$bequeath_nl"'.join(shlex.quote(part) for part in text.split("\n"))

@@ -27,7 +27,7 @@ from dispatcher.ssh.started import Started, TerminalSize
 from dispatcher.ssh.target import SshTarget
 from dispatcher.ssh.user_config import way_to
 
-#: What is kept of each output of a command.
+#: Bytes that are kept of each output of a command, and of a file.
 MOST_OUTPUT_BYTES = 1 << 20
 MOST_FILE_BYTES = 64 << 20
 _FULL_KIB = 1024
@@ -37,8 +37,8 @@ def connect(target: SshTarget, *, dial: Dial | None = None) -> SshConnection:
     """Log in to a machine. Blocks for a few times ``connect_timeout_s`` at most.
 
     Args:
-        target: Which machine, and how.
-        dial: Makes the TCP connection, where not :func:`socket.create_connection` should.
+        target: The machine, and how to log in.
+        dial: Makes the TCP connection; None for :func:`socket.create_connection`.
 
     Raises:
         HostUnreachable: nobody answers in time, or no SSH server.
@@ -51,7 +51,7 @@ def connect(target: SshTarget, *, dial: Dial | None = None) -> SshConnection:
 
 
 class SshConnection:
-    """Made by :func:`connect`. All methods may be called from any thread, all of them block.
+    """A login, made by :func:`connect`. All methods may be called from any thread, and block.
 
     A server that allows few sessions in a connection (``MaxSessions``) gets more connections,
     ``most_connections`` at most; beyond that one waits. Forwarded ports are on the first.
@@ -81,7 +81,7 @@ class SshConnection:
 
     @property
     def user(self) -> str:
-        """Who we are there."""
+        """Our user name there."""
         return self._first.user
 
     @property
@@ -108,15 +108,15 @@ class SshConnection:
         most_bytes: int = MOST_OUTPUT_BYTES,
         heard: Callable[[bytes], None] | None = None,
     ) -> Ran:
-        """Run a command and wait for its end. Words arrive as they are, whatever they hold.
+        """Run a command and wait for its end. Arguments arrive as they are, whatever they hold.
 
         Args:
             argv: The program, looked up in PATH there, and its arguments.
             stdin: Bytes, or a file that is read to its end.
             limit_s: Seconds for all, waiting for a free session included.
             environment: Added to what the login gives; in no list of processes.
-            folder: Where it runs; the home folder if empty. 127 if there is none.
-            most_bytes: What is kept of each of stdout and stderr.
+            folder: Its working directory; the home folder if empty. 127 if there is none.
+            most_bytes: Bytes that are kept of each of stdout and stderr.
             heard: Called with each piece of stdout as it comes.
 
         Raises:
@@ -173,10 +173,13 @@ class SshConnection:
         terminal: TerminalSize | None = None,
         limit_s: float = 60.0,
     ) -> Iterator[Started]:
-        """A command that one talks to, begun within ``limit_s``; at the end it is ended.
+        """A command that one talks to; leaving the context ends it. Raises as :meth:`run` does.
 
-        With ``terminal`` it gets one there, and its stdout and stderr are one. Raises as
-        :meth:`run` does.
+        Args:
+            argv: The program, looked up in PATH there, and its arguments.
+            environment: Added to what the login gives; in no list of processes.
+            terminal: Gives it one of this size, where its stdout and stderr are one; None for none.
+            limit_s: Seconds until it must have begun.
         """
         deadline = time.monotonic() + limit_s
         with self._session(deadline, argv[0]) as (link, channel):
@@ -189,7 +192,7 @@ class SshConnection:
                     self._kill(command.pid)
 
     def _kill(self, pid: int) -> bool:
-        """SSH can send signals, but OpenSSH passes none on to what root runs."""
+        """Kill by a command: SSH can send signals, but OpenSSH passes none on to what root runs."""
         try:
             return self._run(launch_kill(pid), "kill", 30, 1024).ok
         except BackendError:
@@ -201,7 +204,13 @@ class SshConnection:
         """Write a file there, whole or not at all; returns its size in bytes.
 
         It takes the place of one that is there. It has its mode before it has content, and is
-        not synced to the disk. A relative path, and ``~/``, begin in the home folder.
+        not synced to the disk.
+
+        Args:
+            path: A relative one, or one with ``~/``, begins in the home folder.
+            data: The content, or a file to read it from.
+            mode: Its permissions.
+            limit_s: Seconds for all.
 
         Raises:
             TransferFailed, HostDiskFull, CommandTimedOut, ConnectionLost, SessionRefused: see
@@ -212,7 +221,12 @@ class SshConnection:
             return files.put(sftp, path, data, mode, self._is_full)
 
     def get(self, path: str, *, most_bytes: int = MOST_FILE_BYTES, limit_s: float = 3600) -> bytes:
-        """Read a file of at most ``most_bytes``.
+        """Read a file.
+
+        Args:
+            path: As for :meth:`put`.
+            most_bytes: A longer one is refused (``TransferFailed``).
+            limit_s: Seconds for all.
 
         Raises:
             TransferFailed, CommandTimedOut, ConnectionLost, SessionRefused: see there.
@@ -221,7 +235,7 @@ class SshConnection:
             return files.get(sftp, files.from_home(path), most_bytes)
 
     def stat(self, path: str) -> files.Stat | None:
-        """What is there, links followed; None for nothing."""
+        """Size, mode and time of a file or folder, links followed; None for nothing."""
         with self._sftp(path, "looked at", 60) as sftp:
             return files.stat(sftp, files.from_home(path))
 
@@ -232,7 +246,12 @@ class SshConnection:
     def reverse_forward(self, local_host: str, local_port: int, *, wanted: int = 0) -> int:
         """Let the machine listen on its 127.0.0.1 and carry connections to an address here.
 
-        Returns the port there; ``wanted`` asks for a certain one. It ends with the connection.
+        Returns the port there, which ends with the connection.
+
+        Args:
+            local_host: Name or address, as this machine sees it.
+            local_port: Its port.
+            wanted: Port to listen on there; 0 for any free one.
 
         Raises:
             ForwardRefused, ConnectionLost: see there.
@@ -240,8 +259,8 @@ class SshConnection:
         return self._reverse.add((local_host, local_port), wanted)
 
     def reverse_forward_to_file(self, path: Path) -> int:
-        """As :meth:`reverse_forward`, to a socket file here: nobody else on this machine can
-        connect to what listens there. Returns the port there."""
+        """Forward as :meth:`reverse_forward` does, to a socket file here: other users of this
+        machine cannot connect to it. Returns the port there."""
         return self._reverse.add(str(path))
 
     def end_reverse_forward(self, port: int) -> None:
@@ -292,7 +311,7 @@ class SshConnection:
             ending.start()
             try:
                 sftp = files.begin(link, channel)
-                with files.telling(link, path, doing):
+                with files.translated_errors(link, path, doing):
                     yield sftp
             except (TransferFailed, SessionRefused) as error:
                 if time.monotonic() < deadline:
@@ -307,8 +326,8 @@ class SshConnection:
             ran = self.run(["df", "-Pk", folder], limit_s=30)
         except BackendError:
             return False
-        words = ran.out.decode(errors="replace").splitlines()[-1:]
-        columns = words[0].split() if words else []
+        last = ran.out.decode(errors="replace").splitlines()[-1:]
+        columns = last[0].split() if last else []
         return len(columns) > 3 and columns[3].isdecimal() and int(columns[3]) < _FULL_KIB
 
     @contextlib.contextmanager
@@ -343,7 +362,7 @@ class SshConnection:
             self._pool.notify_all()
 
     def _has_enough(self, link: Link) -> int:
-        """A server refused a session: so many are its most in this connection (MaxSessions)."""
+        """Note that a server refused a session: returns how many it allows in this connection."""
         with self._pool:
             link.sessions -= 1
             link.most_sessions = max(1, min(link.most_sessions, link.sessions))
@@ -351,7 +370,7 @@ class SshConnection:
             return link.sessions
 
     def _link_with_room(self, deadline: float, name: str) -> Link:
-        """A connection that takes one more session, which is counted already."""
+        """A link that takes one more session, which is counted already."""
         with self._pool:
             while True:
                 if not self.is_alive():

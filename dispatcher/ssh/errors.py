@@ -1,4 +1,4 @@
-"""What can be wrong with a machine that is reached over SSH, and whether trying again helps."""
+"""Errors of machines that are reached over SSH, by whether trying again helps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class HostUnreachable(PassingBackendError):
 
 
 class ConnectionLost(PassingBackendError):
-    """Raised when a connection that stood has ended. What was asked may or may not be done."""
+    """Raised when a connection that stood has ended. An order may or may not be carried out."""
 
 
 class CommandTimedOut(PassingBackendError):
@@ -32,16 +32,16 @@ class LoginRefused(PermanentBackendError):
 class HostKeyUnknown(PermanentBackendError):
     """Raised when no file of known hosts names the machine: nothing was sent to it.
 
-    ``key`` is what it showed.
+    ``key`` is the one that it showed.
     """
 
     key: HostKey
 
 
 class HostKeyChanged(PermanentBackendError):
-    """Raised when a machine shows a key other than the known one: somebody may be in between.
+    """Raised when a machine shows a key other than the known one: an attacker may be in between.
 
-    Nothing was sent to it. ``key`` is what it showed.
+    Nothing was sent to it. ``key`` is the one that it showed.
     """
 
     key: HostKey

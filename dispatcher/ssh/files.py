@@ -20,7 +20,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Stat:
-    """What a machine says of a file; ``changed_at`` in seconds, by its own clock."""
+    """Facts of a file or folder there; ``changed_at`` in seconds, by the machine's own clock."""
 
     size: int
     mode: int
@@ -55,8 +55,13 @@ def begin(link: Link, channel: Any) -> Any:
 
 
 @contextlib.contextmanager
-def telling(link: Link, path: str, doing: str) -> Iterator[None]:
-    """Errors of a transfer in our words.
+def translated_errors(link: Link, path: str, doing: str) -> Iterator[None]:
+    """Turn errors of a transfer into ours.
+
+    Args:
+        link: the one that it runs over.
+        path: of the file, for messages.
+        doing: a participle for messages, such as ``written``.
 
     Raises:
         TransferFailed, HostDiskFull, ConnectionLost: see there.
@@ -93,8 +98,14 @@ def put(
 ) -> int:
     """Write a file beside its place, with its mode before its content, then rename it.
 
-    Returns how many bytes. Raises what paramiko raises; nothing is left behind then. SFTP has
-    no word for a full disk ("Failure" is all it says), so ``is_full`` is asked about the folder.
+    Returns how many bytes. Errors are paramiko's; nothing is left behind then.
+
+    Args:
+        sftp: paramiko's client.
+        path: where it goes.
+        data: the content, or a file to read it from.
+        mode: its permissions.
+        is_full: tells whether the disk of a folder is full: SFTP itself reports "Failure" only.
     """
     temporary = f"{path}.{secrets.token_hex(4)}.part"
     try:
@@ -130,7 +141,16 @@ def _copy(data: bytes | BinaryIO | Path, file: Any) -> int:
 
 
 def get(sftp: Any, path: str, most_bytes: int) -> bytes:
-    """Read a file. Raises OSError where it is longer than ``most_bytes``."""
+    """Read a file.
+
+    Args:
+        sftp: paramiko's client.
+        path: of the file.
+        most_bytes: how long it may be.
+
+    Raises:
+        OSError: it is longer, or cannot be read.
+    """
     with sftp.open(path, "rb") as file:
         size = file.stat().st_size or 0
         if size > most_bytes:
@@ -143,12 +163,12 @@ def get(sftp: Any, path: str, most_bytes: int) -> bytes:
 
 
 def stat(sftp: Any, path: str) -> Stat | None:
-    """What is there, links followed; None for nothing."""
+    """Facts of a file or folder, links followed; None for nothing."""
     try:
-        found = sftp.stat(path)
+        status = sftp.stat(path)
     except FileNotFoundError:
         return None
-    return Stat(found.st_size or 0, found.st_mode or 0, float(found.st_mtime or 0))
+    return Stat(status.st_size or 0, status.st_mode or 0, float(status.st_mtime or 0))
 
 
 def from_home(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Ports carried through a connection. They end with it; whoever needs them makes them anew."""
+"""Ports carried through a connection. They end with it; their owner makes them anew."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Near = tuple[str, int] | str
 class ReverseForwards:
     """Ports on the machine's loopback that lead to addresses near us.
 
-    paramiko has one handler for all ports of a transport, so it is here that they are told
-    apart. Each connection costs two threads, which end with it; those beyond
+    paramiko has one handler for all ports of a transport, so they are told apart here. Each
+    connection costs two threads, which end with it; connections beyond
     :data:`MOST_CONNECTIONS` are closed at once.
     """
 

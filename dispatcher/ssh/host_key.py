@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class HostKey:
-    """``kind`` as in ``ssh-ed25519``; ``blob`` is the key as the protocol writes it."""
+    """A public key. ``kind`` as in ``ssh-ed25519``; ``blob`` is the key as the protocol has it."""
 
     kind: str
     blob: bytes = field(repr=False)

@@ -13,12 +13,12 @@ from dispatcher.ssh.errors import HostDiskFull, NoPython, TransferFailed
 
 _NO_SPACE = {"ENOSPC", "EDQUOT"}
 
-#: What programs begin with: another one's functions.
+#: Programs that begin with another one's functions.
 _BEGINNINGS = {"probe": "python_facts", "unpack": "placing", "unwheel": "placing"}
 
 
 def program_text(name: str) -> str:
-    """What ``on_host/<name>.py`` says, behind what it needs of another one."""
+    """The text of ``on_host/<name>.py``, behind that of the program whose functions it needs."""
     folder = importlib.resources.files("dispatcher.ssh.on_host")
     names = [_BEGINNINGS[name], name] if name in _BEGINNINGS else [name]
     return "\n".join(folder.joinpath(f"{each}.py").read_text() for each in names)
@@ -27,24 +27,24 @@ def program_text(name: str) -> str:
 def run_program(
     connection: SshConnection,
     name: str,
-    words: Sequence[str],
+    arguments: Sequence[str],
     *,
     python: str | Sequence[str] = "python3",
     alone: bool = True,
     stdin: bytes | BinaryIO = b"",
     limit_s: float,
 ) -> dict[str, Any]:
-    """Run ``on_host/<name>.py`` there; returns what it says.
+    """Run ``on_host/<name>.py`` there; returns its answer.
 
     Args:
         connection: to the machine.
         name: of the program.
-        words: its arguments.
-        python: by which words a Python is called there.
+        arguments: of the program.
+        python: the command by which a Python is called there.
         alone: nothing in a working directory, a user's site or PYTHONPATH takes the place of a
             module. False for a program that is to see the modules that trials see.
-        stdin: what it reads.
-        limit_s: after so long it is ended (seconds).
+        stdin: its input.
+        limit_s: seconds after which it is ended.
 
     Raises:
         NoPython: there is none by that name, or it is too old.
@@ -52,7 +52,7 @@ def run_program(
     """
     text = program_text(name)
     called = [python] if isinstance(python, str) else list(python)
-    argv = [*called, *(["-I"] if alone else []), "-c", text, *words]
+    argv = [*called, *(["-I"] if alone else []), "-c", text, *arguments]
     ran = connection.run(argv, stdin=stdin, limit_s=limit_s)
     try:
         answer = json.loads(ran.out.splitlines()[-1])
@@ -60,9 +60,10 @@ def run_program(
         answer = None
     if ran.ok and isinstance(answer, dict):
         return answer
-    said = ran.said().splitlines()[-1:]
+    complaint = ran.complaint().splitlines()[-1:]
+    reason = complaint[0] if complaint else f"exit code {ran.code}"
     raise NoPython(
-        f"{called[-1]} runs no program of ours: {said[0] if said else f'exit code {ran.code}'}",
+        f"{called[-1]} runs no program of ours: {reason}",
         hint="Python 3.9 or later must be there; name it (python: /opt/…/bin/python3)",
         where=connection.label,
     )
@@ -80,7 +81,15 @@ def unpack(
     """Send an archive and unpack it into ``folder``, which appears whole or not at all.
 
     Several may do the same at once. Returns False if the folder was there already; then
-    nothing is sent. ``~`` stands for the home folder there.
+    nothing is sent.
+
+    Args:
+        connection: to the machine.
+        archive: a tar file here.
+        digest: SHA-256 of its content, in hex.
+        folder: the one to make there; ``~`` stands for the home folder.
+        python: the command by which a Python is called there.
+        limit_s: seconds for all.
 
     Raises:
         HostDiskFull: no room there; nothing is left behind.
@@ -99,7 +108,16 @@ def unpack_wheel(
     python: str | Sequence[str] = "python3",
     limit_s: float = 3600,
 ) -> bool:
-    """As :func:`unpack` for a wheel, whose digest is looked at again there before it is used."""
+    """Send a wheel and unpack it, as :func:`unpack` does; its digest is checked before that.
+
+    Args:
+        connection: to the machine.
+        wheel: a wheel file here.
+        digest: SHA-256 of its content, in hex.
+        folder: the one to make there; ``~`` stands for the home folder.
+        python: the command by which a Python is called there.
+        limit_s: seconds for all.
+    """
     return _unpack(connection, "unwheel", wheel, digest, folder, python, limit_s)
 
 
@@ -112,8 +130,8 @@ def _unpack(
     python: str | Sequence[str],
     limit_s: float,
 ) -> bool:
-    found = connection.stat(folder)
-    if found is not None and found.is_folder:
+    there = connection.stat(folder)
+    if there is not None and there.is_folder:
         return False
     with archive.open("rb") as file:
         answer = run_program(

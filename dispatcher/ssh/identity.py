@@ -1,4 +1,4 @@
-"""Who we are to a machine: keys of the agent, keys in files, a password; tried in this order."""
+"""Keys to log in with: keys of the agent, then keys in files; a password is tried last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dispatcher.ssh.user_config import Hop
 
 @dataclass(frozen=True)
 class Key:
-    """A key that can sign, and what it is called in messages."""
+    """A key that can sign, and its name in messages."""
 
     key: Any
     name: str
@@ -23,7 +23,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Locked:
-    """A key file that nobody can open: it has a passphrase, and we have none."""
+    """A key file that cannot be opened: it has a passphrase, and we have none."""
 
     path: Path
 
@@ -68,9 +68,9 @@ def keys_for(hop: Hop, of_agent: list[Any]) -> Iterator[Key | Locked]:
                 offered.add(public)
                 yield Key(held[public], f"{path} (by the agent)")
             continue
-        found = _read(path, hop.target.passphrase, named=named, host=hop.label)
-        if isinstance(found, Locked) or (found is not None and _blob(found) not in offered):
-            yield found
+        read = _read(path, hop.target.passphrase, named=named, host=hop.label)
+        if isinstance(read, Locked) or (read is not None and _blob(read) not in offered):
+            yield read
 
 
 def _blob(key: Key) -> bytes:
@@ -83,8 +83,8 @@ def _public(path: Path) -> bytes | None:
     import binascii
 
     try:
-        words = path.with_name(f"{path.name}.pub").read_text(errors="replace").split()
-        return base64.b64decode(words[1], validate=True)
+        fields = path.with_name(f"{path.name}.pub").read_text(errors="replace").split()
+        return base64.b64decode(fields[1], validate=True)
     except (OSError, IndexError, ValueError, binascii.Error):
         return None
 
@@ -101,8 +101,8 @@ def _read(path: Path, passphrase: str, *, named: bool, host: str) -> Key | Locke
     except OSError as error:
         refused = f"the key file cannot be read: {error.strerror}"
     except TypeError:
-        # What cryptography says of a key with a passphrase where none was given, and of a
-        # passphrase for a key without one.
+        # cryptography raises it for a key with a passphrase where none was given, and for a
+        # passphrase of a key without one.
         if not passphrase:
             return Locked(path)
         return _read(path, "", named=named, host=host)

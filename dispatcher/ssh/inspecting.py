@@ -1,4 +1,4 @@
-"""What a machine has of what trials need, as findings that people can act on."""
+"""Inspects a machine for what trials need; the results are findings that people can act on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dispatcher.ssh.inspecting_gpus import judge_gpus
 from dispatcher.ssh.login import Dial
 from dispatcher.ssh.target import SshTarget
 
-#: What the agent and the SDK import; trials may need more.
+#: Modules that the agent and the SDK import; trials may need more.
 NEEDED_MODULES = ("msgspec", "zmq", "numpy", "blake3")
 
 #: Packages that are not called as their modules are.
@@ -26,13 +26,13 @@ _PACKAGES = {"zmq": "pyzmq", "pynvml": "nvidia-ml-py"}
 #: A machine may be this far from our clock (seconds) before times in logs confuse people.
 _CLOCK_S = 5.0
 _LITTLE_DISK = 1 << 30
-#: With less not even what is brought for our own code has room (bytes).
+#: With less not even our own code has room (bytes).
 _NO_DISK = 4 << 20
 _LIMIT_S = 120.0
 
 
 class Severity(StrEnum):
-    """How bad it is. ``PROBLEM``: trials cannot run there."""
+    """The severity of a finding. ``PROBLEM``: trials cannot run there."""
 
     OK = "ok"
     NOTE = "note"
@@ -41,7 +41,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class HostFinding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     topic: str
     verdict: Severity
@@ -60,16 +60,16 @@ class Supplied:
 
 @dataclass(frozen=True)
 class HostNeeds:
-    """What is asked of a machine.
+    """The needs that a machine is checked for.
 
     ``folders`` maps a folder there to a file that must be in it already (it shows that both
-    of us mean the same folder); an empty name asks for nothing. ``python``: the words by which
+    of us mean the same folder); an empty name asks for nothing. ``python``: the command by which
     it is called there. ``useful`` maps modules that trials can do without to what they miss then.
-    ``unsafe`` says of a version of a package why it is not to be used, or nothing.
+    ``unsafe`` gives, for a version of a package, why it is not to be used, or nothing.
     ``read_folders``: those that trials only read from.
-    ``cpus``, ``gpus``, ``gpu_memory`` (bytes): what each trial takes; ``gpu_indices``: those
+    ``cpus``, ``gpus``, ``gpu_memory`` (bytes): needs of each trial; ``gpu_indices``: those
     that the file names.
-    ``supply``: which of what it lacks is brought there, from what its Python told of itself.
+    ``supply``: gets the answer of the program ``probe``; returns which modules are brought there.
     """
 
     python: str | Sequence[str] = "python3"
@@ -84,29 +84,34 @@ class HostNeeds:
     gpus: float = 0.0
     gpu_memory: int = 0
     gpu_indices: tuple[int, ...] = ()
-    supply: Callable[[Mapping[str, Any]], Supplied] = lambda told: Supplied()
+    supply: Callable[[Mapping[str, Any]], Supplied] = lambda facts: Supplied()
 
 
 def inspect(target: SshTarget, needs: HostNeeds, *, dial: Dial | None = None) -> list[HostFinding]:
-    """Log in and look. Blocks for minutes at most; what cannot be looked at is a finding, too.
+    """Log in and look. Blocks for minutes at most; a check that cannot be made is a finding, too.
 
     Makes a temporary file in each folder, and removes it.
+
+    Args:
+        target: the machine, and how to log in.
+        needs: those of trials.
+        dial: as for :func:`~dispatcher.ssh.connect`.
     """
     started = time.monotonic()
     try:
         with connect(target, dial=dial) as connection:
             took = time.monotonic() - started
             text = f"as {connection.user} in {took:.1f} s"
-            found = [HostFinding("login", Severity.OK, text)]
+            findings = [HostFinding("login", Severity.OK, text)]
             try:
-                found += _look(connection, needs)
+                findings += _look(connection, needs)
             except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 text = f"answers what it should not: {type(error).__name__}: {error}"
                 hint = (
                     "what runs there is not the Python that is named; can that machine be trusted?"
                 )
-                found.append(HostFinding("python", Severity.PROBLEM, text[:300], hint))
-            return found
+                findings.append(HostFinding("python", Severity.PROBLEM, text[:300], hint))
+            return findings
     except (BackendError, UserError) as error:
         return [HostFinding("login", Severity.PROBLEM, str(error.message), error.hint)]
 
@@ -117,7 +122,7 @@ def _look(connection: SshConnection, needs: HostNeeds) -> Iterator[HostFinding]:
     asked = json.dumps({"modules": modules, "packages": [*needs.unsafe], "folders": folders})
     before = time.time()
     try:
-        told = run_program(
+        facts = run_program(
             connection, "probe", [asked], python=needs.python, alone=False, limit_s=_LIMIT_S
         )
     except NoPython as error:
@@ -127,40 +132,40 @@ def _look(connection: SshConnection, needs: HostNeeds) -> Iterator[HostFinding]:
         yield HostFinding("commands", Severity.PROBLEM, error.message, error.hint)
         return
     after = time.time()
-    if ended := told["python"].get("prolog"):
+    if ended := facts["python"].get("prolog"):
         text = f"its last command ended with exit code {ended}; trials begin all the same"
         hint = "run it there by hand; where that is meant, end it with '; :'"
         yield HostFinding("prolog", Severity.NOTE, text, hint)
-    yield from _python(told, needs)
-    yield from _modules(told, needs)
-    yield from _packages(told, needs)
-    yield _clock(float(told["time"]), before, after)
-    yield from _work_folder(told["folders"][needs.work_folder])
+    yield from _python(facts, needs)
+    yield from _modules(facts, needs)
+    yield from _packages(facts, needs)
+    yield _clock(float(facts["time"]), before, after)
+    yield from _work_folder(facts["folders"][needs.work_folder])
     for path, token in needs.folders.items():
-        yield _weights(told["folders"][path], wanted=bool(token))
+        yield _weights(facts["folders"][path], wanted=bool(token))
     for path in needs.read_folders:
-        yield _to_read(told["folders"][path])
+        yield _to_read(facts["folders"][path])
     yield _gpus(connection, needs)
     yield _sftp(connection)
 
 
 def _gpus(connection: SshConnection, needs: HostNeeds) -> HostFinding:
     try:
-        told = run_program(connection, "gpus", [], python=needs.python, alone=False, limit_s=60.0)
+        facts = run_program(connection, "gpus", [], python=needs.python, alone=False, limit_s=60.0)
     except BackendError as error:
         return HostFinding("gpus", Severity.NOTE, f"cannot be looked at: {error.message}")
-    found = judge_gpus(told, wanted=needs.gpus, indices=needs.gpu_indices, memory=needs.gpu_memory)
-    verdict = Severity.PROBLEM if found.bad else Severity.OK
-    return HostFinding("gpus", verdict, found.text, found.hint)
+    gpus = judge_gpus(facts, wanted=needs.gpus, indices=needs.gpu_indices, memory=needs.gpu_memory)
+    verdict = Severity.PROBLEM if gpus.bad else Severity.OK
+    return HostFinding("gpus", verdict, gpus.text, gpus.hint)
 
 
-def _python(told: Mapping[str, Any], needs: HostNeeds) -> Iterator[HostFinding]:
-    version = ".".join(str(x) for x in told["version"])
-    text = f"{version} at {told['executable']}, {told['cores']} cores"
-    if tuple(told["version"][:2]) >= needs.oldest:
+def _python(facts: Mapping[str, Any], needs: HostNeeds) -> Iterator[HostFinding]:
+    version = ".".join(str(x) for x in facts["version"])
+    text = f"{version} at {facts['executable']}, {facts['cores']} cores"
+    if tuple(facts["version"][:2]) >= needs.oldest:
         yield HostFinding("python", Severity.OK, text)
-        if needs.cpus > (told["cores"] or needs.cpus):
-            text = f"{told['cores']} cores, and each trial needs {needs.cpus:g} (trialCpuNumber)"
+        if needs.cpus > (facts["cores"] or needs.cpus):
+            text = f"{facts['cores']} cores, and each trial needs {needs.cpus:g} (trialCpuNumber)"
             yield HostFinding("cores", Severity.PROBLEM, text)
         return
     oldest = ".".join(str(x) for x in needs.oldest)
@@ -168,20 +173,20 @@ def _python(told: Mapping[str, Any], needs: HostNeeds) -> Iterator[HostFinding]:
     yield HostFinding("python", Severity.PROBLEM, f"too old: {text}", hint)
 
 
-def _modules(told: Mapping[str, Any], needs: HostNeeds) -> Iterator[HostFinding]:
-    found = told["modules"]
-    supplied = needs.supply(told)
+def _modules(facts: Mapping[str, Any], needs: HostNeeds) -> Iterator[HostFinding]:
+    modules = facts["modules"]
+    supplied = needs.supply(facts)
     brought = supplied.modules
     there = [
-        f"{name} {found[name]['version']}".strip()
-        for name in found
-        if not _lacks(found[name]) and name not in brought
+        f"{name} {modules[name]['version']}".strip()
+        for name in modules
+        if not _lacks(modules[name]) and name not in brought
     ]
-    missing = [name for name in needs.modules if _lacks(found[name]) and name not in brought]
+    missing = [name for name in needs.modules if _lacks(modules[name]) and name not in brought]
     if missing:
-        why = "; ".join(found[name]["trouble"] for name in missing)
+        why = "; ".join(modules[name]["trouble"] for name in missing)
         names = " ".join(_PACKAGES.get(name, name) for name in missing)
-        hint = f"{told['executable']} -m pip install {names}"
+        hint = f"{facts['executable']} -m pip install {names}"
         if supplied.trouble:
             why, hint = f"{why}; {supplied.trouble}", f"{supplied.hint}; or {hint}"
         yield HostFinding("modules", Severity.PROBLEM, f"missing: {why}", hint)
@@ -192,16 +197,16 @@ def _modules(told: Mapping[str, Any], needs: HostNeeds) -> Iterator[HostFinding]
             texts.append(f"brought there: {along}")
         yield HostFinding("modules", Severity.OK, "; ".join(texts))
     for name, missed in needs.useful.items():
-        if _lacks(found[name]) and name not in brought:
-            hint = f"{told['executable']} -m pip install {name}"
+        if _lacks(modules[name]) and name not in brought:
+            hint = f"{facts['executable']} -m pip install {name}"
             yield HostFinding("modules", Severity.NOTE, f"no {name}: {missed}", hint)
 
 
-def _packages(told: Mapping[str, Any], needs: HostNeeds) -> Iterator[HostFinding]:
+def _packages(facts: Mapping[str, Any], needs: HostNeeds) -> Iterator[HostFinding]:
     for name, why_unsafe in needs.unsafe.items():
-        version = str(told["packages"].get(name, ""))
+        version = str(facts["packages"].get(name, ""))
         if version and (why := why_unsafe(version)):
-            hint = f"{told['executable']} -m pip install --upgrade {name}"
+            hint = f"{facts['executable']} -m pip install --upgrade {name}"
             yield HostFinding(name, Severity.NOTE, why, hint)
 
 
@@ -210,7 +215,7 @@ def _lacks(module: Mapping[str, Any]) -> bool:
 
 
 def _clock(there: float, before: float, after: float) -> HostFinding:
-    """Its clock against ours, which read ``before`` and ``after`` while it looked at its own."""
+    """Compare clocks: ours read ``before`` and ``after`` while the machine looked at its own."""
     ahead = there - (before + after) / 2
     unsure = (after - before) / 2
     if abs(ahead) <= unsure:
@@ -223,16 +228,16 @@ def _clock(there: float, before: float, after: float) -> HostFinding:
     return HostFinding("clock", Severity.NOTE, text, hint)
 
 
-def _work_folder(found: Mapping[str, Any]) -> Iterator[HostFinding]:
-    free = int(found["free"])
-    text = f"{found['path']}, {free / 1e9:.1f} GB free"
-    if found["trouble"] or not (found["writable"] or found.get("makeable")):
-        why = found["trouble"] or "cannot be made"
-        yield HostFinding("disk", Severity.PROBLEM, f"{found['path']}: {why}")
-    elif found.get("unsafe"):
+def _work_folder(folder: Mapping[str, Any]) -> Iterator[HostFinding]:
+    free = int(folder["free"])
+    text = f"{folder['path']}, {free / 1e9:.1f} GB free"
+    if folder["trouble"] or not (folder["writable"] or folder.get("makeable")):
+        why = folder["trouble"] or "cannot be made"
+        yield HostFinding("disk", Severity.PROBLEM, f"{folder['path']}: {why}")
+    elif folder.get("unsafe"):
         hint = "name one (workFolder) that only its user can change, below that user's or root's"
         yield HostFinding(
-            "disk", Severity.PROBLEM, f"no work folder for us: {found['unsafe']}", hint
+            "disk", Severity.PROBLEM, f"no work folder for us: {folder['unsafe']}", hint
         )
     elif free < _NO_DISK:
         hint = "free some, or name a folder that has room (workFolder)"
@@ -243,27 +248,27 @@ def _work_folder(found: Mapping[str, Any]) -> Iterator[HostFinding]:
         yield HostFinding("disk", Severity.OK, text)
 
 
-def _weights(found: Mapping[str, Any], *, wanted: bool) -> HostFinding:
-    path = found["path"]
-    if not found["there"]:
+def _weights(folder: Mapping[str, Any], *, wanted: bool) -> HostFinding:
+    path = folder["path"]
+    if not folder["there"]:
         hint = "mount the share there (bequeath nfs client), or say where it is (weightsRoot)"
         return HostFinding("weights", Severity.PROBLEM, f"{path} is not there", hint)
-    if not found["writable"]:
-        text = f"{path} cannot be written: {found['trouble']}"
+    if not folder["writable"]:
+        text = f"{path} cannot be written: {folder['trouble']}"
         return HostFinding("weights", Severity.PROBLEM, text)
-    if wanted and not found["same"]:
+    if wanted and not folder["same"]:
         hint = "is the share mounted there? a file that we made in our weights root is not in it"
         return HostFinding("weights", Severity.PROBLEM, f"{path} is another folder", hint)
     same = ", the same folder as here" if wanted else ""
     return HostFinding("weights", Severity.OK, f"{path} can be written{same}")
 
 
-def _to_read(found: Mapping[str, Any]) -> HostFinding:
-    path = found["path"]
-    if not found["there"]:
+def _to_read(folder: Mapping[str, Any]) -> HostFinding:
+    path = folder["path"]
+    if not folder["there"]:
         hint = "mount it there, or say where it is (weightsReadRoots of the machine)"
         return HostFinding("weights", Severity.PROBLEM, f"{path}, to read from, is not there", hint)
-    if not found.get("readable", True):
+    if not folder.get("readable", True):
         return HostFinding("weights", Severity.PROBLEM, f"{path} cannot be read")
     return HostFinding("weights", Severity.OK, f"{path} can be read")
 

@@ -1,4 +1,4 @@
-"""What GPUs a machine has, as a finding that people can act on."""
+"""Judges the GPUs of a machine; the result is a finding that people can act on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class GpuFinding(NamedTuple):
-    """``bad``: trials that need GPUs cannot run there."""
+    """A finding about GPUs. ``bad``: trials that need GPUs cannot run there."""
 
     bad: bool
     text: str
@@ -16,19 +16,19 @@ class GpuFinding(NamedTuple):
 
 
 def judge_gpus(
-    told: Mapping[str, Any], *, wanted: float, indices: tuple[int, ...], memory: int = 0
+    facts: Mapping[str, Any], *, wanted: float, indices: tuple[int, ...], memory: int = 0
 ) -> GpuFinding:
-    """What the program ``gpus`` said of a machine.
+    """Judge the answer of the program ``gpus``.
 
     Args:
-        told: its answer.
+        facts: the answer.
         wanted: how many each trial of the experiment file needs.
-        indices: its ``gpuIndices``.
-        memory: what each of a trial's GPUs must have in all (bytes).
+        indices: ``gpuIndices`` of the file; empty for all.
+        memory: the memory that each of a trial's GPUs must have in all (bytes).
     """
-    gpus = told["gpus"]
+    gpus = facts["gpus"]
     if not gpus:
-        text = f"none ({told['trouble']})" if told["trouble"] else "none"
+        text = f"none ({facts['trouble']})" if facts["trouble"] else "none"
         who = "this experiment's trials need GPUs" if wanted else "gpuIndices names some"
         bad = bool(wanted or indices)
         hint = f"{who}: is the driver installed and loaded there?" if bad else ""
@@ -39,14 +39,14 @@ def judge_gpus(
         names = ", ".join(map(str, absent))
         hint = f"gpuIndices names {names}; GPUs there are 0 to {len(gpus) - 1}"
         return GpuFinding(True, text, hint)
-    ailing = [index for index, gpu in enumerate(gpus) if gpu.get("trouble")]
-    if ailing:
-        index = ailing[0]
+    degraded = [index for index, gpu in enumerate(gpus) if gpu.get("trouble")]
+    if degraded:
+        index = degraded[0]
         return GpuFinding(bool(wanted), f"{text}; GPU {index}: {gpus[index]['trouble']}")
-    lent = [gpus[index] for index in indices] or gpus
+    offered = [gpus[index] for index in indices] or gpus
     # One that is split is no place itself, and nobody is shown more than one of its parts.
-    whole = [gpu["memory"] for gpu in lent if "parts" not in gpu]
-    split = [nbytes for gpu in lent for nbytes in gpu.get("parts", ())]
+    whole = [gpu["memory"] for gpu in offered if "parts" not in gpu]
+    split = [nbytes for gpu in offered for nbytes in gpu.get("parts", ())]
     fitting = sum(int(each) >= memory for each in (whole if wanted > 1 else whole + split))
     if wanted > fitting:
         least = f" of at least {memory / (1 << 30):.1f} GiB" if memory else ""

@@ -21,25 +21,25 @@ _MOST_BYTES = 64 << 20
 
 
 def our_file() -> Path:
-    """Where ``bequeath hosts add`` writes: below BEQUEATH_HOME, or the user's configuration."""
+    """The file of ``bequeath hosts add``: below BEQUEATH_HOME, or the user's configuration."""
     return recorded_hosts()
 
 
 def users_files() -> list[Path]:
-    """Where OpenSSH looks by default."""
+    """The files that OpenSSH reads by default."""
     own = [Path("~/.ssh/known_hosts").expanduser(), Path("~/.ssh/known_hosts2").expanduser()]
     return [*own, Path("/etc/ssh/ssh_known_hosts"), Path("/etc/ssh/ssh_known_hosts2")]
 
 
 def name_of(host: str, port: int) -> str:
-    """How a host is written there: ``host``, or ``[host]:port`` where the port is not 22."""
+    """A host as those files write it: ``host``, or ``[host]:port`` where the port is not 22."""
     host = host.lower()
     return host if port == 22 else f"[{host}]:{port}"
 
 
 @dataclass(frozen=True)
 class KnownHostsLine:
-    """One entry, and where it stands."""
+    """An entry, with its file and line."""
 
     marker: str
     names: str
@@ -48,7 +48,7 @@ class KnownHostsLine:
     number: int
 
     def covers(self, name: str) -> bool:
-        """Whether it speaks of this host, which is written as :func:`name_of` writes it."""
+        """Whether it is an entry of this host, written as :func:`name_of` writes it."""
         if self.names.startswith("|1|"):
             return _hash_fits(self.names, name)
         patterns = [pattern.lower() for pattern in self.names.split(",")]
@@ -67,26 +67,26 @@ def _hash_fits(hashed: str, name: str) -> bool:
     try:
         _, _, salt, digest = hashed.split("|")
         wanted = base64.b64decode(digest, validate=True)
-        found = hmac.new(base64.b64decode(salt, validate=True), name.encode(), hashlib.sha1)
+        ours = hmac.new(base64.b64decode(salt, validate=True), name.encode(), hashlib.sha1)
     except (ValueError, binascii.Error):
         return False
-    return hmac.compare_digest(found.digest(), wanted)
+    return hmac.compare_digest(ours.digest(), wanted)
 
 
 def parse(text: str, path: Path) -> Iterator[KnownHostsLine]:
     """The entries of a file. Lines that are none are passed over, as OpenSSH does."""
     for number, line in enumerate(text.splitlines(), 1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
+        fields = line.split()
+        if not fields or fields[0].startswith("#"):
             continue
-        marker = words.pop(0) if words[0].startswith("@") else ""
-        if len(words) < 3:
+        marker = fields.pop(0) if fields[0].startswith("@") else ""
+        if len(fields) < 3:
             continue
         try:
-            blob = base64.b64decode(words[2], validate=True)
+            blob = base64.b64decode(fields[2], validate=True)
         except (ValueError, binascii.Error):
             continue
-        yield KnownHostsLine(marker, words[0], HostKey(words[1], blob), path, number)
+        yield KnownHostsLine(marker, fields[0], HostKey(fields[1], blob), path, number)
 
 
 def read(files: Iterable[Path]) -> list[KnownHostsLine]:
@@ -95,7 +95,7 @@ def read(files: Iterable[Path]) -> list[KnownHostsLine]:
     Raises:
         PermanentBackendError: a file is there and cannot be read.
     """
-    found: list[KnownHostsLine] = []
+    entries: list[KnownHostsLine] = []
     for path in dict.fromkeys(files):
         try:
             with path.open("rb") as file:
@@ -105,20 +105,20 @@ def read(files: Iterable[Path]) -> list[KnownHostsLine]:
         except OSError as error:
             text = f"known hosts cannot be read: {error.strerror}"
             raise PermanentBackendError(text, where=str(path)) from error
-        found.extend(parse(text, path))
-    return found
+        entries.extend(parse(text, path))
+    return entries
 
 
 @dataclass(frozen=True)
 class KnownKeys:
-    """What is known of one host."""
+    """The known keys of one host."""
 
     name: str
     lines: Sequence[KnownHostsLine]
 
     @classmethod
     def of(cls, name: str, lines: Iterable[KnownHostsLine]) -> KnownKeys:
-        """Those of ``lines`` that speak of ``name``."""
+        """The keys of the host ``name`` among ``lines``."""
         return cls(name, [line for line in lines if line.covers(name)])
 
     def trusted(self) -> list[KnownHostsLine]:
@@ -131,7 +131,7 @@ class KnownKeys:
         return next(fits, None)
 
     def kinds(self) -> list[str]:
-        """Which kinds of keys are known, in the order of the files."""
+        """The kinds of known keys, in the order of the files."""
         return list(dict.fromkeys(line.key.kind for line in self.trusted()))
 
     def has(self, key: HostKey) -> bool:
@@ -141,7 +141,13 @@ class KnownKeys:
 
 
 def add(path: Path, name: str, keys: Iterable[HostKey]) -> int:
-    """Append what is not there yet; returns how many lines. The file is made, mode 0600."""
+    """Append keys that are not there yet; returns how many lines.
+
+    Args:
+        path: the file; made with mode 0600 if it is missing.
+        name: the host, as :func:`name_of` writes it.
+        keys: the keys of the host.
+    """
     known = KnownKeys.of(name, read([path]))
     new = [key for key in keys if not known.has(key)]
     if not new:
@@ -156,7 +162,7 @@ def add(path: Path, name: str, keys: Iterable[HostKey]) -> int:
 
 
 def remove(path: Path, name: str) -> int:
-    """Drop the lines that speak of this host alone; returns how many."""
+    """Drop the lines of this host alone; returns how many."""
     if not path.exists():
         return 0
     text = path.read_text(errors="surrogateescape")

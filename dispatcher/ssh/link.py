@@ -1,4 +1,4 @@
-"""One SSH connection on the wire: whether it lives, and how many sessions it carries."""
+"""A single SSH connection on the wire: whether it is alive, and how many sessions it carries."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from dispatcher.ssh.errors import ConnectionLost
 from dispatcher.ssh.login import Dial, direct, open_transport
 from dispatcher.ssh.user_config import Hop
 
-#: Sessions that OpenSSH allows in one connection unless told otherwise (MaxSessions).
+#: Sessions that OpenSSH allows in one connection by default (MaxSessions).
 USUAL_SESSIONS = 10
 _PAUSES_S = (0.02, 0.1, 0.3)
 
 
 class NoMoreSessions(Exception):
-    """A server opens no further session in this connection."""
+    """Raised when a server opens no further session in this connection."""
 
 
 class SlowPeer(ConnectionLost):
-    """A connection that stands, as far as is known, and does not answer in time."""
+    """Raised when a connection stands, as far as is known, and does not answer in time."""
 
 
 class Link:
     """A logged-in transport, with those of the jump hosts below it.
 
     A thread asks the machine every few seconds for something that any server refuses, which
-    is an answer: a machine that is gone without a word is noticed after ``silent_s``
-    (:class:`~dispatcher.ssh.watched_socket.WatchedSocket`), and all who wait here are told.
+    is an answer: a machine that has vanished is noticed after ``silent_s``
+    (:class:`~dispatcher.ssh.watched_socket.WatchedSocket`), and all waiting calls raise.
     ``sessions`` and ``most_sessions`` belong to the connection's pool and its lock.
     """
 
@@ -59,7 +59,7 @@ class Link:
 
     @property
     def user(self) -> str:
-        """Who we are there."""
+        """Our user name there."""
         return self._hop.user
 
     @property
@@ -73,8 +73,8 @@ class Link:
         return not self.is_alive()
 
     def lost(self, doing: str) -> ConnectionLost:
-        """The error for whoever was at something when it ended."""
-        # paramiko hands its reason to whoever asks first, once.
+        """The error for a call that was at something when the connection ended."""
+        # paramiko gives its reason to the first who asks, once.
         reason = self.transport.sock.reason or str(self.transport.get_exception() or "")
         reason = reason or "closed by the other side"
         if self._closing.is_set():

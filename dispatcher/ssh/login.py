@@ -1,4 +1,4 @@
-"""The way in: a TCP connection, a handshake with a known machine, a login. Or a clear no."""
+"""The login: a TCP connection, a handshake with a known machine, a login; or a clear refusal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Dial = Callable[[tuple[str, int], float], Any]
 _LOG_CHANNEL = "dispatcher.ssh.paramiko"
 logging.getLogger(_LOG_CHANNEL).addHandler(logging.NullHandler())
 
-#: They encrypt and authenticate in one go: half the work of what paramiko would begin with.
+#: Ciphers that encrypt and authenticate in one go: half the work of paramiko's first choice.
 _QUICK_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 
 #: Signatures by which an RSA key is shown, the best first.
@@ -35,7 +35,7 @@ def direct(address: tuple[str, int], timeout_s: float) -> socket.socket:
 
 
 def open_transport(hop: Hop, dial: Dial) -> Any:
-    """Connect, check who is there, log in; returns a paramiko Transport that may be used.
+    """Connect, check the host key, log in; returns a paramiko Transport that may be used.
 
     Blocks for a few times ``connect_timeout_s`` at most. Nothing is sent to a machine whose
     key is not known, neither user name nor key.
@@ -60,11 +60,15 @@ def shown_key(transport: Any) -> HostKey:
 
 
 def handshake(hop: Hop, dial: Dial, kinds: list[str]) -> Any:
-    """A transport with keys agreed upon, nobody logged in. ``kinds`` come first.
+    """A transport with keys agreed upon, nobody logged in.
+
+    Args:
+        hop: the machine.
+        dial: makes the TCP connection.
+        kinds: of host keys, asked for before all others.
 
     Raises:
-        HostUnreachable: no connection, or what answers is no SSH server, or one that is too
-            old.
+        HostUnreachable: no connection, no SSH server, or one that is too old.
     """
     import paramiko
 
@@ -99,7 +103,7 @@ def handshake(hop: Hop, dial: Dial, kinds: list[str]) -> Any:
 
 @contextlib.contextmanager
 def _unreachable(hop: Hop) -> Iterator[None]:
-    """What goes wrong before a machine has said who it is."""
+    """Turn errors before the handshake is done into ``HostUnreachable``."""
     import paramiko
 
     place = f"{hop.host} port {hop.port}"
@@ -130,7 +134,7 @@ def _unreachable(hop: Hop) -> Iterator[None]:
 
 
 def _wanted_kinds(hop: Hop) -> list[str]:
-    """Which kinds of host keys to ask for first: those that are known of it."""
+    """The kinds of host keys to ask for first: those that are known of the machine."""
     known = known_hosts.KnownKeys.of(hop.known_as, known_hosts.read(hop.known_hosts))
     kinds: list[str] = []
     for kind in known.kinds():
@@ -189,10 +193,10 @@ def _log_in(hop: Hop, transport: Any) -> None:
     tried: list[str] = []
     locked: list[Locked] = []
     with agent_keys(hop) as of_agent:
-        for found in keys_for(hop, of_agent):
-            if isinstance(found, Locked):
-                locked.append(found)
-            elif _offer(hop, transport, found, tried):
+        for key in keys_for(hop, of_agent):
+            if isinstance(key, Locked):
+                locked.append(key)
+            elif _offer(hop, transport, key, tried):
                 return
     if hop.password:
         tried.append("the password")
@@ -212,7 +216,7 @@ def _offer(hop: Hop, transport: Any, key: Key, tried: list[str]) -> bool:
 
 @contextlib.contextmanager
 def _login_trouble(hop: Hop, transport: Any, tried: list[str]) -> Iterator[None]:
-    """The connection ended while we logged in: by the network, or since we asked too often.
+    """Turn an end of the connection into an error: by the network, or since we asked too often.
 
     A refusal on a connection that lasts passes in silence: something else may be tried.
     """
@@ -254,7 +258,7 @@ def _refused(hop: Hop, transport: Any, tried: list[str], locked: list[Locked]) -
 
 
 def _takes(hop: Hop, transport: Any) -> list[str]:
-    """Which ways of logging in the server names; asks it."""
+    """The ways of logging in that the server names; asks it."""
     import paramiko
 
     try:

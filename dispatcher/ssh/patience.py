@@ -1,4 +1,4 @@
-"""Trying again what may pass: pauses that grow, with a bound on all of it."""
+"""Tries again where that may help: pauses that grow, with a bound on all of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trial_runtime.pauses import growing_pause
 
 def pauses(first_s: float = 0.5, most_s: float = 30.0) -> Iterator[float]:
     """Seconds to wait before each further try, without end: doubled, and each moved by up to a
-    quarter, so that many who were cut off together do not come back together."""
+    quarter, so that many connections that were lost together do not come back together."""
     for failures in itertools.count(1):
         pause_s = growing_pause(failures, first_s, most_s)
         yield pause_s * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
@@ -38,7 +38,7 @@ def connect_patiently(
         limit_s: No try begins later than this many seconds from now.
         dial: As for ``connect``.
         giving_up: Set by another thread to make this raise the last error at once.
-        failed: Told of each try that failed, and of the seconds until the next.
+        failed: Called with the error of each try, and the seconds until the next.
 
     Raises:
         HostUnreachable: still so at the end, or when ``giving_up`` was set.

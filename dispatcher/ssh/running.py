@@ -1,4 +1,4 @@
-"""One command on a session: its stdin goes in, its outputs come out, bounded; a limit ends it."""
+"""Runs a command on a session: feeds its stdin, takes its outputs, bounded, until a limit."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _SETTLE_S = 2.0
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended. ``code`` is -1 where a signal ended it.
+    """The end of a command. ``code`` is -1 where a signal ended it.
 
-    ``cut`` says that an output was longer than was asked for; the rest was dropped.
+    ``cut``: an output was longer than was asked for; the rest was dropped.
     """
 
     code: int
@@ -37,17 +37,17 @@ class Ran:
 
     @property
     def ok(self) -> bool:
-        """Whether it says that it succeeded."""
+        """Whether it succeeded."""
         return self.code == 0
 
-    def said(self) -> str:
-        """The end of what it complained about, for a message; stdout if stderr is empty."""
+    def complaint(self) -> str:
+        """The end of stderr, for a message; of stdout if stderr is empty."""
         text = (self.err.strip() or self.out.strip()).decode(errors="replace")
         return text[-2000:]
 
 
 class OutOfTime(Exception):
-    """A command ran past its limit. ``pid`` leads its process group there; 0 if unknown."""
+    """Raised when a command ran past its limit. ``pid`` leads its group there; 0 if unknown."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(pid)
@@ -70,7 +70,7 @@ class _Kept:
 
 @dataclass
 class _KeptAfterPid(_Kept):
-    """The beginning of stderr, without the line by which the launcher tells its process."""
+    """The beginning of stderr, without the line by which the launcher names its process."""
 
     mark: bytes = b""
     pid: int = 0
@@ -90,7 +90,7 @@ class _KeptAfterPid(_Kept):
             self.flush()
 
     def flush(self) -> None:
-        """No such line will come any more."""
+        """Stop looking for such a line."""
         self.mark, before, self._before = b"", self._before, b""
         super().take(before)
 
@@ -106,7 +106,17 @@ def talk(
     name: str,
     heard: Callable[[bytes], None] | None = None,
 ) -> Ran:
-    """Drive a command to its end. Blocks, at most ``limit_s``.
+    """Drive a command to its end. Blocks.
+
+    Args:
+        link: the one that it runs over.
+        channel: a session on which the launcher runs.
+        launch: the command.
+        stdin: its input; a file is read to its end.
+        limit_s: seconds until its end.
+        most_bytes: bytes that are kept of each output.
+        name: of the command, for messages.
+        heard: called with each piece of stdout as it comes.
 
     Raises:
         OutOfTime: it took longer, and goes on.
@@ -161,9 +171,9 @@ def _drain(channel: Any, out: _Kept, err: _Kept, heard: Callable[[bytes], None] 
 
 
 def _cut_off(link: Link, channel: Any) -> bool:
-    """Whether a channel that told no exit status was ended by the end of the connection.
+    """Whether a channel without an exit status was ended by the end of the connection.
 
-    A server that ends it in order says so first (EOF). If not, paramiko closes the channels of
+    A server that ends it in order sends EOF first. If not, paramiko closes the channels of
     a dead connection a moment before it calls the connection dead.
     """
     if channel.eof_received:
@@ -177,7 +187,7 @@ def _feed(channel: Any, first: bytes, stdin: bytes | BinaryIO) -> None:
             channel.sendall(data)
         channel.shutdown_write()
     except (OSError, EOFError):
-        pass  # the command reads no more, or the connection is over: seen by who reads
+        pass  # the command reads no more, or the connection is over: the reader sees it
 
 
 def _pieces(first: bytes, stdin: bytes | BinaryIO) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Which keys a machine shows, asked without logging in to it: to make it known."""
+"""Asks a machine for its host keys without logging in to it, to make it known."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class OfferedKeys:
-    """What a machine shows; ``name`` is how files of known hosts call it."""
+    """The keys that a machine shows; ``name`` is its name in files of known hosts."""
 
     name: str
     keys: tuple[HostKey, ...]
@@ -32,7 +32,7 @@ class OfferedKeys:
 
 
 def look_at_keys(target: SshTarget, *, dial: Dial | None = None) -> OfferedKeys:
-    """Ask a machine for its keys. Logs in to jump hosts only, which must be known.
+    """Ask a machine for its keys. Logs in to jump hosts only, and those must be known.
 
     Raises:
         HostUnreachable: nobody answers there.
@@ -61,7 +61,7 @@ def look_at_keys(target: SshTarget, *, dial: Dial | None = None) -> OfferedKeys:
 
 
 def names_of(target: SshTarget) -> str:
-    """How files of known hosts call a machine. Asks nobody."""
+    """The name of a machine in files of known hosts. Asks nobody."""
     return way_to(target)[-1].known_as
 
 
@@ -71,9 +71,9 @@ def our_hosts() -> list[known_hosts.KnownHostsLine]:
 
 
 def learn(shown: OfferedKeys, fingerprint: str = "") -> Path:
-    """Record a machine in our own file; returns which that is.
+    """Record a machine in our own file; returns its path.
 
-    Each key was shown in a connection of its own, so one that is vouched for says nothing of
+    Each key was shown in a connection of its own, so one that is vouched for proves nothing about
     the others: of a machine that is known, or has a certain ``fingerprint``, only the keys
     that are vouched for by that are recorded.
     """

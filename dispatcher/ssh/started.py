@@ -17,7 +17,7 @@ _LOOK_S = 0.5
 _MOST_COMPLAINT = 2000
 
 #: A terminal repeats what is typed, takes lines of 4096 bytes at most, and turns Ctrl-C into a
-#: signal: none of that may happen to the line that starts the command. It says when it is ready.
+#: signal: none of that may happen to the line that starts the command. It prints when it is ready.
 _TERMINAL_LAUNCHER = (
     "exec /bin/sh -c 'bequeath_tty=$(stty -g); stty -echo -icanon -isig min 1 time 0; "
     'echo {ready}; IFS= read -r bequeath_line; stty "$bequeath_tty"; unset bequeath_tty; '
@@ -27,7 +27,7 @@ _TERMINAL_LAUNCHER = (
 
 @dataclass(frozen=True)
 class TerminalSize:
-    """Of the terminal of whoever looks; ``kind`` is its TERM."""
+    """Size and ``kind`` (TERM) of the terminal in front of the user."""
 
     columns: int
     rows: int
@@ -57,6 +57,11 @@ class Started:
     def begin(self, launch: Launch, terminal: TerminalSize | None, limit_s: float) -> None:
         """Start it, and wait until it has begun.
 
+        Args:
+            launch: the command.
+            terminal: the size of the one that it gets; None for none.
+            limit_s: seconds until it must have begun.
+
         Raises:
             SessionRefused, ConnectionLost, CommandTimedOut: see there.
         """
@@ -81,7 +86,7 @@ class Started:
         self.pid = int(self._until(launch.mark, deadline, of_terminal=terminal is not None))
 
     def _until(self, mark: bytes, deadline: float, *, of_terminal: bool) -> bytes:
-        """Drop what comes before the line that begins with ``mark``; the rest of that line."""
+        """Drop all before the line that begins with ``mark``; returns the rest of that line."""
         seen = b""
         while True:
             start = seen.find(mark)
@@ -99,7 +104,7 @@ class Started:
             seen = seen[-_CHUNK:] + piece
 
     def send(self, data: bytes) -> None:
-        """All of it. Blocks while the other side takes nothing. Raises ``ConnectionLost``."""
+        """Send all. Blocks while the other side takes nothing. Raises ``ConnectionLost``."""
         try:
             self.channel.settimeout(None)
             self.channel.sendall(data)
@@ -117,11 +122,11 @@ class Started:
             if len(self._read) > most:
                 raise ConnectionLost("a line that never ends came", where=self.label)
             self._more(deadline)
-        found, _, self._read = self._read.partition(b"\n")
-        return found
+        line, _, self._read = self._read.partition(b"\n")
+        return line
 
     def exactly(self, count: int, deadline: float) -> bytes:
-        """So many bytes of stdout; raises as :meth:`line` does."""
+        """Read so many bytes of stdout; raises as :meth:`line` does."""
         parts = [self._read]
         have = len(self._read)
         while have < count:
@@ -134,9 +139,9 @@ class Started:
         return whole[:count]
 
     def left_over(self) -> bytes:
-        """What of stdout came with the first line."""
-        found, self._read = self._read, b""
-        return found
+        """The part of stdout that came with the first line."""
+        rest, self._read = self._read, b""
+        return rest
 
     def _more(self, deadline: float) -> None:
         piece = self._some(deadline)
@@ -145,7 +150,7 @@ class Started:
         self._read += piece
 
     def _some(self, deadline: float, *, stderr: bool = False) -> bytes:
-        """What has come; nothing at the end."""
+        """The next piece of an output; empty at its end."""
         receive = self.channel.recv_stderr if stderr else self.channel.recv
         while True:
             self.channel.settimeout(_LOOK_S)
@@ -160,7 +165,7 @@ class Started:
                     raise self._link.lost("a command ran") from None
 
     def _ended(self, before: str, seen: bytes) -> ConnectionLost:
-        """The command ended too early; what it complained about belongs to that."""
+        """The error for a command that ended too early, with what it wrote to stderr."""
         if self._link.ends_within(1):
             return self._link.lost("a command ran")
         complaint = seen or self._complaint
@@ -171,6 +176,6 @@ class Started:
                 if not piece:
                     break
                 complaint += piece
-        said = complaint.decode(errors="replace").strip()[-_MOST_COMPLAINT:]
-        text = f"a command ended before {before}: {said}".rstrip(": ")
+        stderr = complaint.decode(errors="replace").strip()[-_MOST_COMPLAINT:]
+        text = f"a command ended before {before}: {stderr}".rstrip(": ")
         return ConnectionLost(text, where=self.label)

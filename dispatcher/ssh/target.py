@@ -1,4 +1,4 @@
-"""Which machine, as whom, and how to get there: what a user says, and what is left to defaults."""
+"""A machine to log in to, the user and the way there; empty fields are left to defaults."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class SshTarget:
-    """A machine to log in to. What is said here wins over ``~/.ssh/config``, field by field.
+    """A machine to log in to. A field that is set wins over that of ``~/.ssh/config``.
 
     Attributes:
         host: A name, an address, or a ``Host`` of ``~/.ssh/config``.
         port: 0: that of the configuration, or 22.
-        user: Empty: that of the configuration, or who we are here.
+        user: Empty: that of the configuration, or our user name here.
         key_file: A private key. If given, no other key is tried. Else those of the agent,
             of the configuration, and ``~/.ssh/id_*``.
         password: The secret itself, never a reference to one. Tried after keys; answers
@@ -47,13 +47,13 @@ class SshTarget:
 
     @property
     def label(self) -> str:
-        """``user@host:port`` as far as it was said, for people."""
+        """``user@host:port`` as far as it is set, for people."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         user = f"{self.user}@" if self.user else ""
         return f"{user}{host}:{self.port}" if self.port else f"{user}{host}"
 
     def known_hosts_files(self) -> list[Path] | None:
-        """The files to look into, if they were said."""
+        """The files to look into; None if they are not set."""
         if self.known_hosts is None:
             return None
         if isinstance(self.known_hosts, str | os.PathLike):

@@ -27,7 +27,7 @@ _CHUNK = 32 << 10
 _LOOK_S = 0.5
 _LINGER_S = 2.0
 
-#: As OpenSSH's client says it: a signal ended the command, whichever.
+#: Exit code of OpenSSH's client, too: a signal ended the command, whichever.
 _BY_SIGNAL = 255
 
 
@@ -46,11 +46,17 @@ def hand_over(
 ) -> int:
     """Let a command there have our stdin, stdout and stderr until it ends; its exit code.
 
-    With ``terminal`` ours is raw meanwhile: each key goes there, Ctrl-C too. Without one Ctrl-C
-    here ends the command there. Call it in the main thread.
+    Call it in the main thread.
+
+    Args:
+        connection: to the machine.
+        argv: the program, looked up in PATH there, and its arguments.
+        environment: added to what the login gives; in no list of processes.
+        terminal: whether it gets a terminal. Ours is raw meanwhile: each key goes there, Ctrl-C
+            too. Without one Ctrl-C here ends the command there.
 
     Raises:
-        ConnectionLost: what it does now, nobody knows.
+        ConnectionLost: the command may or may not go on there.
         SessionRefused: the machine runs nothing for us, or gives no terminal.
     """
     size = size_of_ours() if terminal else None
@@ -136,8 +142,8 @@ def _heard(channel: Any) -> bool:
 
 @contextlib.contextmanager
 def _fed(started: Started) -> Iterator[None]:
-    """Our stdin goes there meanwhile, in a thread: a command that takes nothing, since nobody
-    takes what it says, would otherwise wait for us for ever, and we for it."""
+    """Send our stdin there meanwhile, in a thread: a command that takes nothing, since nobody
+    takes its output, would otherwise wait for us for ever, and we for it."""
     read, write = os.pipe()
     thread = threading.Thread(target=_feed, args=(started, read), name="ssh stdin", daemon=True)
     thread.start()
@@ -153,7 +159,7 @@ def _fed(started: Started) -> Iterator[None]:
 
 
 def _feed(started: Started, stop: int) -> None:
-    with contextlib.suppress(BackendError, OSError, EOFError):  # seen by who reads
+    with contextlib.suppress(BackendError, OSError, EOFError):  # the reader sees them
         while True:
             ready, _, _ = select.select([0, stop], [], [])
             if stop in ready:

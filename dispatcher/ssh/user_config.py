@@ -1,4 +1,4 @@
-"""``~/.ssh/config`` and what a target says itself, joined: one :class:`Hop` for each machine."""
+"""Joins ``~/.ssh/config`` with the fields of a target: one :class:`Hop` for each machine."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Hop:
 
     @property
     def label(self) -> str:
-        """What people see: as they called it, with its address where that differs."""
+        """The machine, for people: as they called it, with its address where that differs."""
         place = self.host if self.port == 22 else f"{self.host}:{self.port}"
-        said = self.target.host
-        return f"{self.user}@{place}" if said == self.host else f"{said} ({self.user}@{place})"
+        name = self.target.host
+        return f"{self.user}@{place}" if name == self.host else f"{name} ({self.user}@{place})"
 
 
 def way_to(target: SshTarget) -> list[Hop]:
@@ -101,9 +101,9 @@ def _key_files(target: SshTarget, options: Mapping[str, Any]) -> tuple[tuple[Pat
 
 
 def _known_hosts(target: SshTarget, options: Mapping[str, Any]) -> tuple[Path, ...]:
-    said = target.known_hosts_files()
-    if said is not None:
-        return tuple(said)
+    given = target.known_hosts_files()
+    if given is not None:
+        return tuple(given)
     files = known_hosts.users_files()
     for key, replaced in (("userknownhostsfile", files[:2]), ("globalknownhostsfile", files[2:])):
         if key in options:
@@ -139,7 +139,7 @@ def _jump_of(target: SshTarget, options: Mapping[str, Any]) -> SshTarget | None:
 
 
 def _options(target: SshTarget) -> Mapping[str, Any]:
-    """What the configuration says of a host. ``Match exec`` runs the user's own command."""
+    """The configuration's options for a host. ``Match exec`` runs the user's own command."""
     from paramiko.config import SSHConfig
     from paramiko.ssh_exception import ConfigParseError, CouldNotCanonicalize
 
@@ -155,13 +155,13 @@ def _options(target: SshTarget) -> Mapping[str, Any]:
         except ConfigParseError as error:
             raise UserError(f"is no ssh configuration: {error}", where=str(path)) from error
     try:
-        found: Mapping[str, Any] = config.lookup(target.host)
+        options: Mapping[str, Any] = config.lookup(target.host)
     except CouldNotCanonicalize as error:
         raise UserError(f"no canonical name for {target.host}: {error}") from error
     except ImportError as error:
         text = "'Match exec' in the ssh configuration needs the package invoke"
         raise UserError(text, hint="pip install invoke", where=target.host) from error
-    return found
+    return options
 
 
 def _lines(path: Path, *, must: bool, depth: int) -> Iterator[str]:
@@ -191,8 +191,8 @@ def _lines(path: Path, *, must: bool, depth: int) -> Iterator[str]:
 
 def _included(value: str, path: Path) -> list[Path]:
     home = SYSTEM_FILE.parent if path.is_relative_to(SYSTEM_FILE.parent) else Path("~/.ssh")
-    found: list[Path] = []
+    files: list[Path] = []
     for pattern in shlex.split(value):
         full = home.expanduser() / Path(pattern).expanduser()
-        found += [Path(name) for name in sorted(glob.glob(str(full)))]
-    return found
+        files += [Path(name) for name in sorted(glob.glob(str(full)))]
+    return files

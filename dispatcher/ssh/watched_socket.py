@@ -10,11 +10,11 @@ from typing import Any
 
 
 class SilentPeer(ConnectionError):
-    """The other side has not been heard for longer than was agreed."""
+    """Raised when the other side has not been heard for longer than was agreed."""
 
 
 class WatchedSocket:
-    """What paramiko reads from and writes to: a socket, or a channel of a jump host.
+    """The socket of a paramiko transport, around a socket or a channel of a jump host.
 
     paramiko itself waits for ever on a peer that has gone without a word (a cut link, a power
     loss), and its keep-alives are not answered. It reads with a timeout of 0.1 s in a thread
@@ -48,20 +48,20 @@ class WatchedSocket:
         return time.monotonic() - self._heard
 
     def send(self, data: bytes) -> int:
-        """As a socket's."""
+        """Do as a socket does."""
         sent: int = self._inner.send(data)
         return sent
 
     def settimeout(self, seconds: float | None) -> None:
-        """As a socket's."""
+        """Do as a socket does."""
         self._inner.settimeout(seconds)
 
     def getpeername(self) -> Any:
-        """As a socket's."""
+        """Do as a socket does."""
         return self._inner.getpeername()
 
     def close(self) -> None:
-        """Close, once; wakes who reads."""
+        """Close, once; wakes the reader."""
         with self._closing:
             if self._closed:
                 return

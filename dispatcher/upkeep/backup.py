@@ -21,7 +21,7 @@ from dispatcher.folders import ExperimentFolder
 from dispatcher.store.copying import Committed, committed_weights, copy_store, note_removed
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.upkeep.tree_copy import copy_tree
-from dispatcher.wiring.storage_domains import domains_elsewhere, unseen_weights
+from dispatcher.wiring.storage_domains import unseen_domains, unseen_weights
 from dispatcher.wiring.weights import weights_root
 from trial_runtime.errors import PathThroughLink
 from trial_runtime.weights import confined
@@ -116,7 +116,7 @@ def _copy_weights(
 ) -> BackedUp:
     copied, gone, linked, links = 0, list[Committed](), True, list[str]()
     real = root.resolve()
-    ledger = SqliteWeightsLedger.open(draft.journal, domains_elsewhere(config))
+    ledger = SqliteWeightsLedger.open(draft.journal, unseen_domains(config))
     try:
         unseen = ledger.unseen()
     finally:

@@ -30,9 +30,9 @@ from dispatcher.weight_keeper.checkpoints import sweep_checkpoints
 from dispatcher.weight_keeper.leftovers import LeftoverSweep
 from dispatcher.weight_keeper.storage import FolderVersionStorage
 from dispatcher.weight_keeper.store_sweep import Granted, StoreSweep
-from dispatcher.wiring.remote_roots import shelf_of, stores_of
+from dispatcher.wiring.remote_roots import storage_of, stores_of
 from dispatcher.wiring.settings import sees_versions
-from dispatcher.wiring.storage_domains import domains_elsewhere
+from dispatcher.wiring.storage_domains import unseen_domains
 from dispatcher.wiring.weights import policy_of, weights_root
 
 #: Seconds between two looks: a sweep reads the manifests of all trials that are kept.
@@ -78,7 +78,7 @@ class _Sweeps:
             if policy == Policy()
             else WeightKeeper(
                 folder.path,
-                shelf_of(config, folder),
+                storage_of(config, folder),
                 ledger,
                 policy,
                 maximize=config.optimize_mode != "minimize",
@@ -114,7 +114,7 @@ def _sweeps(
     announce: Callable[[Sequence[TrialId]], Iterable[int]],
     review: Callable[[], Granted | None],
 ) -> Iterator[_Sweeps]:
-    ledger = SqliteWeightsLedger.open(folder.journal, domains_elsewhere(config))
+    ledger = SqliteWeightsLedger.open(folder.journal, unseen_domains(config))
     try:
         yield _Sweeps(config, folder, ledger, announce, review)
     finally:
@@ -258,7 +258,7 @@ class RetentionThread:
     def _sweep(self, sweeps: _Sweeps) -> None:
         if sweeps.keeper is not None:
             self._attempt("weights", sweeps.keeper.finish_removals)
-            if elsewhere := domains_elsewhere(self._config):
+            if elsewhere := unseen_domains(self._config):
                 domains = ", ".join(sorted({repr(each) for each in elsewhere.values()}))
                 text = f"weights in other storage domains ({domains}) are not seen from here"
                 self._notify(NoticeKind.RETENTION, f"{text}: all of them stay")

@@ -1,4 +1,4 @@
-"""Downloads by the user's own pip: its indexes, proxies and mirrors are known to nobody else."""
+"""Downloads wheels by the user's own pip, which alone knows its indexes, proxies and mirrors."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 from dispatcher.wheelhouse.pythons import HostPython
 from dispatcher.wheelhouse.wheels import Wheel
 
-#: numpy over a slow line takes long; who waits is a thread that brings up one machine.
+#: numpy over a slow line takes long; only the thread that brings up one machine waits.
 LIMIT_S = 900.0
 
 #: Seconds that one answer may take, and how often it is asked again: machines without a way out
-#: should say so soon.
+#: should fail soon.
 _TIMEOUT_S, _RETRIES = 20, 2
 
-_MOST_SAID = 300
+_MOST_TEXT = 300
 
-#: What pip warns of before it tries again, and what is worth knowing of it.
+#: The warning of pip before it tries again, and the parts of it that are worth knowing.
 _BROKEN = "after connection broken by "
 _HOST = re.compile(r"host='([^']+)'")
 _ERRNO = re.compile(r"\[Errno -?\d+\] ([^'\")\]]+)")
@@ -30,11 +30,16 @@ _CLASS = re.compile(_BROKEN + r"'?(\w+)")
 
 
 class PipFailed(Exception):
-    """Raised with pip's last words."""
+    """Raised when pip fails; the text is the end of its output."""
 
 
 def fetch(wheels: Sequence[Wheel], host: HostPython, folder: Path) -> None:
     """Download these files, and no other content than theirs, into a folder. Blocks.
+
+    Args:
+        wheels: the files, with their digests.
+        host: the Python that they are for.
+        folder: an empty one.
 
     Raises:
         PipFailed: there is no pip, or it did not get them.
@@ -56,14 +61,14 @@ def fetch(wheels: Sequence[Wheel], host: HostPython, folder: Path) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PipFailed(f"pip: {error}") from error
     if ran.returncode:
-        raise PipFailed(_why(ran.stderr, ran.returncode)[:_MOST_SAID])
+        raise PipFailed(_why(ran.stderr, ran.returncode)[:_MOST_TEXT])
 
 
 def _why(stderr: str, code: int) -> str:
-    """pip's last words; but of an index that does not answer it says in the end that there is no
-    such distribution, and the reason only in a warning before."""
-    said = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if line[:5] == "ERROR"]
-    last = said[-1] if said else f"pip: exit code {code}"
+    """The last error of pip; but for an index that does not answer that is only "no matching
+    distribution", and the reason stands in a warning before."""
+    errors = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if line[:5] == "ERROR"]
+    last = errors[-1] if errors else f"pip: exit code {code}"
     broken = [line for line in stderr.splitlines() if _BROKEN in line]
     if not broken or "No matching distribution" not in last:
         return last
@@ -74,7 +79,7 @@ def _why(stderr: str, code: int) -> str:
 
 
 def _options(wheels: Sequence[Wheel], host: HostPython) -> list[str]:
-    """For the machine's Python instead of ours: the tags of the very wheels that are wanted."""
+    """Options for the machine's Python instead of ours: the tags of the very wheels wanted."""
     options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"]
     options += ["--only-binary=:all:", "--require-hashes", "--implementation", "cp"]
     options += ["--timeout", str(_TIMEOUT_S), "--retries", str(_RETRIES)]
@@ -86,8 +91,8 @@ def _options(wheels: Sequence[Wheel], host: HostPython) -> list[str]:
 
 
 def _pip() -> list[str]:
-    """How pip is called here: this environment's, or else the one that Python brings along for
-    new environments, run as it lies there."""
+    """The command line of pip here: this environment's, or else the one that Python brings along
+    for new environments, run as it lies there."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
     spec = importlib.util.find_spec("ensurepip")

@@ -1,4 +1,4 @@
-"""Which modules a machine is to be brought, from what it has. Pure."""
+"""Plans which modules to bring to a machine, from what it has. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dispatcher.wheelhouse.pythons import HostPython
 from dispatcher.wheelhouse.wheels import MODULES, OURS_FIRST, Wheel, choose
 
-#: What trials can do without, and what they miss then.
+#: Modules that trials can do without, and what they miss then.
 USEFUL = {
     "filelock": "files of parents are read from the share for each child, and not kept",
     "pynvml": "GPUs are not seen",
@@ -48,12 +48,12 @@ class WheelPlan:
 
 
 def plan(host: HostPython, troubles: Mapping[str, str], versions: Mapping[str, str]) -> WheelPlan:
-    """What to bring.
+    """Plan the modules to bring.
 
     Args:
         host: the machine's Python.
         troubles: by module, why it cannot be imported; empty if it can.
-        versions: of those that can.
+        versions: by module, those of modules that can be imported.
     """
     asked = MODULES.keys() if host.gpus else MODULES.keys() - {"pynvml"}
     lacking = {name: why for name, why in troubles.items() if name in asked and why}

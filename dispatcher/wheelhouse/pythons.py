@@ -1,11 +1,11 @@
-"""What a Python on some machine is, as far as wheels care."""
+"""A Python on some machine, as far as wheels care."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-#: The C library by the words of a wheel's platform, oldest spellings included.
+#: The C library in a wheel's platform tag, oldest spellings included.
 _PLATFORM = re.compile(r"(?P<libc>manylinux|musllinux)_(?P<major>\d+)_(?P<minor>\d+)_(?P<cpu>\w+)")
 _OLD_NAMES = {
     "manylinux1_": "manylinux_2_5_",
@@ -17,7 +17,7 @@ _LIBCS = {"glibc": "manylinux", "musl": "musllinux"}
 
 @dataclass(frozen=True)
 class HostPython:
-    """One Python.
+    """A Python.
 
     Attributes:
         version: major and minor.
@@ -37,16 +37,22 @@ class HostPython:
     gpus: bool = False
 
     def __str__(self) -> str:
-        """In words for people."""
+        """Text for people."""
         python = f"{self.implementation} {self.version[0]}.{self.version[1]}"
         libc = f"{self.libc} {self.libc_version[0]}.{self.libc_version[1]}" if self.libc else ""
         return ", ".join(part for part in (python, libc, self.cpu) if part)
 
     def runs(self, python_tag: str, abi_tag: str, platform_tag: str) -> bool:
-        """Whether a wheel with these tags fits. Pure."""
-        return self._speaks(python_tag, abi_tag) and self._has(platform_tag)
+        """Whether a wheel with these tags fits. Pure.
 
-    def _speaks(self, python_tag: str, abi_tag: str) -> bool:
+        Args:
+            python_tag: such as ``cp311`` or ``py3``.
+            abi_tag: such as ``cp311``, ``abi3`` or ``none``.
+            platform_tag: such as ``manylinux_2_28_x86_64`` or ``any``.
+        """
+        return self._has_interface(python_tag, abi_tag) and self._has(platform_tag)
+
+    def _has_interface(self, python_tag: str, abi_tag: str) -> bool:
         major, minor = self.version
         if abi_tag == "none":
             return python_tag == f"py{major}"
@@ -63,12 +69,12 @@ class HostPython:
         for old, new in _OLD_NAMES.items():
             if platform_tag.startswith(old):
                 platform_tag = new + platform_tag[len(old) :]
-        found = _PLATFORM.fullmatch(platform_tag)
-        if found is None or not self.cpu:
+        match = _PLATFORM.fullmatch(platform_tag)
+        if match is None or not self.cpu:
             return False
-        built_for = (int(found["major"]), int(found["minor"]))
+        built_for = (int(match["major"]), int(match["minor"]))
         return (
-            _LIBCS.get(self.libc) == found["libc"]
+            _LIBCS.get(self.libc) == match["libc"]
             and built_for <= self.libc_version
-            and found["cpu"] == self.cpu
+            and match["cpu"] == self.cpu
         )

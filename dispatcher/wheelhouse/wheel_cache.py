@@ -23,7 +23,7 @@ from dispatcher.wheelhouse.wheels import Wheel
 #: Names another folder for them.
 VARIABLE = "BEQUEATH_WHEELS"
 
-#: What pip could not get is not asked for again for so long (seconds).
+#: Wheels that pip could not get are not asked for again for so long (seconds).
 REST_S = 300.0
 
 #: Threads that visit machines ask at the same time, and one download serves them all.
@@ -31,7 +31,7 @@ _one_at_a_time = threading.Lock()
 
 
 class WheelsMissing(PermanentBackendError):
-    """Raised when wheels are neither here nor to be had; says which files to put where."""
+    """Raised when wheels are neither here nor to be had; the text names the files to put here."""
 
 
 class WheelCache:
@@ -55,8 +55,8 @@ class WheelCache:
         self.folder = (folder or usual).expanduser().absolute()
         self._fetch = fetch
         self._clock = clock
-        # What was asked for together and did not come: when, and why. One may be had without
-        # the others: pip gets all or nothing.
+        # Wheels that were asked for together and did not come: when, and why. One may be had
+        # without the others: pip gets all or nothing.
         self._failed: dict[frozenset[Wheel], tuple[float, str]] = {}
 
     def get(self, wheels: Iterable[Wheel], host: HostPython) -> list[Path]:
@@ -108,7 +108,7 @@ class WheelCache:
             )
 
     def _try(self, missing: list[Wheel], host: HostPython) -> str:
-        """Take what comes out of the list; why the rest does not come."""
+        """Take the wheels that come out of the list; returns why the rest does not come."""
         why = ""
         with tempfile.TemporaryDirectory(prefix=".part-", dir=self.folder) as folder:
             try:
@@ -123,8 +123,8 @@ class WheelCache:
         return why
 
     def _failed_lately(self, wheels: Iterable[Wheel]) -> str | None:
-        """Why, if these or some of them were tried lately. Machines are visited often: where
-        there is no way out, not each visit waits for that."""
+        """The reason of a failure, if these or some of them were tried lately. Machines are visited
+        often: where there is no way out, not each visit waits for that."""
         asked = frozenset(wheels)
         for failed, (at, why) in self._failed.items():
             if failed <= asked and self._clock() - at < REST_S:

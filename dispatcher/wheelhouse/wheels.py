@@ -1,4 +1,4 @@
-"""The wheels that we know, and which of them fits a machine. Pure but for reading the list."""
+"""The known wheels, and the choice of those that fit a machine. Pure but for reading the list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 
 from dispatcher.wheelhouse.pythons import HostPython
 
-#: What code of ours imports on a machine, and the project that has it.
+#: Modules that code of ours imports on a machine, and the projects that have them.
 MODULES = {
     "msgspec": "msgspec",
     "zmq": "pyzmq",
@@ -19,8 +19,8 @@ MODULES = {
     "pynvml": "nvidia_ml_py",
 }
 
-#: From which version on a machine's own will do. Where it is older, ours goes first for trials of
-#: ours; of what is not named here any version will do, since torch and others have to fit it.
+#: The oldest version of a machine's own that will do. Where it is older, ours goes first for trials
+#: of ours; of others any version will do, since torch and others have to fit it.
 OURS_FIRST = {"msgspec": (0, 18), "zmq": (22, 0)}
 
 
@@ -33,12 +33,12 @@ class Wheel:
 
     @property
     def project(self) -> str:
-        """What pip calls it."""
+        """The name by which pip knows it."""
         return self.file.split("-")[0]
 
     @property
     def version(self) -> str:
-        """Of the project."""
+        """The version of the project."""
         return self.file.split("-")[1]
 
     @property
@@ -61,7 +61,7 @@ def known_wheels() -> tuple[Wheel, ...]:
 
 
 def read_list(text: str) -> tuple[Wheel, ...]:
-    """``DIGEST  FILE`` in each line."""
+    """The wheels of a list with ``DIGEST  FILE`` in each line."""
     return tuple(
         Wheel(file, digest) for digest, file in (line.split() for line in text.splitlines())
     )
@@ -70,15 +70,21 @@ def read_list(text: str) -> tuple[Wheel, ...]:
 def choose(
     host: HostPython, modules: Collection[str], wheels: Iterable[Wheel] | None = None
 ) -> dict[str, Wheel]:
-    """The newest wheel that fits, by module; those for which there is none are not in it."""
+    """The newest wheel that fits, by module; modules for which there is none are not in it.
+
+    Args:
+        host: the machine's Python.
+        modules: by the names under which they are imported.
+        wheels: to choose from; None for the list that came with us.
+    """
     known = known_wheels() if wheels is None else tuple(wheels)
-    found: dict[str, Wheel] = {}
+    newest: dict[str, Wheel] = {}
     for module in modules:
         project = MODULES.get(module)
         fitting = [wheel for wheel in known if wheel.project == project and wheel.fits(host)]
         if fitting:
-            found[module] = max(fitting, key=lambda wheel: _order(wheel.version))
-    return found
+            newest[module] = max(fitting, key=lambda wheel: _order(wheel.version))
+    return newest
 
 
 def _order(version: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""From the experiment file to what an agent is told, here or elsewhere: a plain translation."""
+"""Translates the experiment file into an agent's configuration, on any machine."""
 
 from __future__ import annotations
 
@@ -32,12 +32,21 @@ def agent_config(
     epoch: int,
     sockets: Path,
 ) -> AgentConfig:
-    """What the agent on this machine is told; for one elsewhere, what does not depend on where.
+    """The configuration of the agent on this machine; of other agents, the part that does not
+    depend on the machine.
+
+    Args:
+        config: the experiment file.
+        service: the section of the service that the agent's worker is of.
+        folder: the experiment's, on this machine.
+        endpoint: address and keys of the head.
+        epoch: that of the head.
+        sockets: folder for the agent's run files, with a short path.
 
     Raises:
         ExperimentFileError: a reference in ``trialEnvironment`` leads nowhere.
     """
-    # A reference that leads nowhere is said now; values are looked up at each trial's start
+    # A reference that leads nowhere is reported now; values are looked up at each trial's start
     # by the agent, so that no secret is written down.
     resolve_environment(config.trial_environment, os.environ)
     check_references(config)

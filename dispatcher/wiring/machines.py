@@ -1,4 +1,4 @@
-"""From the experiment file to machines: plain translations, no decisions."""
+"""Translates the experiment file into machines; decides nothing."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from dispatcher.ssh import SshTarget
 
 
 class Place(NamedTuple):
-    """A worker's name and what the file says of it; ``machine`` is that of ``platform: ssh``, and
-    None otherwise. ``part`` is what the file says of this worker alone."""
+    """A worker's name and its sections of the file; ``machine`` is that of ``platform: ssh``, and
+    None otherwise. ``part`` is the section of this worker alone."""
 
     worker: str
     service: Service
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 def places(config: ExperimentConfig) -> list[Place]:
-    """Where trials run: the same file always gives the same names."""
+    """The places where trials run: the same file always gives the same names."""
     return [
         Place(
             worker.name,
@@ -47,7 +47,7 @@ def places(config: ExperimentConfig) -> list[Place]:
 
 
 def machine_of(worker: str, machine: MachineConfig) -> Machine:
-    """What the backend needs to know of it."""
+    """A machine of the file as the backend knows it."""
     return Machine(
         name=worker,
         target=partial(target_of, machine),
@@ -62,7 +62,7 @@ def machine_of(worker: str, machine: MachineConfig) -> Machine:
 
 
 def target_of(login: LoginConfig) -> SshTarget:
-    """How to log in, with its secrets looked up now. Raises ``PermanentBackendError``."""
+    """The target of a login, with secrets looked up now. Raises ``PermanentBackendError``."""
     jump = login.jump if isinstance(login, MachineConfig) else None
     return SshTarget(
         host=login.host,
@@ -77,22 +77,22 @@ def target_of(login: LoginConfig) -> SshTarget:
 
 
 def secrets_of_machines(config: ExperimentConfig) -> list[str]:
-    """What the references in the sections of machines stand for, to be kept out of logs; those
-    that lead nowhere are passed over. Reads files."""
-    found: list[str] = []
+    """The values of references in the sections of machines, to be kept out of logs; references that
+    lead nowhere are passed over. Reads files."""
+    values: list[str] = []
     for place in places(config):
         if place.machine is None:
             continue
-        found += secret_values(place.machine.environment, os.environ)
+        values += secret_values(place.machine.environment, os.environ)
         for login in (place.machine, place.machine.jump):
             if login is not None:
                 named = {"password": login.password, "passphrase": login.passphrase}
-                found += secret_values({k: v for k, v in named.items() if v}, os.environ)
-    return found
+                values += secret_values({k: v for k, v in named.items() if v}, os.environ)
+    return values
 
 
 def packer(config: ExperimentConfig, folder: ExperimentFolder) -> Callable[[], Archives]:
-    """Packs what machines need when somebody asks first. From any thread."""
+    """A function that packs the archives of machines at its first call, from any thread."""
     lock = threading.Lock()
     packed: list[Archives] = []
     ours = (config.experiment_working_directory, config.weights_root)

@@ -1,4 +1,4 @@
-"""From the experiment file to what trials need and workers are like: plain translations."""
+"""Translates the experiment file into needs of trials and rules of workers."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from dispatcher.wiring.machines import Place, places
 
 
 def needs_of(config: ExperimentConfig) -> Needs:
-    """What each trial takes that brings no needs of its own."""
-    told = config.trial_needs
+    """The needs of a trial that brings none of its own."""
+    needs = config.trial_needs
     return Needs(
-        gpus=told.trial_gpu_number or 0.0,
+        gpus=needs.trial_gpu_number or 0.0,
         gpu_memory_bytes=config.min_gpu_memory or 0,
-        cpus=told.trial_cpu_number or 0.0,
-        memory_bytes=told.trial_memory_size or 0,
-        custom=tuple(sorted(told.trial_resources.items())),
+        cpus=needs.trial_cpu_number or 0.0,
+        memory_bytes=needs.trial_memory_size or 0,
+        custom=tuple(sorted(needs.trial_resources.items())),
         priority=config.priority,
     )
 
 
 def worker_rules(config: ExperimentConfig) -> dict[str, WorkerRules]:
-    """What the file says of workers, by their names; those of which it says nothing are left
-    out."""
-    found: dict[str, WorkerRules] = {}
+    """The rules of workers, by their names; workers without any are left out."""
+    by_worker: dict[str, WorkerRules] = {}
     for place in places(config):
         has = offered(place.service, _part(place))
         rules = WorkerRules(
@@ -33,12 +32,12 @@ def worker_rules(config: ExperimentConfig) -> dict[str, WorkerRules]:
             domain=domain_of_place(place),
         )
         if rules != WorkerRules():
-            found[place.worker] = rules
-    return found
+            by_worker[place.worker] = rules
+    return by_worker
 
 
 def _part(place: Place) -> OfferedResources | None:
-    """What the file says of this worker alone."""
+    """The resources in the section of this worker alone."""
     return place.part if isinstance(place.part, OfferedResources) else None
 
 

@@ -25,7 +25,7 @@ def remote_root(config: ExperimentConfig, scope: str) -> RemoteRoot | None:
     """The remote root of an experiment; None if its weights lie in a folder.
 
     Args:
-        config: of the experiment.
+        config: that of the experiment.
         scope: its id.
     """
     if not isinstance(config.weights_root, RootUrl):
@@ -48,7 +48,7 @@ def check_references(config: ExperimentConfig) -> None:
 
 
 def secrets_of_root(config: ExperimentConfig) -> list[str]:
-    """What the options' references stand for, to be kept out of logs."""
+    """The values of the options' references, to be kept out of logs."""
     return secrets(config.weights_root_options)
 
 
@@ -77,8 +77,8 @@ def try_root(config: ExperimentConfig) -> None:
         raise BackendError(f"{root.url} {error.message}", hint=error.hint, where=_KEY) from error
 
 
-def shelf_of(config: ExperimentConfig, folder: ExperimentFolder) -> Path | Storage:
-    """Where the weight keeper finds the weights.
+def storage_of(config: ExperimentConfig, folder: ExperimentFolder) -> Path | Storage:
+    """The weight keeper's storage of the weights: a folder, or a remote root.
 
     Raises:
         UserError: they lie in the memory of another process.
@@ -91,12 +91,12 @@ def shelf_of(config: ExperimentConfig, folder: ExperimentFolder) -> Path | Stora
     from trial_runtime.weights.remote.storage import RemoteStorage
 
     _refuse_memory(root)
-    # The next sweep tries again, and a person who asks does not wait for minutes.
+    # The next sweep tries again, and no user waits for minutes.
     return RemoteStorage(Place(root, persistence=Persistence(10.0)))
 
 
 def stores_of(config: ExperimentConfig, folder: ExperimentFolder) -> VersionStorage:
-    """Where the weight keeper finds versions of shared stores.
+    """The weight keeper's storage of versions of shared stores.
 
     Raises:
         UserError: they lie in the memory of another process.
@@ -113,10 +113,16 @@ def stores_of(config: ExperimentConfig, folder: ExperimentFolder) -> VersionStor
 
 
 @contextmanager
-def brought_here(
+def local_copy(
     config: ExperimentConfig, folder: ExperimentFolder, save_path: str, digest: str
 ) -> Iterator[str]:
     """A temporary folder that looks like the weights root, with one trial's weights in it.
+
+    Args:
+        config: that of the experiment, which has a remote root.
+        folder: the experiment's.
+        save_path: of the weights, below the root.
+        digest: that they must have.
 
     Raises:
         BackendError: they cannot be had.
@@ -146,8 +152,8 @@ def brought_here(
 
 
 def _own_root(config: ExperimentConfig, folder: ExperimentFolder) -> RemoteRoot | None:
-    """The remote root of an experiment that exists. What its options refer to is looked up, and
-    sent where they say, so nobody but us may have written them.
+    """The remote root of an experiment that exists. References of its options are looked up, and
+    their values are sent where the options say, so nobody but us may have written them.
 
     Raises:
         NotOurs: the experiment is somebody else's.

@@ -1,4 +1,4 @@
-"""From the experiment file to what an agent may lend: plain translations, no decisions."""
+"""Translates the experiment file into the resources that an agent offers; decides nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dispatcher.wiring.machines import Place
 from trial_runtime.agent.config import ResourcesTold
 
 
-def resources_told(config: ExperimentConfig, place: Place) -> ResourcesTold:
-    """What the agent of one worker is told of devices and other things.
+def agent_resources(config: ExperimentConfig, place: Place) -> ResourcesTold:
+    """The part of an agent's configuration about devices and other resources.
 
     GPUs count where the file says what trials need of them, or what machines give: ``0`` is an
     answer, too, and hides them. Without any of that trials see what there is. The file's own
@@ -18,9 +18,9 @@ def resources_told(config: ExperimentConfig, place: Place) -> ResourcesTold:
     """
     has = offered(place.service, place.machine)
     wanted = config.trial_needs.trial_gpu_number
-    said = (has.gpu_indices, has.max_trial_number_per_gpu, has.use_active_gpu, has.min_gpu_memory)
+    given = (has.gpu_indices, has.max_trial_number_per_gpu, has.use_active_gpu, has.min_gpu_memory)
     return ResourcesTold(
-        count_gpus=wanted is not None or any(each is not None for each in said),
+        count_gpus=wanted is not None or any(each is not None for each in given),
         must_have_gpus=bool(wanted),
         gpu_indices=has.gpu_indices,
         use_active_gpu=bool(has.use_active_gpu),

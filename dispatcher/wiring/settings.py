@@ -1,4 +1,4 @@
-"""From the experiment file to what the core decides by: a plain translation."""
+"""Translates the experiment file into the settings of the core."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.ssh_service import MachineConfig, SshServiceConfig
 from dispatcher.wiring.needs import needs_of, worker_rules
-from dispatcher.wiring.storage_domains import domains_elsewhere
+from dispatcher.wiring.storage_domains import unseen_domains
 
 
 def settings_of(config: ExperimentConfig) -> Settings:
-    """What the core needs of the file."""
+    """The settings of the core."""
     silent = config.on_trial_without_result
     return Settings(
         slots=config.trial_concurrency,
@@ -51,8 +51,8 @@ def settings_of(config: ExperimentConfig) -> Settings:
 
 
 def _follow(config: ExperimentConfig) -> tuple[str, ...]:
-    """Workers of which the file does not say how many slots they have. What those of other
-    packages have, they say themselves."""
+    """Workers without a number of slots in the file. Those of other packages report theirs
+    themselves."""
     return tuple(
         worker.name
         for service, worker in config.workers
@@ -63,13 +63,13 @@ def _follow(config: ExperimentConfig) -> tuple[str, ...]:
 
 
 def worker_count(config: ExperimentConfig) -> int:
-    """On how many machines trials run."""
+    """The number of machines that trials run on."""
     return len(config.workers)
 
 
 def sees_versions(config: ExperimentConfig) -> bool:
     """Whether versions of shared stores can be removed from here, wherever they are written."""
-    return config.keeps_weights and not config.in_memory and not domains_elsewhere(config)
+    return config.keeps_weights and not config.in_memory and not unseen_domains(config)
 
 
 def _may_be_advised(config: ExperimentConfig) -> bool:

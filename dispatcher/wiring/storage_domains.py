@@ -1,9 +1,9 @@
 """Storage domains: which workers reach the same weights, and how that is made sure.
 
 The head's own weights root is in one domain: that of the local service, or the one without a
-name. There the head lays a token down, and agents elsewhere take nothing before they have found
-it. In any other domain the head sees nothing. The first agent that joins there lays the token
-down and says it; from then on the others of that domain must find the same one.
+name. There the head lays a token down, and agents of other machines take nothing before they have
+found it. In any other domain the head sees nothing. The first agent that joins there lays the token
+down and reports it; from then on the others of that domain must find the same one.
 """
 
 from __future__ import annotations
@@ -31,54 +31,54 @@ def domain_of_head(config: ExperimentConfig) -> str:
     return ""
 
 
-def domains_elsewhere(config: ExperimentConfig) -> dict[str, str]:
-    """Worker → storage domain, of those whose weights the head does not see."""
+def unseen_domains(config: ExperimentConfig) -> dict[str, str]:
+    """Storage domains by worker, of those whose weights the head does not see."""
     ours = domain_of_head(config)
-    found = {place.worker: domain_of_place(place) for place in places(config)}
-    return {worker: domain for worker, domain in found.items() if domain != ours}
+    domains = {place.worker: domain_of_place(place) for place in places(config)}
+    return {worker: domain for worker, domain in domains.items() if domain != ours}
 
 
 def unseen_weights(config: ExperimentConfig, workers: Mapping[int, str]) -> str:
-    """Whose weights lie where this machine does not see them, in a sentence; empty for nobody's.
+    """Names the workers whose weights this machine does not see, in a sentence; empty for none.
 
     Args:
-        config: of the experiment.
-        workers: such trials, with the workers that saved them.
+        config: that of the experiment.
+        workers: by trial whose weights are not seen, the worker that saved them.
     """
-    domains = domains_elsewhere(config)
+    domains = unseen_domains(config)
     places: dict[str, Counter[str]] = {}
     for worker in workers.values():
         places.setdefault(domains.get(worker, ""), Counter())[worker] += 1
-    told = [
+    texts = [
         f"the storage domain {domain!r} (workers {', '.join(sorted(count))})"
         for domain, count in sorted(places.items())
     ]
-    if not told:
+    if not texts:
         return ""
     trials = "1 trial" if len(workers) == 1 else f"{len(workers)} trials"
-    return f"weights of {trials} lie in {' and '.join(told)}, which is not seen from here"
+    return f"weights of {trials} lie in {' and '.join(texts)}, which is not seen from here"
 
 
 class Share:
     """The share below the weights roots of one storage domain. From any thread.
 
     Args:
-        name: of the domain.
-        path: where its token is kept for later heads; None for the head's own domain.
+        name: that of the domain.
+        path: file that keeps its token for later heads; None for the head's own domain.
         lay: lays the token of the head's own domain down. Raises ``BackendError``.
     """
 
     def __init__(self, name: str, path: Path | None, lay: Callable[[], str]) -> None:
         self.name = name
-        self.elsewhere = path is not None
+        self.unseen = path is not None  # by the head
         self._path = path
         self._lay = lay
         self._lock = threading.Lock()
-        self._known = ""  # the token, once one has said it
-        self._first = ""  # the worker that said the token, as long as this head knows
+        self._known = ""  # the token, once an agent has reported it
+        self._first = ""  # the worker that reported the token, as long as this head knows
 
     def token(self) -> str:
-        """What agents must find; empty where none of them has said it yet."""
+        """The token that agents must find; empty where none of them has reported it yet."""
         if self._path is None:
             return self._lay()
         if self._known:
@@ -88,19 +88,22 @@ class Share:
         except FileNotFoundError:
             return ""
 
-    def judge(self, worker: str, said: str) -> str:
-        """Whether what an agent has found is the share of the others; why not, in a sentence."""
-        if self._path is None or not said:
+    def judge(self, worker: str, token: str) -> str:
+        """Why the share of this token is not that of the others, in a sentence; empty if it is.
+
+        The first token of a domain becomes that of all. An empty one is not judged.
+        """
+        if self._path is None or not token:
             return ""
         with self._lock:
             known = self.token()
             if not known:
-                self._known, self._first = said, worker
+                self._known, self._first = token, worker
                 try:
-                    write_private(self._path, said.encode("ascii", "replace"))
-                except OSError as error:  # later heads will believe who speaks first then
+                    write_private(self._path, token.encode("ascii", "replace"))
+                except OSError as error:  # later heads will take the first token then
                     _log.warning("%s cannot be written: %s", self._path, error.strerror)
-            elif known != said:
+            elif known != token:
                 others = f"that of {self._first}" if self._first else "what others have there"
                 return (
                     f"the weights root of {worker} is another share than {others}, and both are in "

@@ -1,4 +1,4 @@
-"""From the experiment file to what the tuner host is told: a plain translation."""
+"""Translates the experiment file into the configuration of the tuner host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from trial_runtime.endpoint import Endpoint
 def tuner_host_config(
     config: ExperimentConfig, folder: ExperimentFolder, endpoint: Endpoint, epoch: int
 ) -> TunerHostConfig:
-    """What the tuner host is told."""
+    """The configuration of the tuner host.
+
+    Args:
+        config: the experiment file.
+        folder: the experiment's.
+        endpoint: address and keys of the head.
+        epoch: that of the head.
+    """
     tuner, assessor = config.tuner, config.assessor
     return TunerHostConfig(
         endpoint=endpoint,

@@ -1,4 +1,4 @@
-"""From the experiment file to where weights lie, which are kept, and where copies of them are."""
+"""Translates the experiment file into places of weights and their copies, and their policy."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from trial_runtime.weights.paths import STORES_NAME
 
 
 def weights_root(config: ExperimentConfig, folder: ExperimentFolder) -> Path:
-    """Below which folder all weights of this experiment lie, or views of them are."""
+    """The folder below which all weights of this experiment, or views of them, lie."""
     return config.weights_folder or folder.weights
 
 
 def stores_folder(config: ExperimentConfig, folder: ExperimentFolder) -> Path:
-    """Where versions of shared stores lie, if the weights root is a folder."""
+    """The folder of versions of shared stores, if the weights root is a folder."""
     return weights_root(config, folder) / STORES_NAME / folder.id
 
 
 def policy_of(config: ExperimentConfig) -> Policy:
-    """Which weights are kept."""
+    """The policy by which weights are kept."""
     return Policy.of(config.retention.keep, config.retention.count)
 
 
 def cache_of(config: ExperimentConfig) -> CacheSpec | None:
-    """Where hosts keep copies of parents' files; None if they keep none."""
-    told = config.weights_cache
-    if told.when == "off":
+    """The caches of hosts for copies of parents' files; None if they keep none."""
+    cache = config.weights_cache
+    if cache.when == "off":
         return None
-    return CacheSpec(told.size, told.directory or "", always=told.when == "always")
+    return CacheSpec(cache.size, cache.directory or "", always=cache.when == "always")
 
 
 def may_copy(config: ExperimentConfig, root: Path) -> bool:

@@ -187,11 +187,11 @@ class EngineRoom:
             holds = [(int(t), state.trials[t].attempt) for t in state.running]
             first = backend._received + 1
             said: wire.FromAgent = wire.AgentHello(
-                backend._life or "life", "local", 3, 7, holds, first
+                backend._incarnation or "life", "local", 3, 7, holds, first
             )
         elif draw.random() < 0.1:
             said = wire.Heartbeat(
-                backend._life, len(state.running), backend._received, {"flood": 1}
+                backend._incarnation, len(state.running), backend._received, {"flood": 1}
             )
         else:
             words = [self._word(draw) for _ in range(draw.choice((1, 2, 5)))]

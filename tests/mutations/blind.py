@@ -263,7 +263,7 @@ _REACHING: tuple[Mutation, ...] = (
         "            except BaseException as error:\n",
         ("tests/unit/ssh/test_sessions.py",),
     ),
-    # backends/agents, `SelfReport.offers`: what the core was told last is not kept up to date; what
+    # backends/agents, `SelfReport.offers`: the last offer is not kept up to date; what
     # is compared with is the offer of the joining. Scenario: a stranger computes on a GPU (trouble
     # told), leaves again (the offer is that of the joining: nothing is told): the GPU stays out of
     # use for the rest of the search; and while it lasts each repetition is a row of the journal.
@@ -273,7 +273,7 @@ _REACHING: tuple[Mutation, ...] = (
         "a GPU that was busy for a moment is never used again, and each quarter of a minute of it "
         "is a row of the journal",
         "dispatcher/backends/agents/self_report.py",
-        "        self._offer = told\n",
+        "        self._offer = offer\n",
         "",
         ("tests/unit/backends", "tests/integration/gpu"),
     ),

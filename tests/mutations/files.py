@@ -55,8 +55,8 @@ FILES: tuple[Mutation, ...] = (
         3,
         "what runs in a shell speaks for the attempt",
         "dispatcher/backends/files/shell_program.py",
-        'NOT_FOR_SHELLS = ("BEQUEATH_SESSION", "BEQUEATH_ATTEMPT", TOLD)',
-        'NOT_FOR_SHELLS = ("BEQUEATH_ATTEMPT", TOLD)',
+        'NOT_FOR_SHELLS = ("BEQUEATH_SESSION", "BEQUEATH_ATTEMPT", VARIABLE)',
+        'NOT_FOR_SHELLS = ("BEQUEATH_ATTEMPT", VARIABLE)',
         ("tests/unit/backends/test_attempt_files.py",),
     ),
     Mutation(

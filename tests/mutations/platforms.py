@@ -28,8 +28,8 @@ PLATFORMS: tuple[Mutation, ...] = (
         4,
         "a service forgets a result that the journal does not have yet",
         "dispatcher/backends/threaded.py",
-        "            self._open = False\n            self.told = events\n",
-        "            self.told = events\n",
+        "            self._open = False\n            self.batch = events\n",
+        "            self.batch = events\n",
         ("tests/unit/backends/test_threaded.py",),
     ),
     Mutation(
@@ -46,8 +46,8 @@ PLATFORMS: tuple[Mutation, ...] = (
         7,
         "two folders that are not the same one are taken for one share",
         "dispatcher/wiring/storage_domains.py",
-        "            elif known != said:\n",
-        "            elif known == said:\n",
+        "            elif known != token:\n",
+        "            elif known == token:\n",
         ("tests/unit/wiring/test_storage_domains.py",),
     ),
     Mutation(

@@ -250,4 +250,4 @@ class SimBackend(AgentDriver):
         for trial, attempt in list(agent.processes):
             orders.append(wire.Stop(trial, attempt, EndReason.KILLED.value, 0.0))
             orders.append(wire.Start(trial, attempt + 1, "{}", f"t/{trial}"))
-        self._speech.send(orders)
+        self._outbox.send(orders)

@@ -23,15 +23,15 @@ ORDER_S = 60.0
 
 #: For a Python of any version that trials run with.
 _MODULE = tuple(module_words("trial_runtime.agent.attending", (3, 9)))
-_MOST_SAID = 500
+_MOST_TEXT = 500
 
-#: Of all orders of this process: what was said by a connection that has died since may arrive
-#: after what was said by the next one.
+#: Numbers of all orders of this process: an order of a connection that has died since may arrive
+#: after one of the next connection.
 _numbers = itertools.count(1)
 
 
 class Called(NamedTuple):
-    """How a program ended: its exit code, and what it printed."""
+    """The end of a program: its exit code, and its output."""
 
     code: int
     out: bytes
@@ -39,7 +39,7 @@ class Called(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The configuration of an agent elsewhere, and the environment it is started in."""
+    """The configuration of an agent on another machine, and the environment it starts in."""
 
     config: AgentConfig
     environment: dict[str, str]
@@ -48,12 +48,12 @@ class Told(NamedTuple):
 class AttendedVisit(ABC):
     """A :class:`~dispatcher.backends.agents.visit.Visit` of a place where Python can be called.
 
-    A subclass says how, by :meth:`call`; what is to be done there is told to a program of ours
-    by its stdin (:mod:`trial_runtime.agent.attending`). Processes that it leaves behind must go
-    on when it has ended, as they do behind ``docker exec`` and do not behind ``srun``.
+    A subclass implements :meth:`call`. A program of ours runs there and reads its order from
+    stdin (:mod:`trial_runtime.agent.attending`). Processes that it leaves behind must go on when
+    it has ended, as they do behind ``docker exec`` and do not behind ``srun``.
 
     Args:
-        place: its name, for messages.
+        place: name of the place, for messages.
     """
 
     #: Raised when the place lacks something that somebody has to bring first.
@@ -66,7 +66,12 @@ class AttendedVisit(ABC):
     @abstractmethod
     def call(self, arguments: Sequence[str], stdin: bytes, limit_s: float) -> Called:
         """Run the place's Python with these arguments, ``trial_runtime`` being importable for
-        it. Blocks until its end, at most ``limit_s``.
+        it. Blocks until its end.
+
+        Args:
+            arguments: of the Python.
+            stdin: all that the program reads.
+            limit_s: seconds after which it is given up.
 
         Raises:
             BackendError: it did not run, or takes longer.
@@ -74,10 +79,11 @@ class AttendedVisit(ABC):
         ...
 
     def told(self, config: AgentConfig) -> Told:
-        """What its agent is told, with the paths and the head's address as they are there.
+        """The agent's configuration and environment, with paths and the head's address as they
+        are there.
 
         Raises:
-            BackendError: that cannot be said, such as for a secret that is not to be had.
+            BackendError: they cannot be had, such as for a secret that is missing.
         """
         return Told(config, {})
 
@@ -86,7 +92,7 @@ class AttendedVisit(ABC):
         return config.experiment_folder
 
     def __enter__(self) -> Self:
-        """Nothing needs to be connected."""
+        """Do nothing: there is no connection."""
         return self
 
     def __exit__(  # noqa: B027 - not every place has a connection
@@ -95,42 +101,42 @@ class AttendedVisit(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Nothing needs to be closed."""
+        """Do nothing: there is no connection."""
 
     def check(self) -> None:  # noqa: B027 - not every place has a connection
-        """There is no connection that could break."""
+        """Do nothing: there is no connection that could break."""
 
     def ensure(self, config: AgentConfig) -> tuple[int, bool]:
         """Take up the agent, telling it where its head is now, or start one."""
-        answer = self._tell("ensure", config)
+        answer = self._send_config("ensure", config)
         if answer.trouble:
             raise self.unfit(answer.trouble, where=self.place)
         self.outdated = answer.outdated
         return answer.pid, answer.fresh
 
     def take_up(self, config: AgentConfig) -> int:
-        """Tell the agent where its head is now; its number. Raises ``AgentEnded``."""
-        answer = self._tell("take up", config)
+        """Tell the agent where its head is now; returns its process id. Raises ``AgentEnded``."""
+        answer = self._send_config("take up", config)
         if not answer.pid:
             raise _ended(answer)
         self.outdated = answer.outdated
         return answer.pid
 
     def look(self, config: AgentConfig) -> None:
-        """Raises ``AgentEnded`` if its process is gone."""
+        """Check the agent's process. Raises ``AgentEnded`` if it is gone."""
         answer = self._order(Order("look", self.folder(config), config.worker), config)
         if not answer.pid:
             raise _ended(answer)
 
     def end(self, config: AgentConfig, grace_s: float, *, ask: bool) -> None:
-        """Wait for its end, then end it by force; what it ran ends in any case."""
+        """See :meth:`dispatcher.backends.agents.visit.Visit.end`."""
         folder = self.folder(config)
         self._order(Order("end", folder, config.worker, grace_s=grace_s, ask=ask), config)
 
-    def _tell(self, verb: Literal["ensure", "take up"], config: AgentConfig) -> Answer:
-        told = self.told(config)
-        folder = told.config.experiment_folder
-        order = Order(verb, folder, config.worker, told.config, told.environment)
+    def _send_config(self, verb: Literal["ensure", "take up"], config: AgentConfig) -> Answer:
+        there = self.told(config)
+        folder = there.config.experiment_folder
+        order = Order(verb, folder, config.worker, there.config, there.environment)
         return self._order(order, config)
 
     def _order(self, order: Order, config: AgentConfig) -> Answer:
@@ -139,9 +145,9 @@ class AttendedVisit(ABC):
         ran = self.call(_MODULE, msgspec.json.encode(order), limit_s)
         lines = ran.out.splitlines()
         if ran.code or not lines:
-            said = (ran.err or ran.out).decode(errors="replace").strip()[-_MOST_SAID:]
+            output = (ran.err or ran.out).decode(errors="replace").strip()[-_MOST_TEXT:]
             raise PassingBackendError(
-                f"cannot {order.verb} the agent (exit code {ran.code}): {said}", where=self.place
+                f"cannot {order.verb} the agent (exit code {ran.code}): {output}", where=self.place
             )
         try:
             return msgspec.json.decode(lines[-1], type=Answer)

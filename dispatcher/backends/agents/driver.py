@@ -11,16 +11,11 @@ from msgspec.structs import replace
 
 from dispatcher.backends.agents.holding import Holding
 from dispatcher.backends.agents.identity import agent_routing_id
-from dispatcher.backends.agents.message_check import WordCheck
+from dispatcher.backends.agents.message_check import MessageCheck
+from dispatcher.backends.agents.outbox import ACKNOWLEDGE_EVERY, AgentOutbox
 from dispatcher.backends.agents.process import AgentProcess, Loss
 from dispatcher.backends.agents.self_report import SelfReport, Statistics
-from dispatcher.backends.agents.speech import ACKNOWLEDGE_EVERY, Speech
-from dispatcher.backends.agents.translation import (
-    answer_order,
-    offer_of,
-    start_order,
-    stop_order,
-)
+from dispatcher.backends.agents.translation import answer_order, offer_of, start_order, stop_order
 from dispatcher.core.actions import (
     AnswerOffer,
     LaunchWorker,
@@ -73,15 +68,15 @@ class AgentDriver:
     Args:
         link: a place on the head's ROUTER; it is renewed to the agent's own routing id, which
             is kept in the experiment's folder, so that a later head hears the same agent.
-        config: what the agent is told; ``config.epoch`` is this head's epoch.
-        process: how its process is had.
+        config: the agent's configuration; ``config.epoch`` is this head's epoch.
+        process: starts, watches and ends the agent's process.
         folder: the experiment's folder on this machine.
         suspect_s: silence after which the agent is suspect: it gets nothing more to run.
         lost_s: silence after which a living agent is given up and killed, with all it runs.
         leads: whether this head still leads. One that does not, since it was stopped and
             another one has taken over, may judge and kill nobody.
-        trouble_with_share: told which share of weights the agent has found, if it says that;
-            a sentence, if it is the wrong one.
+        trouble_with_share: gets the token of the share of weights that the agent reports, if
+            it reports one; returns a sentence if it is the wrong share, else nothing.
         clock: monotonic seconds.
     """
 
@@ -111,15 +106,15 @@ class AgentDriver:
         self._worker = WorkerId(config.worker)
         self._process = process
         self._watched: int | None = None  # the process whose silence is counted
-        self._life = ""  # of the agent that has joined
+        self._incarnation = ""  # the id of the agent that has joined
         self._trouble = ""  # why the agent that is there may not join
         self._joined = False
-        self._received = 0  # number of the newest word taken from this life
+        self._received = 0  # number of the newest message taken from this incarnation
         self._acknowledged = 0
         self._holding = Holding()
         self._report = SelfReport()
-        self._check = WordCheck(config.worker, config.trial, clock)
-        self._speech = Speech(link, routing_id, config.epoch, clock)
+        self._check = MessageCheck(config.worker, config.trial, clock)
+        self._outbox = AgentOutbox(link, routing_id, config.epoch, clock)
         self._unsendable: list[Event] = []  # ends of attempts whose orders no frame can carry
         self._closing = False
         self._parted = False
@@ -131,14 +126,14 @@ class AgentDriver:
         if isinstance(action, StartAttempt):
             self._start(action)
         elif isinstance(action, StopAttempt):
-            self._speech.add(stop_order(action))
+            self._outbox.add(stop_order(action))
         elif isinstance(action, AnswerOffer):
-            self._speech.add(answer_order(action))
+            self._outbox.add(answer_order(action))
         elif isinstance(action, LaunchWorker):
             self._launch()
 
     def _start(self, action: StartAttempt) -> None:
-        if self._speech.add(start_order(action)):
+        if self._outbox.add(start_order(action)):
             self._holding.given(action)
             self._check.given(action.trial, action.attempt)
             return
@@ -150,26 +145,26 @@ class AgentDriver:
         self._unsendable.append(end)
 
     def acknowledge(self) -> None:
-        """All words received are on disk; told to the agent at the next :meth:`flush`."""
+        """Acknowledge all messages received, which are on disk, at the next :meth:`flush`."""
         self._acknowledged = self._received
 
     def flush(self) -> None:
         """Send what was buffered as one frame; kept for the next time if it cannot go now.
 
-        Acknowledgements alone wait for company, the next order, and go without one when nothing
-        else was said for :data:`PING_S`: with many agents a head says little else.
+        Acknowledgements alone wait for the next order, and go without one when nothing else was
+        sent for :data:`PING_S`: with many agents a head sends little else.
         """
-        if self._speech.owes(self._acknowledged) >= ACKNOWLEDGE_EVERY or self._speech.waiting:
+        if self._outbox.owes(self._acknowledged) >= ACKNOWLEDGE_EVERY or self._outbox.waiting:
             self._send_all()
 
     def _send_all(self) -> None:
         if self._joined:
-            self._speech.send_all(self._acknowledged)
+            self._outbox.send_all(self._acknowledged)
 
-    # -- words ---------------------------------------------------------------------------------
+    # -- messages ------------------------------------------------------------------------------
 
     def receive(self, payload: bytes) -> list[Event]:
-        """Decode what the agent said. Raises ``ProtocolError`` for what it may not say."""
+        """Decode a frame of the agent. Raises ``ProtocolError`` for what it may not send."""
         frame = self._check.read(payload)
         if frame is None:  # it is given up at the next check
             return []
@@ -177,8 +172,8 @@ class AgentDriver:
         if frame.epoch > self._config.epoch:
             raise self._later_head(frame.epoch)
         if frame.epoch < self._config.epoch:
-            # It still follows the head before; what it says will be said again to us.
-            self._speech.welcome()
+            # It still follows the head before; what it sends will be sent again to us.
+            self._outbox.welcome()
             return []
         events: list[Event] = []
         if self._suspect:
@@ -190,20 +185,20 @@ class AgentDriver:
             elif isinstance(message, wire.Heartbeat):
                 self._report.heartbeat(message)
                 # What was sent before this and is not here was lost with a connection.
-                strange = message.life != self._life or message.newest < self._received
+                strange = message.life != self._incarnation or message.newest < self._received
                 if strange or message.sent > self._received:
-                    self._speech.welcome()
+                    self._outbox.welcome()
             elif isinstance(message, wire.AgentHello):
                 self._join(message, events)
             elif isinstance(message, wire.Offers):
-                if self._joined and message.life == self._life:
+                if self._joined and message.life == self._incarnation:
                     events += self._news(message.offer)
             else:
                 raise self._later_head(message.epoch)
         return events
 
     def _later_head(self, epoch: int) -> ProtocolError | Superseded:
-        """The agent knows of a head after this one. If nobody else does, it is mistaken."""
+        """The error for an agent that knows a later head. If nobody else does, it is mistaken."""
         ours = self._config.epoch
         text = f"agent {self._worker} follows a head of epoch {epoch}; this one is {ours}"
         return ProtocolError(text) if self._leads() else Superseded(text)
@@ -227,23 +222,23 @@ class AgentDriver:
             if loss is not None:
                 events.append(self._lose(loss))
             elif self._may_be_replaced():
-                self._speech.add(wire.Shutdown(0.0))  # behind the last acknowledgement
+                self._outbox.add(wire.Shutdown(0.0))  # behind the last acknowledgement
                 self._send_all()
                 events.append(self._lose(Loss(_REPLACED), LEAVE_S))
             elif silent_s > self._suspect_s and self._joined and not self._suspect:
                 self._suspect = True
                 events.append(WorkerSuspect(self._worker, silent_s))
-        speech = self._speech
-        if self._joined and now - speech.spoke_at >= PING_S:
-            if not (speech.waiting or speech.owes(self._acknowledged)):
-                speech.send([wire.Ping()])
+        outbox = self._outbox
+        if self._joined and now - outbox.spoke_at >= PING_S:
+            if not (outbox.waiting or outbox.owes(self._acknowledged)):
+                outbox.send([wire.Ping()])
             self._send_all()
-        elif speech.waiting:  # which could not go before
+        elif outbox.waiting:  # which could not go before
             self._send_all()
         return events
 
     def _since_launch(self, silent_s: float) -> float:
-        """The silence of this very process: what was before its launch is none of it."""
+        """The silence of this very process, which begins at its launch (seconds)."""
         if self._process.pid != self._watched:
             self._watched = self._process.pid
             self._silence.heard()
@@ -259,8 +254,8 @@ class AgentDriver:
         return Loss(f"silent for {silent_s:.0f} s" + (f"; {trouble}" if trouble else ""))
 
     def _may_be_replaced(self) -> bool:
-        """Whether it is one that a head of another version has left, has nothing more to run, and
-        all that it said is on disk."""
+        """Whether a head of another version has left it, it has nothing more to run, and all its
+        messages are on disk."""
         done = self._joined and not self._holding and self._acknowledged == self._received
         return done and self._process.outdated
 
@@ -278,7 +273,7 @@ class AgentDriver:
         return None
 
     def statistics(self) -> Statistics:
-        """A look at the agent."""
+        """The newest figures of the agent."""
         return Statistics(
             self._process.pid,
             self._joined,
@@ -289,7 +284,7 @@ class AgentDriver:
             self._report.samples,
         )
 
-    # -- life and death ----------------------------------------------------------------------------
+    # -- beginning and end -------------------------------------------------------------------
 
     def part(self, *, leave_running: bool, deadline_s: float) -> None:
         """Say goodbye, so that several agents can end at the same time; :meth:`close` waits."""
@@ -299,7 +294,7 @@ class AgentDriver:
             return
         self._closing = True
         grace_s = min(self._config.trial.stop_grace_s, max(0.0, deadline_s - 1.0))
-        if not (self._joined and self._speech.send([wire.Shutdown(grace_s)])):
+        if not (self._joined and self._outbox.send([wire.Shutdown(grace_s)])):
             self._process.terminate()
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
@@ -322,8 +317,8 @@ class AgentDriver:
             self._check.launched()
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
-        if hello.life == self._life and self._joined:
-            # Said twice; the words that follow are told apart by their numbers. Those before
+        if hello.life == self._incarnation and self._joined:
+            # Sent twice; the messages that follow are told apart by their numbers. Those before
             # the first one were acknowledged: it does not have them any more.
             self._received = max(self._received, hello.first - 1)
             events += self._news(hello.offer)
@@ -334,23 +329,23 @@ class AgentDriver:
         if not expected:
             # Given up, and back all the same. What it runs is not believed any more.
             _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)
-            self._speech.dismiss(hello.life)
+            self._outbox.dismiss(hello.life)
             return
         news = not hello.trouble or hello.trouble != self._trouble
         if news and not self._check.introduces_itself(len(hello.holds)):
             return
         if hello.trouble and not hello.hands_in:
-            self._keep_out(hello, events)
+            self._exclude(hello, events)
             return
         wrong = self._trouble_with_share(hello.share)
-        if wrong:  # the next one there will be told which it must find
+        if wrong:  # the next one there gets the right one with its configuration
             events.append(self._lose(Loss(wrong)))
             return
-        self._life = hello.life
+        self._incarnation = hello.life
         self._trouble = ""
         self._joined = True
         self._received = self._acknowledged = hello.first - 1
-        self._speech.begin(hello.life, hello.orders, self._received)
+        self._outbox.begin(hello.life, hello.orders, self._received)
         held = set(hello.holds)
         self._holding.joined(held)
         self._check.joined(held)
@@ -369,15 +364,15 @@ class AgentDriver:
         self._report.joined(hello)
 
     def _news(self, offer: wire.OfferTold | None) -> list[WorkerOffers]:
-        """Of what it has for trials, if it is any."""
+        """The event of an offer of resources that differs from the last one, or nothing."""
         if not (self._report.is_news(offer) and self._check.takes_news()):
             return []
         return self._report.offers(self._worker, offer)
 
-    def _keep_out(self, hello: wire.AgentHello, events: list[Event]) -> None:
-        """It is there, and says at each heartbeat why it can take nothing yet."""
-        self._life, self._joined = hello.life, False
-        self._speech.begin(hello.life, hello.orders)
+    def _exclude(self, hello: wire.AgentHello, events: list[Event]) -> None:
+        """Exclude an agent that is there, and repeats at each heartbeat why it can take nothing."""
+        self._incarnation, self._joined = hello.life, False
+        self._outbox.begin(hello.life, hello.orders)
         if hello.trouble != self._trouble:
             self._trouble = hello.trouble
             _log.warning("agent %s takes no trials: %s", self._worker, hello.trouble)
@@ -385,16 +380,16 @@ class AgentDriver:
             hopeless = hello.hopeless
             lost = WorkerLost(self._worker, hello.trouble, hopeless, kept_out=not hopeless)
             events.append(lost)
-        self._speech.send([wire.Ping()])  # or it would think that no head is there
+        self._outbox.send([wire.Ping()])  # or it would think that no head is there
 
-    def _take(self, words: wire.Words, events: list[Event]) -> None:
+    def _take(self, message: wire.Words, events: list[Event]) -> None:
         if not self._joined:
-            self._speech.welcome()
+            self._outbox.welcome()
             return
-        new = words.words
-        known = self._received + 1 - words.first
+        new = message.words
+        known = self._received + 1 - message.first
         if known < 0:
-            self._speech.welcome()  # some were lost on the way: all again
+            self._outbox.welcome()  # some were lost on the way: all again
             return
         if known:
             new = new[known:]
@@ -414,7 +409,7 @@ class AgentDriver:
     def _forget(self) -> None:
         self._joined = False
         self._suspect = False
-        self._life = ""
+        self._incarnation = ""
         self._trouble = ""
         self._report.gone()
-        self._speech.forget()
+        self._outbox.forget()

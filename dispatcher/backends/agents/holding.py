@@ -1,4 +1,4 @@
-"""What an agent has been given and has not ended yet: only one that holds nothing is replaced."""
+"""Attempts that an agent has not ended yet: only an agent that holds nothing is replaced."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Holding:
         return bool(self._attempts)
 
     def given(self, action: StartAttempt) -> None:
-        """It is told to start this one."""
+        """Add an attempt that the agent is ordered to start."""
         self._attempts.add((action.trial, action.attempt))
 
     def joined(self, holds: Collection[tuple[int, int]]) -> None:
-        """It said what it runs, or has words of."""
+        """Take over what a joining agent runs, or has messages of."""
         self._attempts = set(holds)
 
     def ended(self, events: Iterable[Event]) -> None:
-        """It said these: an attempt's end is its last word."""
+        """Drop the attempts that ended by these events: an attempt's end is its last message."""
         for event in events:
             if isinstance(event, AttemptEnded):
                 self._attempts.discard((event.trial, event.attempt))

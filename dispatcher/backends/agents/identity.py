@@ -1,4 +1,4 @@
-"""What a later head needs to be heard by an agent again: its secret name."""
+"""The secret name of an agent: a later head needs it to reach the same agent again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whether an agent may say a word: its values are judged as it is to judge those of its trials.
+"""Judges the messages of an agent as the agent is to judge those of its trials.
 
-An agent may run on a machine that somebody else has taken over. What is refused here harms the
-attempts of that agent and nothing else.
+An agent may run on a machine that somebody else has taken over. A refusal harms the attempts of
+that agent and nothing else.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ from trial_runtime.refusals import Refusals
 
 _log = logging.getLogger("bequeath.backends.agents")
 
-#: Words of an attempt that are neither metrics nor announced weights: its start and its end, the
-#: first final metric, the newest weights, versions that were on their way to a remote root when
-#: the last metric was taken (16), and some of its agent's own.
+#: Messages of an attempt that are neither metrics nor announced weights: its start and its end,
+#: the first final metric, the newest weights, versions that were on their way to a remote root
+#: when the last metric was taken (16), and some of its agent's own.
 BESIDE_METRICS = 32
 
-#: Frames that nobody can read, after which an agent is not listened to any more: what a machine
-#: says on purpose costs the head nothing but its passing.
+#: Unreadable frames after which an agent is not listened to any more: those that a machine sends
+#: on purpose cost the head nothing but their passing.
 MOST_UNREADABLE = 64
 
-#: What an agent may say of itself in a second, in the long run: each is a row of the journal, and
-#: an honest one has a few in an hour. Attempts it holds that count as one more.
+#: Messages a second that an agent may send about itself, in the long run: each is a row of the
+#: journal, and an honest agent has a few in an hour. Attempts it holds that count as one more.
 SELF_RATE = 2.0
 HOLDS_PER_TOKEN = 20_000
 
 #: Seconds' worth of debt beyond which news of what its host has is passed over. Short trials may
-#: make it change often (the free memory of devices that are shared); an agent says it again.
+#: make it change often (the free memory of devices that are shared); an agent repeats it.
 NEWS_DEBT_S = FLOOD_S / 2
 
 
 class Refused(Exception):
-    """Raised for a word that may not be said; ``reason`` is what it is counted under."""
+    """Raised for a message that is not taken; ``reason`` is what it is counted under."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
         self.reason = reason
 
 
-class WordCheck:
-    """Judges the words of one agent, how often it speaks of itself, and whether it is worth
+class MessageCheck:
+    """Judges the messages of one agent, how often it reports on itself, and whether it is worth
     listening to. ``refused`` counts by reason; ``unheard``: why it is not listened to any more,
     until it is launched again.
 
-    Counted are the words of each attempt that the agent holds; what it says of others, which are
-    late words, counts as one attempt. So the journal has a bound whoever speaks.
+    The messages of each attempt that the agent holds are counted; late ones, of other attempts,
+    count as one attempt together. So the journal has a bound, whatever agents send.
 
     Args:
-        worker: whose agent it is.
-        spec: the bounds on what trials say.
+        worker: the worker that the agent belongs to.
+        spec: the bounds on messages of trials.
         clock: monotonic seconds.
     """
 
@@ -71,7 +71,7 @@ class WordCheck:
         self._clock = clock
         self._of_itself = Allowance(SELF_RATE, clock())
         self._spec = spec
-        self._most_words = 2 * spec.max_metrics + BESIDE_METRICS  # as many weights as metrics
+        self._most_messages = 2 * spec.max_metrics + BESIDE_METRICS  # as many weights as metrics
         self._heard: dict[tuple[int, int], int] = {}
         self._of_others = 0
 
@@ -92,7 +92,7 @@ class WordCheck:
         return True
 
     def launched(self) -> None:
-        """It may be another one now."""
+        """Listen to the agent again: it may be another one now."""
         self._garbled, self.unheard = 0, ""
 
     def read(self, payload: bytes) -> wire.AgentFrame | None:
@@ -109,46 +109,49 @@ class WordCheck:
                 self.unheard = f"it said {self._garbled} frames that nobody can read"
             raise ProtocolError(f"agent {self._worker}: {error}") from error
 
-    def events_of(self, words: Iterable[msgspec.Raw]) -> Iterator[Event]:
-        """What words mean to the core.
+    def events_of(self, messages: Iterable[msgspec.Raw]) -> Iterator[Event]:
+        """The events of these messages.
 
-        Those that may not be said are skipped and counted: an agent repeats what is not taken,
-        and all that it has to say would wait behind a word that nobody will ever understand.
+        Refused ones are skipped and counted: an agent repeats what is not taken, and all its
+        later messages would wait behind one that nobody will ever understand.
         """
-        for raw in words:
+        for raw in messages:
             try:
-                word = wire.decode_word(raw)
-                self.judge(word)
-                yield event_of(word)
+                message = wire.decode_word(raw)
+                self.judge(message)
+                yield event_of(message)
             except (wire.WireError, ProtocolError, Refused) as error:
                 reason = error.reason if isinstance(error, Refused) else "unreadable word"
                 if self.refused.count(reason):
                     _log.error("agent %s: %s", self._worker, error)
 
     def joined(self, holds: Collection[tuple[int, int]]) -> None:
-        """The agent holds these, and says again what was not acknowledged."""
+        """Begin to count: the agent holds these, and repeats what was not acknowledged."""
         self._heard = dict.fromkeys(holds, 0)
         self._of_others = 0
 
     def given(self, trial: int, attempt: int) -> None:
-        """The agent is told to start this one."""
+        """Count an attempt that the agent is ordered to start."""
         self._heard.setdefault((trial, attempt), 0)
 
-    def judge(self, word: wire.Word) -> None:
-        """Count a word. Raises :class:`Refused`."""
-        key = (word.trial, word.attempt)
+    def judge(self, message: wire.Word) -> None:
+        """Count a message. Raises :class:`Refused`."""
+        key = (message.trial, message.attempt)
         if key not in self._heard:
             heard = self._of_others = self._of_others + 1
-        elif isinstance(word, wire.Ended):
+        elif isinstance(message, wire.Ended):
             heard = 0
             del self._heard[key]
         else:
             heard = self._heard[key] = self._heard[key] + 1
-        if heard > self._most_words:
-            text = f"more than {self._most_words:,} words of attempt {word.trial}.{word.attempt}"
+        if heard > self._most_messages:
+            attempt = f"{message.trial}.{message.attempt}"
+            text = f"more than {self._most_messages:,} words of attempt {attempt}"
             raise Refused("words of an attempt", text)
-        if isinstance(word, (wire.MetricRelayed, wire.FinalRelayed)):
+        if isinstance(message, (wire.MetricRelayed, wire.FinalRelayed)):
             spec = self._spec
-            fault = metric_fault(word.value, spec.max_metric_bytes, any_value=spec.nni)
+            fault = metric_fault(message.value, spec.max_metric_bytes, any_value=spec.nni)
             if fault:
-                raise Refused("metric", f"attempt {word.trial}.{word.attempt} reports {fault}")
+                raise Refused(
+                    "metric", f"attempt {message.trial}.{message.attempt} reports {fault}"
+                )

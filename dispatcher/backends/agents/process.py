@@ -1,4 +1,4 @@
-"""What the driver of an agent needs of whoever has the agent's process."""
+"""The process of an agent, as the driver of the agent sees it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from trial_runtime.agent.config import AgentConfig
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An agent is gone, or cannot be had. ``hopeless``: trying again soon mends nothing, since
-    somebody has to change something first (a key, a user, what is installed). ``left_by_another``:
-    the process has ended, and a head before this one had started it."""
+    """The loss of an agent that is gone, or cannot be had. ``hopeless``: trying again soon mends
+    nothing, since somebody has to change something first (a key, a user, what is installed).
+    ``left_by_another``: the process has ended, and a head before this one had started it."""
 
     reason: str
     hopeless: bool = False
@@ -27,12 +27,12 @@ class AgentProcess(Protocol):
 
     @property
     def place(self) -> str:
-        """Where it runs, in words."""
+        """The place where it runs, for people."""
         ...
 
     @property
     def trouble(self) -> str:
-        """Why there is none, in a sentence; empty if that is not known."""
+        """The reason why there is none, in a sentence; empty if that is not known."""
         ...
 
     @property
@@ -42,40 +42,44 @@ class AgentProcess(Protocol):
 
     @property
     def pid(self) -> int | None:
-        """Its number there; None if there is none, or it is not known (yet)."""
+        """Process id there; None if there is no process, or it is not known (yet)."""
         ...
 
     def ensure(self, config: AgentConfig) -> None:
         """Take up the one that a head before us has left, or start one.
 
-        Whatever a dead one left behind is ended first, so that no attempt runs twice. What
-        comes of it is seen by :meth:`look`.
+        Processes that a dead one left behind are ended first, so that no attempt runs twice. The
+        outcome is seen by :meth:`look`.
         """
         ...
 
     def look(self, silent_s: float) -> Loss | None:
-        """Whether it is gone or cannot be had, said once. ``silent_s``: since its last word."""
+        """Whether it is gone or cannot be had, reported once.
+
+        Args:
+            silent_s: seconds since its last message.
+        """
         ...
 
     def expects(self, pid: int) -> bool | None:
-        """Whether who says hello is the one to believe; None while that is not known."""
+        """Whether the process that sent a hello is the right one; None while that is not known."""
         ...
 
     def give_up(self, grace_s: float = 0.0) -> None:
-        """It is lost to us: end what is left of it and what it ran, now or as soon as its
-        place can be reached, and in any case before another one is started there. ``grace_s``:
-        how long it may take to leave by itself, where it was asked to."""
+        """End what is left of a lost agent and what it ran, now or as soon as its place can be
+        reached, and in any case before another one is started there. ``grace_s``: how long it may
+        take to leave by itself, where it was asked to."""
         ...
 
     def terminate(self) -> None:
-        """Ask it to end, as its head cannot tell it: it ends its trials with their grace."""
+        """Ask it to end without a message of its head: it ends its trials with their grace."""
         ...
 
     def end(self, until: float) -> None:
-        """It was asked to end: wait for that, and end it by force at this moment of the
+        """Wait for the end that it was asked for, and end it by force at this moment of the
         monotonic clock."""
         ...
 
     def leave(self) -> None:
-        """This head goes; the agent waits for the next one."""
+        """Let the agent wait for the next head: this one goes."""
         ...

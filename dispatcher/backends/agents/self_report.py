@@ -1,5 +1,5 @@
-"""What an agent says of itself now and then, beside its numbered words: kept, never journalled,
-but for what it offers."""
+"""An agent's reports on itself, beside its numbered messages: kept, never journalled, but for the
+resources that it offers."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ _NO_SAMPLES = wire.Samples()
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """A look at the agent, for ``top`` and ``doctor``."""
+    """The newest figures of one agent, for ``top`` and ``doctor``."""
 
     pid: int | None
     joined: bool
     running: int
     silence_s: float
-    words: int
+    messages: int  # numbered ones, received from this incarnation
     refused: dict[str, int]  # by the agent, from trials and strangers
     samples: wire.Samples = _NO_SAMPLES  # what its trials and devices take, the newest
 
 
 class SelfReport:
-    """The newest of each."""
+    """The newest report of each kind."""
 
     def __init__(self) -> None:
         self.running = 0
         self.refused: dict[str, int] = {}
         self.samples = _NO_SAMPLES
-        self._offer: wire.OfferTold | None = None  # what the core knows
+        self._offer: wire.OfferTold | None = None  # the one that the core knows
 
     def heartbeat(self, message: wire.Heartbeat) -> None:
-        """Take what comes with one."""
+        """Keep what comes with a heartbeat."""
         self.running = message.running
         self.refused = dict(islice(message.refused.items(), MOST_REASONS))
         if message.samples is not None:
             self.samples = message.samples
 
     def joined(self, hello: wire.AgentHello) -> None:
-        """The core is told of its offer with its joining."""
+        """Keep the offer of an agent that joins: the core gets it with the same event."""
         self._offer = hello.offer
 
-    def is_news(self, told: wire.OfferTold | None) -> bool:
+    def is_news(self, offer: wire.OfferTold | None) -> bool:
         """Whether the core knows of another offer."""
-        return told is not None and told != self._offer
+        return offer is not None and offer != self._offer
 
-    def offers(self, worker: WorkerId, told: wire.OfferTold | None) -> list[WorkerOffers]:
-        """News for the core, if it is any: it is said again now and then, since a connection that
-        breaks takes what is under way."""
-        offer = offer_of(told)
-        if offer is None or told == self._offer:
+    def offers(self, worker: WorkerId, offer: wire.OfferTold | None) -> list[WorkerOffers]:
+        """The event of a new offer, or nothing: agents repeat an offer now and then, since a
+        connection that breaks takes what is under way."""
+        new = offer_of(offer)
+        if new is None or offer == self._offer:
             return []
-        self._offer = told
-        return [WorkerOffers(worker, offer)]
+        self._offer = offer
+        return [WorkerOffers(worker, new)]
 
     def gone(self) -> None:
-        """What was measured there is no more."""
+        """Forget what was measured there: the agent is gone."""
         self.samples = _NO_SAMPLES

@@ -1,4 +1,4 @@
-"""Between the core's words and the wire of agents. Pure."""
+"""Translates between the core's actions and events and the wire of agents. Pure."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def _pinned(version: Pinned) -> wire.PinnedVersion:
     return wire.PinnedVersion(version.store, version.number, version.path, version.digest)
 
 
-def offer_of(told: wire.OfferTold | None) -> Offer | None:
-    """What an agent has for trials."""
-    if told is None:
+def offer_of(message: wire.OfferTold | None) -> Offer | None:
+    """The resources that an agent offers to trials."""
+    if message is None:
         return None
     return Offer(
         devices=tuple(
@@ -64,12 +64,12 @@ def offer_of(told: wire.OfferTold | None) -> Offer | None:
                 parent=each.parent,
                 trouble=each.trouble,
             )
-            for each in told.devices
+            for each in message.devices
         ),
-        cpus=told.cpus,
-        memory_bytes=told.memory_bytes,
-        custom=told.custom,
-        cached=told.cached,
+        cpus=message.cpus,
+        memory_bytes=message.memory_bytes,
+        custom=message.custom,
+        cached=message.cached,
     )
 
 
@@ -78,46 +78,48 @@ def stop_order(action: StopAttempt) -> wire.Stop:
     return wire.Stop(action.trial, action.attempt, action.reason.value, action.grace_s)
 
 
-def event_of(word: wire.Word) -> Event:
-    """What an agent's word means to the core.
+def event_of(message: wire.Word) -> Event:
+    """The event that an agent's message stands for.
 
     Raises:
-        ProtocolError: the word names an end that there is not.
+        ProtocolError: the message names an end that there is not.
     """
-    kind = type(word)
-    trial = TrialId(word.trial)
+    kind = type(message)
+    trial = TrialId(message.trial)
     if kind is wire.MetricRelayed:
-        return MetricReported(trial, word.attempt, word.seq, word.value)  # type: ignore[union-attr]
-    if isinstance(word, wire.Started):
-        return AttemptStarted(trial, word.attempt, word.pid)
-    if isinstance(word, wire.FinalRelayed):
-        return FinalReported(trial, word.attempt, word.seq, word.value)
-    if isinstance(word, wire.PublishedRelayed):
-        weights = Weights(word.digest, word.kind, word.nbytes)
-        return WeightsPublished(trial, word.attempt, word.seq, weights)
-    if isinstance(word, wire.VersionOffered):
+        return MetricReported(trial, message.attempt, message.seq, message.value)  # type: ignore[union-attr]
+    if isinstance(message, wire.Started):
+        return AttemptStarted(trial, message.attempt, message.pid)
+    if isinstance(message, wire.FinalRelayed):
+        return FinalReported(trial, message.attempt, message.seq, message.value)
+    if isinstance(message, wire.PublishedRelayed):
+        weights = Weights(message.digest, message.kind, message.nbytes)
+        return WeightsPublished(trial, message.attempt, message.seq, weights)
+    if isinstance(message, wire.VersionOffered):
         return VersionOffered(
             trial,
-            word.attempt,
-            word.seq,
-            word.store,
-            word.base,
-            word.path,
-            word.digest,
-            word.nbytes,
+            message.attempt,
+            message.seq,
+            message.store,
+            message.base,
+            message.path,
+            message.digest,
+            message.nbytes,
         )
-    assert isinstance(word, wire.Ended)
-    reason = _REASONS.get(word.reason)
+    assert isinstance(message, wire.Ended)
+    reason = _REASONS.get(message.reason)
     if reason is None:
-        raise ProtocolError(f"an agent ended attempt {trial}.{word.attempt} by {word.reason!r}")
+        raise ProtocolError(
+            f"an agent ended attempt {trial}.{message.attempt} by {message.reason!r}"
+        )
     return AttemptEnded(
         trial,
-        word.attempt,
+        message.attempt,
         reason,
-        word.exit_code,
-        word.signal,
-        word.text,
-        Weights(word.digest, word.kind, word.nbytes) if word.digest else None,
-        word.cpu_s,
-        word.wall_s,
+        message.exit_code,
+        message.signal,
+        message.text,
+        Weights(message.digest, message.kind, message.nbytes) if message.digest else None,
+        message.cpu_s,
+        message.wall_s,
     )

@@ -1,4 +1,4 @@
-"""What the driver of an agent elsewhere needs of whoever can get to its place."""
+"""A visit of a place that is not this machine: all that the driver of an agent there needs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class AgentEnded(Exception):
 
 
 class HeadGone(Exception):
-    """Raised when this head does not lead any more: it leaves without a word."""
+    """Raised when this head does not lead any more: it leaves without a message."""
 
 
 class Visit(Protocol):
-    """A connection to a place, and what is done by it there. Thread: one of its own.
+    """A connection to a place, and the orders for an agent there. Thread: one of its own.
 
     Entering it connects, and brings there what is lacking; leaving it closes the connection. All
     methods may block, and raise ``BackendError``: a :class:`~dispatcher.errors.PassingBackendError`
     is tried again soon, any other one after a minute or more, since somebody has to change
-    something first. Whatever else they raise is taken for one of the latter.
+    something first. Any other exception is taken for one of the latter.
 
     A visit may have an attribute ``outdated``: whether the agent that :meth:`ensure` or
     :meth:`take_up` has found runs another version of our code than one that is started now. Such
@@ -52,26 +52,26 @@ class Visit(Protocol):
 
     def ensure(self, config: AgentConfig) -> tuple[int, bool]:
         """Take up the agent that a head before us has left there, telling it where its head is
-        now, or start one; its number there, and whether it is a new one.
+        now, or start one; returns its process id there, and whether it is a new one.
 
-        Whatever a dead one left behind is ended first, so that no attempt runs twice.
+        Processes that a dead one left behind are ended first, so that no attempt runs twice.
         """
         ...
 
     def take_up(self, config: AgentConfig) -> int:
-        """Tell the agent where its head is now; its number. Raises :class:`AgentEnded`."""
+        """Tell the agent where its head is now; its process id. Raises :class:`AgentEnded`."""
         ...
 
     def look(self, config: AgentConfig) -> None:
-        """Raises :class:`AgentEnded` if its process is gone."""
+        """Check the agent's process. Raises :class:`AgentEnded` if it is gone."""
         ...
 
     def end(self, config: AgentConfig, grace_s: float, *, ask: bool) -> None:
         """Wait for its end, then end it by force; what it ran ends in any case.
 
         Args:
-            config: what it was told.
-            grace_s: how long to wait.
+            config: the agent's configuration, as on this machine.
+            grace_s: seconds to wait before force.
             ask: ask it to end first: its head could not.
         """
         ...

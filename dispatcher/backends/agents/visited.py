@@ -22,16 +22,16 @@ DOUBT_S = 3.0
 LOOK_EVERY_S = 5.0
 
 #: Pauses between attempts to get somewhere (seconds). Where somebody has to change something
-#: first, asking often helps nobody, and some machines bar who fails to log in again and again.
+#: first, asking often helps nobody, and some machines bar users who fail to log in again and again.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 15.0
 HOPELESS_PAUSE_S, LONGEST_HOPELESS_PAUSE_S = 60.0, 300.0
 
 #: An agent that ends before it is so old (seconds) is followed by the next one after a pause, and
-#: by one after that after a longer one: what ended it may last, and each is told and recorded.
+#: by one after that after a longer one: what ended it may last, and each is reported and recorded.
 SHORT_LIFE_S = 60.0
 
-#: Attempts at a machine on which nothing of this experiment was ever started, before it is said
-#: that it cannot be reached.
+#: Attempts at a machine on which nothing of this experiment was ever started, before it is
+#: reported as one that cannot be reached.
 FIRST_TRIES = 3
 
 #: Seconds between looks at the connection.
@@ -47,10 +47,10 @@ class VisitedProcess:
     """See :class:`dispatcher.backends.agents.AgentProcess`.
 
     Args:
-        place: where, in a word.
+        place: name of the place, for people.
         visit: makes a visit; called, and entered, in the thread.
         known: whether an agent of this experiment may run there already, with trials.
-        patience_s: for how long such a one is looked for before it is called lost.
+        patience_s: seconds for which such an agent is looked for before it counts as lost.
         leads: whether this head still leads: one that does not changes nothing anywhere.
     """
 
@@ -86,7 +86,7 @@ class VisitedProcess:
         self._failing_since: float | None = None
         self._hopeless = False
         self._reported = False  # that it cannot be had
-        self._told_last: AgentConfig | None = None  # what the agent there was told
+        self._config_there: AgentConfig | None = None  # what the agent there has got
         self._had_at = 0.0  # when it was started or taken up
         self._fresh = True  # it was started, and by us
         self._short_lives = 0  # in a row
@@ -97,7 +97,7 @@ class VisitedProcess:
 
     @property
     def pid(self) -> int | None:
-        """Its number there."""
+        """The agent's process id there."""
         return self._pid
 
     def ensure(self, config: AgentConfig) -> None:
@@ -109,7 +109,7 @@ class VisitedProcess:
             self._thread.start()
 
     def look(self, silent_s: float) -> Loss | None:
-        """What the thread has found out."""
+        """See :meth:`dispatcher.backends.agents.AgentProcess.look`: the thread finds out."""
         with self._lock:
             loss, self._loss = self._loss, None
             if silent_s > DOUBT_S and self._pid is not None and not self._doubted:
@@ -136,7 +136,7 @@ class VisitedProcess:
             self._lock.notify_all()
 
     def terminate(self) -> None:
-        """SIGTERM, when :meth:`end` is called."""
+        """Send SIGTERM, when :meth:`end` is called."""
         with self._lock:
             self._ask = True
 
@@ -164,13 +164,13 @@ class VisitedProcess:
     # -- the other thread ----------------------------------------------------------------------
 
     def _over(self) -> bool:
-        """Whether to stop trying. An agent that we know is ended even if that takes a second
+        """Whether to stop trying. An agent that we know is ended even where that takes a second
         attempt to get there."""
         if self._leaving:
             return True
         if self._end_by is None:
             return False
-        return self._told_last is None or time.monotonic() >= self._end_by
+        return self._config_there is None or time.monotonic() >= self._end_by
 
     def _work(self) -> None:
         while not self._over():
@@ -189,10 +189,10 @@ class VisitedProcess:
             self._pause(was_ending)
 
     def _stay(self, visit: Visit) -> None:
-        """While the connection stands: have what is wanted, and see whether it lives. Returns
-        when it was ended, or this head leaves."""
+        """Start or take up the agent, and watch it while the connection stands. Returns when it
+        was ended, or this head leaves."""
         next_look = 0.0
-        told = False  # where its head is now
+        informed = False  # where its head is now
         while True:
             visit.check()
             if not self._leads():
@@ -201,7 +201,7 @@ class VisitedProcess:
                 wanted, pid, end_by = self._wanted, self._pid, self._end_by
                 condemned = bool(self._condemned)
                 doubted = self._doubted and time.monotonic() >= next_look
-            config = self._told_last or wanted
+            config = self._config_there or wanted
             if self._leaving or (end_by is not None and config is None):
                 return
             if end_by is not None and config is not None:
@@ -215,11 +215,11 @@ class VisitedProcess:
                         self._condemned.clear()
                 elif (
                     wanted is not None
-                    and not (told and pid is not None)
+                    and not (informed and pid is not None)
                     and time.monotonic() >= self._not_before
                 ):
                     self._have(visit, wanted, pid)
-                    told = True
+                    informed = True
                 elif doubted and pid is not None and config is not None:
                     next_look = time.monotonic() + LOOK_EVERY_S
                     visit.look(config)
@@ -237,7 +237,7 @@ class VisitedProcess:
                     self._pid = self._wanted = None
 
     def _rest(self) -> None:
-        """An agent has ended: let some time pass, if that was soon."""
+        """Let some time pass after an agent that ended soon."""
         now = time.monotonic()
         self._short_lives = self._short_lives + 1 if now - self._had_at < SHORT_LIFE_S else 0
         if self._short_lives:
@@ -254,7 +254,7 @@ class VisitedProcess:
             self._had_at = time.monotonic()
             what = "started an" if self._fresh else "took up the"
             _log.info("%s: %s agent, pid %d", self.place, what, pid)
-        self._told_last = wanted
+        self._config_there = wanted
         self._known = True
         self._failures, self._failing_since, self._reported = 0, None, False
         with self._lock:  # at once: what is doubted from now on is doubted of this one
@@ -268,7 +268,7 @@ class VisitedProcess:
                     self._condemned.add(pid)
 
     def _failed(self, error: BequeathError) -> None:
-        """Say it when it is worth a word: at once where somebody has to do something."""
+        """Report a failure: at once where somebody has to act, else when it has lasted."""
         now = time.monotonic()
         hopeless = not isinstance(error, PassingBackendError)
         text = error.message if not error.hint else f"{error.message}; {error.hint}"
@@ -294,7 +294,7 @@ class VisitedProcess:
             self._reported = True
 
     def _pause(self, was_ending: bool) -> None:
-        """After an attempt that failed; ``was_ending``: its beginning was after that of the end."""
+        """Wait after a failure; ``was_ending``: the attempt began after the end was asked for."""
         first, longest = FIRST_PAUSE_S, LONGEST_PAUSE_S
         if self._hopeless:
             first, longest = HOPELESS_PAUSE_S, LONGEST_HOPELESS_PAUSE_S

@@ -1,8 +1,8 @@
-"""Run by another machine's Python, and imported on this one: lists and reads files of attempts.
+"""Lists and reads files of attempts: run by another machine's Python, and imported on this one.
 
-Each line of stdin is a question (JSON), each answer a line (JSON) that says how many bytes follow
-it. It ends with its stdin. Names that are no UTF-8 travel as surrogates. No link is followed below
-the folders that a question names, whoever puts one there and when.
+Each line of stdin is a question (JSON), each answer a line (JSON) with the number of bytes that
+follow it. It ends with its stdin. Names that are no UTF-8 travel as surrogates. No link is followed
+below the folders that a question names, whoever puts one there and when.
 """
 
 import itertools
@@ -28,23 +28,23 @@ def is_stream(name: str) -> bool:
     return stem in STREAMS and (not dot or number.isdigit())
 
 
-def place_of(told: dict, path: str) -> tuple:  # type: ignore[type-arg]
+def place_of(folders: dict, path: str) -> tuple:  # type: ignore[type-arg]
     """The folder that a path lies below, and the names from there on; none if it is no path of
-    ours."""
+    ours. ``folders``: those of the attempt, as :meth:`Whereabouts.for_files` has them."""
     names = path.split("/")
     if any(name in ("", ".", "..") or "\0" in name for name in names):
         return "", []
     if names[0] == "work":
-        return told["work"], names[1:]
+        return folders["work"], names[1:]
     if names[0] == "checkpoints":
-        return told["checkpoints"], names[1:]
+        return folders["checkpoints"], names[1:]
     if names[0] == "artefacts" or (len(names) == 1 and is_stream(names[0])):
-        return told["folder"], names
+        return folders["folder"], names
     return "", []
 
 
 def opened(root: str, names: list) -> int:  # type: ignore[type-arg]
-    """A descriptor of what is there: the folder, or the one below it that the names lead to."""
+    """A descriptor of the folder, or of the one below it that the names lead to."""
     at = os.open(os.path.expanduser(root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for name in names:
         try:
@@ -56,34 +56,40 @@ def opened(root: str, names: list) -> int:  # type: ignore[type-arg]
 
 
 def version_of(info: os.stat_result) -> str:
-    """Differs whenever the content may."""
+    """A text that differs whenever the content may."""
     return "%d-%d-%d" % (info.st_ino, info.st_size, info.st_mtime_ns)  # noqa: UP031
 
 
-def listed(told: dict, below: str, most: int) -> dict:  # type: ignore[type-arg]
-    """All files, or those in a folder; of a stream, its parts."""
-    found: list = []  # type: ignore[type-arg]
+def listed(folders: dict, below: str, most: int) -> dict:  # type: ignore[type-arg]
+    """All files, or those in a folder; of a stream, its parts.
+
+    Args:
+        folders: of the attempt.
+        below: the folder or the stream; empty for all.
+        most: how many files at most.
+    """
+    files: list = []  # type: ignore[type-arg]
     left = [MOST_FOLDERS]
     tops = [below] if below else ["", "artefacts", "checkpoints", "work"]
     cut = False
     if below in STREAMS:
         tops = [""]
     for top in tops:
-        root, names = place_of(told, top) if top else (told["folder"], [])
+        root, names = place_of(folders, top) if top else (folders["folder"], [])
         if not root:
             continue
         try:
             at = opened(root, names)
         except OSError:
             continue  # it has none
-        cut = _look_into(at, top, found, most, left) or cut
+        cut = _look_into(at, top, files, most, left) or cut
     if below in STREAMS:
-        found = [each for each in found if each[0].partition(".")[0] == below]
-    return {"files": found, "cut": cut}
+        files = [each for each in files if each[0].partition(".")[0] == below]
+    return {"files": files, "cut": cut}
 
 
-def _look_into(at: int, path: str, found: list, most: int, left: list) -> bool:  # type: ignore[type-arg]
-    """Append what is in an open folder, which is closed; whether there is more."""
+def _look_into(at: int, path: str, files: list, most: int, left: list) -> bool:  # type: ignore[type-arg]
+    """Append the files of an open folder, which is closed; returns whether there is more."""
     left[0] -= 1
     folders = []
     try:
@@ -99,26 +105,33 @@ def _look_into(at: int, path: str, found: list, most: int, left: list) -> bool: 
                 folders.append(name)
             elif path or is_stream(name):
                 link = not stat.S_ISREG(info.st_mode)
-                if len(found) >= most:
+                if len(files) >= most:
                     return True
                 whole = path + "/" + name if path else name
-                found.append([whole, info.st_size, info.st_mtime, version_of(info), link])
+                files.append([whole, info.st_size, info.st_mtime, version_of(info), link])
         for name in folders if path else []:
-            if left[0] <= 0 or len(found) >= most or path.count("/") >= MOST_DEPTH:
+            if left[0] <= 0 or len(files) >= most or path.count("/") >= MOST_DEPTH:
                 return True
             try:
                 inner = os.open(name, _FOLDER, dir_fd=at)
             except OSError:
                 continue
-            cut = _look_into(inner, path + "/" + name, found, most, left) or cut
+            cut = _look_into(inner, path + "/" + name, files, most, left) or cut
         return cut
     finally:
         os.close(at)
 
 
-def piece(told: dict, path: str, offset: int, limit: int) -> tuple:  # type: ignore[type-arg]
-    """What is known of a file, and a part of it; nothing if there is no such file."""
-    root, names = place_of(told, path)
+def piece(folders: dict, path: str, offset: int, limit: int) -> tuple:  # type: ignore[type-arg]
+    """Facts of a file, and a part of its content; nothing if there is no such file.
+
+    Args:
+        folders: of the attempt.
+        path: of the file, below them.
+        offset: where the part begins (bytes).
+        limit: how many bytes at most.
+    """
+    root, names = place_of(folders, path)
     if not root or not names:
         return {}, b""
     try:
@@ -141,24 +154,24 @@ def piece(told: dict, path: str, offset: int, limit: int) -> tuple:  # type: ign
                 break
             data += part
         info = os.fstat(descriptor)  # as of the end of reading: what changed meanwhile is seen
-    told_of = {"size": info.st_size, "version": version_of(info), "identity": str(info.st_ino)}
-    return told_of, bytes(data)
+    facts = {"size": info.st_size, "version": version_of(info), "identity": str(info.st_ino)}
+    return facts, bytes(data)
 
 
 def answer(question: dict) -> tuple:  # type: ignore[type-arg]
     """Answer one question."""
     try:
         if question["ask"] == "list":
-            body = json.dumps(listed(question["told"], question["below"], question["most"]))
+            body = json.dumps(listed(question["folders"], question["below"], question["most"]))
             return {}, body.encode()
-        told = (question["told"], question["path"], question["offset"], question["limit"])
-        return piece(*told)
+        part = (question["path"], question["offset"], question["limit"])
+        return piece(question["folders"], *part)
     except OSError as error:
         return {"error": error.strerror or str(error)}, b""
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
+    """Answer all questions of stdin."""
     for line in sys.stdin.buffer:
         head, data = answer(json.loads(line.decode()))
         head["bytes"] = len(data)

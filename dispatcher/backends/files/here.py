@@ -19,44 +19,45 @@ class LocalFiles:
 
     place = "this machine"
 
-    def __init__(self, told: Whereabouts) -> None:
-        self._told = told
+    def __init__(self, whereabouts: Whereabouts) -> None:
+        self._whereabouts = whereabouts
 
     def list(self, below: str = "", *, most: int) -> FileList:
-        """See there."""
-        found = files_program.listed(self._told.for_files(), below, most)
-        return FileList([FileEntry(*each) for each in found["files"]], found["cut"])
+        """See :meth:`dispatcher.ports.AttemptFiles.list`."""
+        listed = files_program.listed(self._whereabouts.for_files(), below, most)
+        return FileList([FileEntry(*each) for each in listed["files"]], listed["cut"])
 
     def read(self, path: str, offset: int, limit: int) -> FilePiece | None:
-        """See there."""
+        """See :meth:`dispatcher.ports.AttemptFiles.read`."""
         try:
-            head, data = files_program.piece(self._told.for_files(), path, offset, limit)
+            head, data = files_program.piece(self._whereabouts.for_files(), path, offset, limit)
         except OSError as error:
             raise PermanentBackendError(f"cannot be read: {error.strerror}", where=path) from error
         return FilePiece(data, **head) if head else None
 
     def shell(self, command: Sequence[str], *, terminal: bool) -> int:
-        """See there: they share our terminal."""
+        """See :meth:`dispatcher.ports.AttemptFiles.shell`; it shares our terminal."""
         del terminal
-        told: dict[str, Any] = self._told.for_shell()
+        whereabouts: dict[str, Any] = self._whereabouts.for_shell()
         try:
-            environment, folder = shell_program.surroundings(told)
+            environment, folder = shell_program.surroundings(whereabouts)
         except shell_program.FolderGone as error:
+            attempt = f"{self._whereabouts.trial}.{self._whereabouts.attempt}"
             raise PermanentBackendError(
-                f"nothing is left of attempt {self._told.trial}.{self._told.attempt}: no {error}"
+                f"nothing is left of attempt {attempt}: no {error}"
             ) from error
-        words = shell_program.words_of(list(command), environment)
+        argv = shell_program.command_line(list(command), environment)
         # A handler and not SIG_IGN, which the command would inherit: Ctrl-C is for it alone.
         before = signal.signal(signal.SIGINT, lambda *_: None)
         try:
-            done = subprocess.run(words, env=environment, cwd=folder, check=False)
+            done = subprocess.run(argv, env=environment, cwd=folder, check=False)
         except OSError as error:
             gone = isinstance(error, FileNotFoundError)
-            os.write(2, f"bequeath: {words[0]}: {error.strerror}\n".encode(errors="replace"))
+            os.write(2, f"bequeath: {argv[0]}: {error.strerror}\n".encode(errors="replace"))
             return shell_program.NO_COMMAND if gone else shell_program.NOT_RUNNABLE
         finally:
             signal.signal(signal.SIGINT, before)
         return done.returncode if done.returncode >= 0 else 128 - done.returncode
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: nothing is open."""

@@ -1,8 +1,8 @@
-"""Run by another machine's Python, and imported on this one: becomes a shell where a trial runs.
+"""Becomes a shell where a trial runs: run by another machine's Python, and imported on this one.
 
-What it is to know comes in an environment variable (JSON), which goes no further. The environment
-is that of the attempt's process, if it runs here; else it is put together from what the experiment
-file says. The secret by which an attempt speaks is not in it: a shell is not the attempt.
+The whereabouts of the attempt come in an environment variable (JSON), which goes no further. The
+environment is that of the attempt's process, if it runs here; else it is put together from what
+the experiment file says. The secret of the attempt is not in it: a shell is not the attempt.
 """
 
 import glob
@@ -10,12 +10,12 @@ import json
 import os
 import sys
 
-#: What the caller says, and the words to run.
-TOLD = "BEQUEATH_SHELL"
+#: The environment variable with the attempt's whereabouts, and the command to run.
+VARIABLE = "BEQUEATH_SHELL"
 
-#: By these a process of an attempt says that it is one; and the agent's secrets, which the trial
-#: has under names of its own.
-NOT_FOR_SHELLS = ("BEQUEATH_SESSION", "BEQUEATH_ATTEMPT", TOLD)
+#: Variables by which a process of an attempt is known; and the agent's secrets, which the trial has
+#: under names of its own.
+NOT_FOR_SHELLS = ("BEQUEATH_SESSION", "BEQUEATH_ATTEMPT", VARIABLE)
 SECRETS = "BEQUEATH_SECRET_"
 
 #: Exit codes of shells: there is no such command, or it cannot be run.
@@ -23,7 +23,7 @@ NO_COMMAND, NOT_RUNNABLE = 127, 126
 
 
 class FolderGone(Exception):
-    """There is nothing left of the attempt here."""
+    """Raised when there is nothing left of the attempt here."""
 
 
 def process_environment(pid: int) -> dict:  # type: ignore[type-arg]
@@ -37,29 +37,29 @@ def process_environment(pid: int) -> dict:  # type: ignore[type-arg]
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
 
 
-def running(told: dict) -> dict:  # type: ignore[type-arg]
+def running(whereabouts: dict) -> dict:  # type: ignore[type-arg]
     """The variables of the attempt's process, if that very process runs here."""
-    found = process_environment(told["pid"]) if told["pid"] else {}
-    session = found.get("BEQUEATH_SESSION", "")
-    expected = "/s%d.%d.json" % (told["trial"], told["attempt"])  # noqa: UP031
-    if found.get("BEQUEATH_EXPERIMENT") != told["experiment"]:
+    variables = process_environment(whereabouts["pid"]) if whereabouts["pid"] else {}
+    session = variables.get("BEQUEATH_SESSION", "")
+    expected = "/s%d.%d.json" % (whereabouts["trial"], whereabouts["attempt"])  # noqa: UP031
+    if variables.get("BEQUEATH_EXPERIMENT") != whereabouts["experiment"]:
         return {}  # another one has the number now
-    return found if not session or session.endswith(expected) else {}
+    return variables if not session or session.endswith(expected) else {}
 
 
 def newest_first(folder: str) -> list:  # type: ignore[type-arg]
-    """What was brought here, those used last first: their times say when that was."""
-    found = [x for x in glob.glob(os.path.join(glob.escape(folder), "*")) if os.path.isdir(x)]
-    return sorted(found, key=os.path.getmtime, reverse=True)
+    """Folders that were brought here, those used last first: their times say when that was."""
+    below = [x for x in glob.glob(os.path.join(glob.escape(folder), "*")) if os.path.isdir(x)]
+    return sorted(below, key=os.path.getmtime, reverse=True)
 
 
-def put_together(told: dict) -> dict:  # type: ignore[type-arg]
-    """The variables that it would have been given."""
+def put_together(whereabouts: dict) -> dict:  # type: ignore[type-arg]
+    """The variables that the attempt would have got."""
     made = dict(os.environ)
-    made.update(told["environment"])
-    paths = [made.get("PYTHONPATH", ""), *told["paths"]]
-    if told["runtimes"]:
-        runtimes = os.path.expanduser(told["runtimes"])
+    made.update(whereabouts["environment"])
+    paths = [made.get("PYTHONPATH", ""), *whereabouts["paths"]]
+    if whereabouts["runtimes"]:
+        runtimes = os.path.expanduser(whereabouts["runtimes"])
         paths += [x for x in newest_first(runtimes) if os.path.isdir(x + "/trial_runtime")][:1]
         tag = sys.implementation.cache_tag or ""
         modules = newest_first(os.path.join(os.path.dirname(runtimes), "modules", tag))
@@ -67,60 +67,60 @@ def put_together(told: dict) -> dict:  # type: ignore[type-arg]
             made["BEQUEATH_MODULES"] = os.pathsep.join(modules)
     made["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     ours = os.path.dirname(sys.executable)
-    found = made.get("PATH", os.defpath)
-    if "VIRTUAL_ENV" not in made and ours not in found.split(os.pathsep):
-        made["PATH"] = os.pathsep.join((ours, found))
-    made["BEQUEATH_EXPERIMENT"] = told["experiment"]
-    made["BEQUEATH_WEIGHTS_ROOT"] = os.path.expanduser(told["weights_root"])
+    before = made.get("PATH", os.defpath)
+    if "VIRTUAL_ENV" not in made and ours not in before.split(os.pathsep):
+        made["PATH"] = os.pathsep.join((ours, before))
+    made["BEQUEATH_EXPERIMENT"] = whereabouts["experiment"]
+    made["BEQUEATH_WEIGHTS_ROOT"] = os.path.expanduser(whereabouts["weights_root"])
     return made
 
 
-def surroundings(told: dict) -> tuple:  # type: ignore[type-arg]
+def surroundings(whereabouts: dict) -> tuple:  # type: ignore[type-arg]
     """The variables and the folder of a shell.
 
     Raises:
         FolderGone: there is nothing left of the attempt.
     """
-    live = running(told)
+    live = running(whereabouts)
     folder = ""
     if live:
         try:
-            folder = os.readlink("/proc/%d/cwd" % told["pid"])  # noqa: UP031
+            folder = os.readlink("/proc/%d/cwd" % whereabouts["pid"])  # noqa: UP031
         except OSError:
             pass
-    for other in (told["work"], told["code"], told["folder"]):
+    for other in (whereabouts["work"], whereabouts["code"], whereabouts["folder"]):
         if not os.path.isdir(folder):
             folder = os.path.expanduser(other) if other else ""
     if not os.path.isdir(folder):
-        raise FolderGone(told["work"] or told["folder"])
-    made = live or put_together(told)
+        raise FolderGone(whereabouts["work"] or whereabouts["folder"])
+    made = live or put_together(whereabouts)
     kept = {k: v for k, v in made.items() if k not in NOT_FOR_SHELLS and not k.startswith(SECRETS)}
-    for name in ("TERM", "COLORTERM", "LANG"):  # those of whoever looks, not of the agent
+    for name in ("TERM", "COLORTERM", "LANG"):  # the user's, not the agent's
         if name in os.environ:
             kept[name] = os.environ[name]
     kept["PWD"] = folder
     return kept, folder
 
 
-def words_of(command: list, environment: dict) -> list:  # type: ignore[type-arg]
-    """What to run: a shell, if nothing is said."""
+def command_line(command: list, environment: dict) -> list:  # type: ignore[type-arg]
+    """The command to run: a shell, if there is none."""
     return list(command) or [environment.get("SHELL") or "/bin/sh"]
 
 
 def main() -> int:
     """Become the command."""
-    told = json.loads(os.environ.pop(TOLD))
+    whereabouts = json.loads(os.environ.pop(VARIABLE))
     try:
-        environment, folder = surroundings(told)
+        environment, folder = surroundings(whereabouts)
     except FolderGone as error:
         sys.stderr.write("bequeath: nothing is left of this attempt: no %s\n" % error)  # noqa: UP031
         return NOT_RUNNABLE
     os.chdir(folder)
-    words = words_of(told["command"], environment)
+    argv = command_line(whereabouts["command"], environment)
     try:
-        os.execvpe(words[0], words, environment)  # noqa: S606 - the user's own words, and no shell
+        os.execvpe(argv[0], argv, environment)  # noqa: S606 - the user's own command, and no shell
     except OSError as error:
-        sys.stderr.write("bequeath: %s: %s\n" % (words[0], error.strerror))  # noqa: UP031
+        sys.stderr.write("bequeath: %s: %s\n" % (argv[0], error.strerror))  # noqa: UP031
         return NO_COMMAND if isinstance(error, FileNotFoundError) else NOT_RUNNABLE
 
 

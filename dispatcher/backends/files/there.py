@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from dispatcher.backends.files.shell_program import TOLD
+from dispatcher.backends.files.shell_program import VARIABLE
 from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.backends.ssh import Machine
 from dispatcher.codec import UNREADABLE
@@ -29,14 +29,13 @@ ANSWER_S = 120.0
 #: A list of more bytes is none that our program makes.
 MOST_LIST_BYTES = 64 << 20
 
-
 #: A time that calendars know (seconds since the epoch).
 _LATEST = 1e11
 
 
 class FileServer:
-    """One machine: logged in to when something is asked first. Thread: one; methods block, and
-    raise ``BackendError``."""
+    """A machine, logged in to at the first question. Thread: one; methods block, and raise
+    ``BackendError``."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -45,7 +44,7 @@ class FileServer:
         self._program: Started | None = None
 
     def connection(self) -> SshConnection:
-        """Logged in."""
+        """A connection that stands; logs in where there is none."""
         if self._connection is not None and not self._connection.is_alive():
             self.close()
         if self._connection is None:
@@ -101,27 +100,27 @@ class FileServer:
 class SshFiles:
     """See :class:`dispatcher.ports.AttemptFiles`. Several may share a server, which stays."""
 
-    def __init__(self, server: FileServer, told: Whereabouts) -> None:
+    def __init__(self, server: FileServer, whereabouts: Whereabouts) -> None:
         self.place = server.machine.name
         self._server = server
-        self._told = told
+        self._whereabouts = whereabouts
 
     def list(self, below: str = "", *, most: int) -> FileList:
-        """See there."""
-        told = self._told.for_files()
-        question = {"ask": "list", "told": told, "below": below, "most": most}
+        """See :meth:`dispatcher.ports.AttemptFiles.list`."""
+        folders = self._whereabouts.for_files()
+        question = {"ask": "list", "folders": folders, "below": below, "most": most}
         _, body = self._server.ask(question, MOST_LIST_BYTES)
         try:
-            said = json.loads(body)
-            entries = [_entry(*each) for each in said["files"]]
-            return FileList(entries[:most], bool(said["cut"]) or len(entries) > most)
+            answer = json.loads(body)
+            entries = [_entry(*each) for each in answer["files"]]
+            return FileList(entries[:most], bool(answer["cut"]) or len(entries) > most)
         except (*UNREADABLE, KeyError, TypeError) as error:
             raise TransferFailed("lists what are no files", where=self.place) from error
 
     def read(self, path: str, offset: int, limit: int) -> FilePiece | None:
-        """See there."""
-        told = self._told.for_files()
-        question = {"ask": "read", "told": told, "path": path, "offset": offset, "limit": limit}
+        """See :meth:`dispatcher.ports.AttemptFiles.read`."""
+        part = {"path": path, "offset": offset, "limit": limit}
+        question = {"ask": "read", "folders": self._whereabouts.for_files(), **part}
         head, data = self._server.ask(question, limit)
         if not head:
             return None
@@ -131,17 +130,17 @@ class SshFiles:
             raise TransferFailed("answers what it should not", where=self.place) from error
 
     def shell(self, command: Sequence[str], *, terminal: bool) -> int:
-        """See there."""
+        """See :meth:`dispatcher.ports.AttemptFiles.shell`."""
         connection = self._server.connection()
-        folder = self._told.folder
+        folder = self._whereabouts.folder
         if not connection.exists(folder):
+            attempt = f"{self._whereabouts.trial}.{self._whereabouts.attempt}"
             raise PermanentBackendError(
-                f"nothing is left of attempt {self._told.trial}.{self._told.attempt}: no {folder}",
-                where=self.place,
+                f"nothing is left of attempt {attempt}: no {folder}", where=self.place
             )
-        told = json.dumps({**self._told.for_shell(), "command": list(command)})
+        order = json.dumps({**self._whereabouts.for_shell(), "command": list(command)})
         argv = self._server.machine.command("-c", _SHELL.read_text())
-        return hand_over(connection, argv, environment={TOLD: told}, terminal=terminal)
+        return hand_over(connection, argv, environment={VARIABLE: order}, terminal=terminal)
 
     def close(self) -> None:
         """Log out."""

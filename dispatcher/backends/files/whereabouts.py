@@ -1,4 +1,4 @@
-"""Where an attempt's things lie on its machine, as the programs there are told."""
+"""Folders and settings of an attempt on its machine, for the programs that run there."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """Of one attempt. Folders are absolute, or begin with ``~/``.
+    """The whereabouts of one attempt. Folders are absolute, or begin with ``~/``.
 
     Attributes:
         experiment: its id, by which its processes are known.
         trial: the number of its trial.
-        attempt: its own.
+        attempt: its number within the trial.
         pid: of its process, as the journal has it; 0 for none.
-        folder: where its logs and artefacts are.
+        folder: the one with its logs and artefacts.
         work: its working directory, if it has one of its own.
-        checkpoints: those of its trial.
-        code: where it runs without a working directory of its own; empty if that is not known.
+        checkpoints: the folder of its trial's checkpoints.
+        code: the folder where it runs without a working directory of its own; empty if that is
+            not known.
         weights_root: the weights root there.
         runtimes: folder in which packages of ours lie by version; empty on this machine.
         paths: what an import finds there beside the code.
@@ -41,7 +42,7 @@ class Whereabouts:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def for_files(self) -> dict[str, Any]:
-        """What reading files takes; nothing secret."""
+        """The part that reading files takes; nothing secret."""
         return {
             "folder": self.folder,
             "work": self.work,
@@ -49,5 +50,5 @@ class Whereabouts:
         }
 
     def for_shell(self) -> dict[str, Any]:
-        """All."""
+        """All of it, secrets included."""
         return asdict(self)

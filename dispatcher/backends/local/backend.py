@@ -13,8 +13,8 @@ from trial_runtime.agent.config import AgentConfig
 
 
 class LocalBackend(AgentDriver):
-    """:class:`dispatcher.backends.agents.AgentDriver` over a process of this machine; the
-    arguments are that one's."""
+    """The driver of an agent that is a process of this machine; for the arguments see
+    :class:`dispatcher.backends.agents.AgentDriver`."""
 
     def __init__(
         self,

@@ -75,7 +75,7 @@ class LocalProcess:
 
     @property
     def pid(self) -> int | None:
-        """Its number; None if there is none, or it was forgotten."""
+        """Process id; None if there is no process, or it was forgotten."""
         return self._record.pid if self._record is not None else None
 
     @property
@@ -156,11 +156,11 @@ class LocalProcess:
             self._gone()
 
     def terminate(self) -> None:
-        """SIGTERM: it ends its trials with their grace."""
+        """Send SIGTERM: it ends its trials with their grace."""
         self._signal(signal.SIGTERM)
 
     def end(self, until: float) -> None:
-        """Wait; then SIGKILL, and the end of what it ran."""
+        """Wait for its end; then send SIGKILL, and end what it ran."""
         self._wanted = None
         if self._dying is not None:
             self._record, self._dying = self._dying, None
@@ -174,10 +174,10 @@ class LocalProcess:
         self._forget()
 
     def leave(self) -> None:
-        """It is on record, and needs nothing of us."""
+        """Do nothing: it is on record, and needs nothing of us."""
 
     def _write_config(self, config: AgentConfig) -> None:
-        """What it is told at its start, and reads again when it looks for its head."""
+        """Write the configuration: it reads it at its start, and when it looks for its head."""
         write_private(self._config_path, encode_config(config))
 
     def _launch(self, config: AgentConfig) -> None:
@@ -187,7 +187,7 @@ class LocalProcess:
         self._is_our_child = True
 
     def _wait_until_gone(self, until: float) -> bool:
-        """Blocks to this moment of the monotonic clock at most; false if it is still there."""
+        """Block to this moment of the monotonic clock at most; false if it is still there."""
         pause_s = 0.01
         while self.alive:
             if time.monotonic() > until:
@@ -201,13 +201,13 @@ class LocalProcess:
         self._sweep()
 
     def _forget(self) -> None:
-        """It is gone, or given up."""
+        """Drop its record: it is gone, or given up."""
         self._record = None
         self._is_our_child = False
         self._record_path.unlink(missing_ok=True)
 
     def _sweep(self) -> None:
-        """End the trials that a dead agent left: nobody else would, nor hear of their end."""
+        """End the trials that a dead agent left: nobody else would."""
         killed = kill_sessions_below(self._run_folder)
         if killed:
             _log.warning("ended %d processes that a dead agent left behind", killed)

@@ -1,4 +1,4 @@
-"""What is brought to machines, as archives that are called by their content."""
+"""Archives that are brought to machines, named by their content."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Archive:
 
 @dataclass(frozen=True)
 class Archives:
-    """``runtime`` is ``trial_runtime``, all of ours that a machine needs; ``code`` the trials';
-    ``wheels`` has the modules that a machine's Python may lack."""
+    """All that is brought to machines. ``runtime`` is ``trial_runtime``, all of ours that a machine
+    needs; ``code`` the trials'; ``wheels`` has the modules that a machine's Python may lack."""
 
     runtime: Archive
     code: Archive

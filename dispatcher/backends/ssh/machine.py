@@ -1,4 +1,4 @@
-"""What the backend needs to know of a machine, and how commands of ours are called there."""
+"""A machine as the backend knows it, and how commands of ours are called there."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from dispatcher.ssh import SshTarget
 
-#: Runs the user's prolog and then the command. What the prolog says must not mix with the answer,
+#: Runs the user's prolog and then the command. Output of the prolog must not mix with the answer,
 #: nor may it read what the command is to read. Both are arguments: nothing is pasted into the text.
-#: That its last command failed may be meant (``[ -f x ] && . x``): told, and no reason to stop.
+#: A failure of its last command may be meant (``[ -f x ] && . x``): reported, no reason to stop.
 _BEHIND_PROLOG = 'eval "$1" >&2 </dev/null; export BEQUEATH_PROLOG_ENDED=$?; shift; exec "$@"'
 
 
@@ -18,7 +18,7 @@ class Machine:
     """One machine that takes trials.
 
     Attributes:
-        name: its worker's.
+        name: that of its worker.
         target: how to log in; asked at each login, since secrets are looked up then.
         python: its Python, found by PATH there or absolute.
         prolog: what bash runs before anything of ours; empty for nothing.
@@ -41,8 +41,8 @@ class Machine:
     work_folder: str = "~/.bequeath"
     head_address: str = ""
 
-    def command(self, *words: str) -> list[str]:
-        """The arguments by which its Python is called, behind the prolog."""
+    def command(self, *arguments: str) -> list[str]:
+        """The command line that calls its Python with these arguments, behind the prolog."""
         if not self.prolog:
-            return [self.python, *words]
-        return ["bash", "-c", _BEHIND_PROLOG, "bash", self.prolog, self.python, *words]
+            return [self.python, *arguments]
+        return ["bash", "-c", _BEHIND_PROLOG, "bash", self.prolog, self.python, *arguments]

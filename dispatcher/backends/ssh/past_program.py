@@ -1,9 +1,10 @@
-"""Run by another machine's Python, of whatever version, behind ``python_facts.py`` and
-``said_program.py``: what experiments have left there.
+"""Looks for folders that experiments have left on a machine: run by its Python, of whatever
+version, behind ``python_facts.py`` and ``processes_program.py``.
 
-Arguments: the work folder, then what to remove, as ``ID/WORKER``. Says as JSON what there is, or
-what was removed. What a process here uses is never removed. ``told`` says that an agent has not
-taken its configuration away: it runs, here or on a machine with the same home, or was killed.
+Arguments: the work folder, then folders to remove, as ``ID/WORKER``. Prints as JSON what there is,
+or what was removed. A folder that a process here uses is never removed. ``told`` means that an
+agent has not taken its configuration away: it runs, here or on a machine with the same home, or was
+killed.
 """
 
 import json
@@ -14,7 +15,7 @@ import time
 
 
 def measured(folder: str) -> tuple:  # type: ignore[type-arg]
-    """Its bytes, and when something in it changed last. What vanishes meanwhile counts nothing."""
+    """Bytes of a folder, and when something in it changed last. Vanished files count nothing."""
     size, newest = 0, 0.0
     for above, folders, files in os.walk(folder):
         for name in [*folders, *files]:
@@ -28,9 +29,9 @@ def measured(folder: str) -> tuple:  # type: ignore[type-arg]
 
 
 def left(place: str) -> dict:  # type: ignore[type-arg]
-    """By ``ID/WORKER``, what there is."""
-    said = said_by_processes()  # type: ignore[name-defined]  # noqa: F821 - goes before this
-    found = {}
+    """The folders that there are, by ``ID/WORKER``."""
+    texts = process_texts()  # type: ignore[name-defined]  # noqa: F821 - goes before this
+    there = {}
     for experiment in sorted(os.listdir(place) if os.path.isdir(place) else ()):
         inner = os.path.join(place, experiment)
         for worker in sorted(os.listdir(inner) if os.path.isdir(inner) else ()):
@@ -40,21 +41,23 @@ def left(place: str) -> dict:  # type: ignore[type-arg]
             size, newest = measured(folder)
             spellings = (folder, os.path.realpath(folder))
             config = os.path.join(folder, "agent-%s.config.json" % worker)  # noqa: UP031
-            found["%s/%s" % (experiment, worker)] = {  # noqa: UP031
+            there["%s/%s" % (experiment, worker)] = {  # noqa: UP031
                 "bytes": size,
                 "age_s": max(0.0, time.time() - newest) if newest else 0.0,
-                "used": any(os.fsencode(each) + end in said for each in spellings for end in _ENDS),
+                "used": any(
+                    os.fsencode(each) + end in texts for each in spellings for end in _ENDS
+                ),
                 "told": os.path.exists(config),
             }
-    return found
+    return there
 
 
-#: After a folder's name in what a process says of itself: nothing else has a name that begins so.
+#: After a folder's name in the texts of processes: nothing else has a name that begins so.
 _ENDS = (b"/", b"\0", b"\n")
 
 
 def main() -> None:
-    """Look, or remove, and say it."""
+    """Look, or remove, and print the answer."""
     place = os.path.join(os.path.abspath(os.path.expanduser(sys.argv[1])), "experiments")
     if os.path.isdir(place):
         trouble = folder_trouble(place)  # type: ignore[name-defined]  # noqa: F821

@@ -1,8 +1,8 @@
-"""Run by another machine's Python, of whatever version, before anything of ours is there; behind
-``dispatcher/ssh/on_host/python_facts.py``.
+"""Looks what a machine has, before anything of ours is there: run by its Python, of whatever
+version, behind ``dispatcher/ssh/on_host/python_facts.py``.
 
 Arguments: the work folder, folders below it that are about to be used (with commas between),
-folders from which modules can be had beside the machine's own, then names of modules. Says as
+folders from which modules can be had beside the machine's own, then names of modules. Prints as
 JSON what the machine has.
 """
 
@@ -27,7 +27,7 @@ def trouble_with(name: str) -> str:
 
 
 def names_in(folder: str) -> list:  # type: ignore[type-arg]
-    """What is in a folder; nothing if there is none."""
+    """Names in a folder; nothing if there is none."""
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -41,10 +41,10 @@ def whole(folder: str) -> list:  # type: ignore[type-arg]
 
 
 def ours(folder: str, names: list) -> str:  # type: ignore[type-arg]
-    """Make the work folder and those in it; why what lies there may not be believed, or nothing.
+    """Make the work folder and those in it; returns why they may not be trusted, or nothing.
 
-    Trees in it are known by their names alone, which anybody can know: who made the folder before
-    us, or can change it, could have our code replaced."""
+    Trees in it are known by their names alone, which anybody can know: another user who made the
+    folder before us, or can change it, could have our code replaced."""
     try:
         for place in [folder] + [os.path.join(folder, x) for x in names]:
             if not os.path.lexists(place) or place == folder:
@@ -58,7 +58,7 @@ def ours(folder: str, names: list) -> str:  # type: ignore[type-arg]
 
 
 def mark_used(folder: str) -> None:
-    """Let its time say when it was last wanted, for who removes what is not."""
+    """Let its time show when it was last wanted: ``tidy_program.py`` removes what is not."""
     try:
         os.utime(folder)
     except OSError:
@@ -66,7 +66,7 @@ def mark_used(folder: str) -> None:
 
 
 def main() -> None:
-    """Look, and say it."""
+    """Look, and print the answer."""
     folder = os.path.abspath(os.path.expanduser(sys.argv[1]))
     tag = sys.implementation.cache_tag
     used = [x for x in sys.argv[2].split(",") if x and os.path.lexists(os.path.join(folder, x))]
@@ -78,7 +78,7 @@ def main() -> None:
     if not trouble:
         sys.path[:0] = [os.path.join(brought, x) for x in first]
         sys.path += [os.path.join(brought, x) for x in last]
-    told = {
+    answer = {
         "python": python_facts(),  # type: ignore[name-defined]  # noqa: F821 - goes before this
         "version": list(sys.version_info[:3]),
         "executable": sys.executable,
@@ -90,7 +90,7 @@ def main() -> None:
         "runtime": [] if trouble else whole(os.path.join(folder, "runtime")),
         "modules": [] if trouble else names_in(brought),
     }
-    print(json.dumps(told))  # noqa: T201 - that is the answer
+    print(json.dumps(answer))  # noqa: T201 - that is the answer
 
 
 if __name__ == "__main__":

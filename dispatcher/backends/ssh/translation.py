@@ -1,4 +1,4 @@
-"""What an agent is told, as it must be on another machine. Pure but for secrets looked up."""
+"""An agent's configuration as it must be on another machine. Pure but for secrets looked up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trial_runtime.agent.path_mapping import on_another_host
 SECRET = "BEQUEATH_SECRET_"  # noqa: S105 - a beginning of names
 
 
-def told_there(
+def translate(
     config: AgentConfig, machine: Machine, fitted: Fitted, *, address: str, token: str
 ) -> Told:
     """The configuration with that machine's paths and its end of the tunnel.
@@ -29,8 +29,8 @@ def told_there(
 
     Args:
         config: as it would be on this machine.
-        machine: where it goes.
-        fitted: what was brought there.
+        machine: the one it is for.
+        fitted: the folders there.
         address: HOST:PORT at which that machine reaches our ROUTER.
         token: of the share below the weights root.
 
@@ -46,7 +46,7 @@ def told_there(
     plain = {key: value.removeprefix("literal:") for key, value in own.items()}
     modules = fitted.modules
     environment = plain | resolve_references(own) | secrets | carried.variables(*modules)
-    # By reference for trials, too, so that the agent knows what to mask in their last words.
+    # By reference for trials, too, so that the agent knows what to mask in their last output.
     variables = {key: f"env:{key}" for key in own if is_reference(own[key])} | variables
     root = machine.weights_root
     if config.remote is not None:  # views of a store lie on the machine's own disk
@@ -56,7 +56,7 @@ def told_there(
         environment = _variables_of(config.remote.options) | environment
     moved = dict(zip(config.read_roots, machine.read_roots, strict=False))
     there = on_another_host(config, token=token, weights_root=root, read_roots=moved)
-    told = replace(
+    there = replace(
         there,
         head=replace(config.head, address=f"tcp://{address}"),
         experiment_folder=folder_there(config, fitted),
@@ -67,7 +67,7 @@ def told_there(
             config.trial, code_directory=fitted.code, environment=variables, own_folders=True
         ),
     )
-    return Told(told, environment)
+    return Told(there, environment)
 
 
 def _variables_of(options: object) -> dict[str, str]:
@@ -88,5 +88,11 @@ def folder_there(config: AgentConfig, fitted: Fitted) -> str:
 
 
 def experiment_folder(work_folder: str, experiment: str, worker: str) -> str:
-    """Below the work folder of a machine; homes may be shared by several."""
+    """The folder of one worker of an experiment on a machine; homes may be shared by several.
+
+    Args:
+        work_folder: of the machine, absolute there.
+        experiment: its id.
+        worker: its name.
+    """
     return f"{work_folder}/experiments/{experiment}/{worker}"

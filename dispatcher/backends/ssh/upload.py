@@ -17,31 +17,37 @@ UNPACK_S = 3600.0
 _log = logging.getLogger("bequeath.backends.ssh")
 
 
-class Brought(NamedTuple):
-    """Folders there, to be looked at after and before all that its Python has itself."""
+class ModuleFolders(NamedTuple):
+    """Folders there with modules, searched after and before all that its Python has itself."""
 
     last: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
 
 
-def bring_modules(
-    connection: SshConnection, machine: Machine, house: WheelCache, found: Probed
-) -> Brought:
-    """Let our code be imported there. Blocks for pip and for transfers, where something is new.
+def upload_modules(
+    connection: SshConnection, machine: Machine, cache: WheelCache, probed: Probed
+) -> ModuleFolders:
+    """Bring the modules that our code needs there. Blocks for pip and for transfers.
+
+    Args:
+        connection: to the machine.
+        machine: the one that lacks modules.
+        cache: the wheels on this machine.
+        probed: the machine's answer.
 
     Raises:
         HostUnfit: it cannot be; says what to install there, or which file to put here.
         BackendError: the connection or the machine is in the way.
     """
-    planned = plan(found.host, found.missing, found.versions)
-    problem = planned.problem(found.executable, found.host)
+    planned = plan(probed.host, probed.missing, probed.versions)
+    problem = planned.problem(probed.executable, probed.host)
     if problem:
         raise HostUnfit(problem, where=machine.name)
     for name in planned.without:
         _log.info("%s: no %s: %s", machine.name, name, USEFUL[name])
-    place = f"{found.folder}/modules/{found.python.tag}"
-    new = {name: w for name, w in planned.wheels.items() if w.digest not in found.modules}
-    files = _fetched(house, new, found, machine) if new else {}
+    place = f"{probed.folder}/modules/{probed.python.tag}"
+    new = {name: w for name, w in planned.wheels.items() if w.digest not in probed.modules}
+    files = _fetched(cache, new, probed, machine) if new else {}
     for name, path in files.items():
         digest = new[name].digest
         _log.info("%s: its Python has no %s: brings %s", machine.name, name, path.name)
@@ -53,40 +59,41 @@ def bring_modules(
             python=machine.command(),
             limit_s=UNPACK_S,
         )
-    there = {*found.modules, *(new[name].digest for name in files)}
+    there = {*probed.modules, *(new[name].digest for name in files)}
     last, first = (
         tuple(wheel.digest for wheel in wheels.values() if wheel.digest in there)
         for wheels in (planned.last, planned.first)
     )
     if files:
         _see_that_they_serve(connection, machine, planned, last, first)
-    return Brought(*(tuple(f"{place}/{x}" for x in some) for some in (last, first)))
+    return ModuleFolders(*(tuple(f"{place}/{x}" for x in some) for some in (last, first)))
 
 
 def _fetched(
-    house: WheelCache, wheels: Mapping[str, Wheel], found: Probed, machine: Machine
+    cache: WheelCache, wheels: Mapping[str, Wheel], probed: Probed, machine: Machine
 ) -> dict[str, Path]:
     """The files by module; of those that trials can do without perhaps not all."""
     try:
-        return dict(zip(wheels, house.get(wheels.values(), found.host), strict=True))
+        return dict(zip(wheels, cache.get(wheels.values(), probed.host), strict=True))
     except WheelsMissing as error:
         needed = {name: wheel for name, wheel in wheels.items() if name not in USEFUL}
         if len(needed) == len(wheels):
-            raise _lacks(found, machine, needed, error) from error
+            raise _lacks(probed, machine, needed, error) from error
         for name in wheels.keys() - needed.keys():
             _log.info("%s: no %s: %s", machine.name, name, USEFUL[name])
     try:
-        return dict(zip(needed, house.get(needed.values(), found.host), strict=True))
+        return dict(zip(needed, cache.get(needed.values(), probed.host), strict=True))
     except WheelsMissing as error:
-        raise _lacks(found, machine, needed, error) from error
+        raise _lacks(probed, machine, needed, error) from error
 
 
 def _lacks(
-    found: Probed, machine: Machine, wheels: Mapping[str, Wheel], error: WheelsMissing
+    probed: Probed, machine: Machine, wheels: Mapping[str, Wheel], error: WheelsMissing
 ) -> HostUnfit:
     packages = " ".join(wheel.project for wheel in wheels.values())
     return HostUnfit(
-        f"{found.executable} has no {', '.join(wheels)}, and what would be brought {error.message}",
+        f"{probed.executable} has no {', '.join(wheels)}, "
+        f"and what would be brought {error.message}",
         hint=f"{error.hint}; or install there: {packages}",
         where=machine.name,
     )
@@ -99,7 +106,7 @@ def _see_that_they_serve(
     last: tuple[str, ...],
     first: tuple[str, ...],
 ) -> None:
-    """What was just brought must be importable."""
+    """Check that the modules that were just brought can be imported. Raises ``HostUnfit``."""
     again = probe(connection, machine, (), first=first, last=last)
     for name in planned.wheels:
         trouble = again.missing.get(name)

@@ -1,4 +1,4 @@
-"""One connection to a machine, from login to end, and what is done over it."""
+"""A visit of a machine: one connection, from login to end, and the orders over it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dispatcher.backends.ssh.archive import Archives
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.probing import HostUnfit
 from dispatcher.backends.ssh.provisioning import fit
-from dispatcher.backends.ssh.translation import folder_there, told_there
+from dispatcher.backends.ssh.translation import folder_there, translate
 from dispatcher.errors import PermanentBackendError
 from dispatcher.ssh import ConnectionLost, connect
 from trial_runtime import carried
@@ -30,11 +30,11 @@ class SshVisit(AttendedVisit):
     the tunnel with it. All methods block, and raise ``BackendError``.
 
     Args:
-        machine: where.
+        machine: the one to visit.
         head: the socket file of our ROUTER on this machine for a tunnel; its address and port
             where the machine names one at which its agent reaches it by itself.
-        archives: what is brought there.
-        token: of the share below the weights root; asked when an agent is told.
+        archives: packs what is brought there.
+        token: that of the share below the weights root; asked when an agent is started or taken up.
     """
 
     unfit: ClassVar[type[PermanentBackendError]] = HostUnfit
@@ -77,12 +77,12 @@ class SshVisit(AttendedVisit):
         self._connection.close()
 
     def check(self) -> None:
-        """Raises ``ConnectionLost`` if the connection is over."""
+        """Check the connection. Raises ``ConnectionLost`` if it is over."""
         if not self._connection.is_alive():
             raise ConnectionLost("the connection has ended", where=self._machine.name)
 
     def call(self, arguments: Sequence[str], stdin: bytes, limit_s: float) -> Called:
-        """Its Python, behind the prolog."""
+        """See :meth:`AttendedVisit.call`; the Python runs behind the machine's prolog."""
         modules = carried.variables(*self._fitted.modules)
         ran = self._connection.run(
             self._machine.command(*arguments),
@@ -93,20 +93,20 @@ class SshVisit(AttendedVisit):
         return Called(ran.code, ran.out, ran.err)
 
     def told(self, config: AgentConfig) -> Told:
-        """With the paths there, and this end of the tunnel."""
+        """See :meth:`AttendedVisit.told`; the address is that of the tunnel, if there is one."""
         try:
-            return told_there(
+            return translate(
                 config, self._machine, self._fitted, address=self._address, token=self._token()
             )
         except LookupError as error:
             raise HostUnfit(str(error), where=self._machine.name) from error
 
     def folder(self, config: AgentConfig) -> str:
-        """Below its work folder."""
+        """See :meth:`AttendedVisit.folder`; it lies below the machine's work folder."""
         return folder_there(config, self._fitted)
 
     def _way_back(self) -> str:
-        """Where its agent finds our ROUTER: at any port there that is free and leads to it, or
+        """The address at which its agent finds our ROUTER: a free port there that leads to it, or
         where it listens."""
         named = self._machine.head_address
         if isinstance(self._head, Path):

@@ -122,7 +122,7 @@ def _of_file(path: Path) -> list[Asked]:
     from dispatcher.finding.known_folders import with_default_folder
     from dispatcher.ssh.inspecting import NEEDED_MODULES
     from dispatcher.wiring.machines import machine_of, places, target_of
-    from dispatcher.wiring.resources import resources_told
+    from dispatcher.wiring.resources import agent_resources
 
     config = with_default_folder(load_experiment(path))
     root = config.weights_root
@@ -131,7 +131,7 @@ def _of_file(path: Path) -> list[Asked]:
         if place.machine is None:
             continue
         machine = machine_of(place.worker, place.machine)
-        told, taken = resources_told(config, place), config.trial_needs
+        told, taken = agent_resources(config, place), config.trial_needs
         needs = HostNeeds(
             python=machine.command(),
             oldest=OLDEST,

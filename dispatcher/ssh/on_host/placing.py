@@ -1,5 +1,5 @@
-"""How a tree that comes by stdin gets to its folder, which appears whole or not: the part that
-programs of other files begin with. Python 3.9.
+"""Puts a tree that comes by stdin into its folder, which appears whole or not: programs of other
+files begin with this part. Python 3.9.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DAY_S = 86400
 
 
 def clear_up(parent: str) -> None:
-    """Remove what others left half done, long ago."""
+    """Remove folders that others left half done, long ago."""
     for name in os.listdir(parent):
         path = os.path.join(parent, name)
         try:
@@ -27,8 +27,8 @@ def clear_up(parent: str) -> None:
             pass
 
 
-def place(folder: str, bring: Any) -> str:
-    """Return the state: ``there``, or ``unpacked`` by ``bring(tree, part)``, which fills the
+def place(folder: str, fill: Any) -> str:
+    """Return the state: ``there``, or ``unpacked`` by ``fill(tree, part)``, which fills the
     folder ``tree``, not there yet, and may use the folder ``part`` above it."""
     folder = os.path.abspath(os.path.expanduser(folder))
     if os.path.isdir(folder):
@@ -41,7 +41,7 @@ def place(folder: str, bring: Any) -> str:
         tree = os.path.join(part, "tree")
         os.mkdir(tree)
         os.chmod(tree, 0o755)  # noqa: S103 - mkdtemp shuts everybody out
-        bring(tree, part)
+        fill(tree, part)
         try:
             os.rename(tree, folder)
         except OSError:
@@ -54,13 +54,13 @@ def place(folder: str, bring: Any) -> str:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def answer(bring: Any, damaged: Any) -> None:
-    """Do it, and say how it went. ``damaged``: errors of an archive that cannot be read."""
+def answer(fill: Any, damaged: Any) -> None:
+    """Place it, and print the outcome. ``damaged``: errors of an archive that cannot be read."""
     try:
-        told = {"state": place(sys.argv[1], bring)}
+        outcome = {"state": place(sys.argv[1], fill)}
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0, "EIO")
-        told = {"error": name, "text": error.strerror or str(error)}
+        outcome = {"error": name, "text": error.strerror or str(error)}
     except (damaged, ValueError) as error:
-        told = {"error": "EBADMSG", "text": str(error)}
-    print(json.dumps(told))  # noqa: T201 - this is how it answers
+        outcome = {"error": "EBADMSG", "text": str(error)}
+    print(json.dumps(outcome))  # noqa: T201 - this is how it answers

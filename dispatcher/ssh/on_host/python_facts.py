@@ -1,7 +1,7 @@
-"""What kind of Python runs this, and which folders nobody but its user can change: the part that
-programs of other files begin with.
+"""Facts of the Python that runs this, and of folders that only its user can change: programs of
+other files begin with this part.
 
-Written for any Python 3, so that one that is too old can say so.
+Written for any Python 3, so that one that is too old can report it.
 """
 
 import os
@@ -11,13 +11,13 @@ import sys
 #: Links on the way to a folder; the system follows as many.
 MOST_LINKS = 40
 
-#: What the driver of GPUs brings, wherever it is one: under WSL there is no /dev/nvidiactl.
+#: The library of every driver of GPUs: under WSL there is no /dev/nvidiactl.
 DRIVER = "libnvidia-ml.so.1"
 
 
 def python_facts() -> dict:  # type: ignore[type-arg]
-    """What decides which wheels fit, and by which tag their folders are told apart; and how the
-    user's prolog ended."""
+    """Facts that decide which wheels fit, the tag that tells their folders apart, and the exit code
+    of the user's prolog."""
     cpu = os.uname().machine
     libc, libc_version = "", [0, 0]
     try:
@@ -50,8 +50,8 @@ def _has_driver() -> bool:
 
 
 def folder_trouble(path: str) -> str:
-    """Why what lies in a folder may be another user's, who can change it or put another folder in
-    its place; empty if it is ours, and so is the way to it. ``OSError`` if it is not there."""
+    """Why another user can change a folder, or put another one in its place; empty if it is ours,
+    and so is the way to it. Raises ``OSError`` if it is not there."""
     done, links = "/", 0
     left = path.split("/")[::-1]
     while left:
@@ -80,7 +80,7 @@ def folder_trouble(path: str) -> str:
 
 
 def _open_to_others(place, status, is_last) -> str:  # type: ignore[no-untyped-def]
-    """In a folder such as /tmp others may make entries, and not rename ours."""
+    """Why others can change a folder. In one such as /tmp they may not rename our entries."""
     if not stat.S_ISDIR(status.st_mode):
         return "%s is no folder" % place  # noqa: UP031
     if is_last and status.st_uid != os.getuid():

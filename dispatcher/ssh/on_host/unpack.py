@@ -36,7 +36,7 @@ class Reading:
         self._thread.start()
 
     def read(self, size: int) -> bytes:
-        """So many; fewer only at the end."""
+        """Read so many bytes; fewer only at the end."""
         parts = []
         while size and (self._at < len(self._chunk) or self._next()):
             part = self._chunk[self._at : self._at + size]
@@ -62,7 +62,7 @@ class Reading:
         return bool(self._chunk)
 
     def hexdigest(self) -> str:
-        """Of all that was read; asked once."""
+        """The digest of all that was read; asked once."""
         self._read.put(b"")
         self._thread.join()
         return self._digest.hexdigest()
@@ -76,7 +76,7 @@ class Reading:
 
 
 def widen() -> None:
-    """sshd is woken once for what it would bring in sixteen pieces, where the system allows it."""
+    """Widen the pipe of stdin, where the system allows it: sshd is woken less often."""
     try:
         import fcntl
 
@@ -85,8 +85,8 @@ def widen() -> None:
         pass  # no pipe, no Linux, or a user who has many
 
 
-def bring(tree: str, part: str) -> None:
-    """It is unpacked as it comes; what is damaged goes again."""
+def fill(tree: str, part: str) -> None:
+    """Unpack it as it comes; a damaged tree is removed again."""
     widen()
     reading = Reading()
     stream: Any = reading
@@ -94,11 +94,11 @@ def bring(tree: str, part: str) -> None:
     with tarfile.open(fileobj=stream, mode="r:", **sizes) as tar:
         if hasattr(tarfile, "data_filter"):
             tar.extraction_filter = tarfile.data_filter
-        tar.extractall(tree)  # noqa: S202 - who logs in may write here anyway
+        tar.extractall(tree)  # noqa: S202 - the user who logs in may write here anyway
     while reading.read(_CHUNK):
         pass
     if reading.hexdigest() != sys.argv[2]:
         raise ValueError("the archive arrived damaged")
 
 
-answer(bring, tarfile.TarError)  # type: ignore[name-defined]  # noqa: F821 - goes before this
+answer(fill, tarfile.TarError)  # type: ignore[name-defined]  # noqa: F821 - goes before this

@@ -9,8 +9,8 @@ import tempfile
 import zipfile
 
 
-def bring(tree: str, part: str) -> None:
-    """Nothing of it is unpacked before all of it is known to be what it should."""
+def fill(tree: str, part: str) -> None:
+    """Unpack it, once all of it is known to have the digest that it should."""
     digest = hashlib.sha256()
     with tempfile.TemporaryFile(dir=part) as file:
         for data in iter(lambda: sys.stdin.buffer.read(1 << 20), b""):
@@ -22,4 +22,4 @@ def bring(tree: str, part: str) -> None:
             wheel.extractall(tree)
 
 
-answer(bring, zipfile.BadZipFile)  # type: ignore[name-defined]  # noqa: F821 - goes before this
+answer(fill, zipfile.BadZipFile)  # type: ignore[name-defined]  # noqa: F821 - goes before this

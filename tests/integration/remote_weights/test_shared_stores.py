@@ -18,7 +18,7 @@ from dispatcher.folders import ExperimentFolder
 from dispatcher.past.compacted import read_whole_past
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
-from dispatcher.wiring.remote_roots import brought_here
+from dispatcher.wiring.remote_roots import local_copy
 from tests.integration.remote_weights.conftest import RemoteLab
 from tests.support.checker import check_store
 from tests.support.s3_server import BUCKET, S3Server
@@ -66,7 +66,7 @@ def newest_of(folder: Path, state: State) -> dict[str, Any]:
     assert newest is not None
     home = ExperimentFolder(folder)
     config = from_json(home.read_config(), "test")
-    with brought_here(config, home, f".stores/{newest.path}", newest.digest) as here:
+    with local_copy(config, home, f".stores/{newest.path}", newest.digest) as here:
         root = f"{here}/.stores"
         read = weights.load(f"{root}/{newest.path}", digest=newest.digest, root=root)
         assert isinstance(read, dict)

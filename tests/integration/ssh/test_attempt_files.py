@@ -55,7 +55,7 @@ def test_a_prolog_that_talks_and_a_name_that_is_no_text(server: sshd.Sshd, tmp_p
         with pytest.raises(PermanentBackendError, match="cannot be read"):
             files.read("work/way/passwd", 0, 10)
         assert files.read("stdout", 0, 10) is not None, "an error of one file harms no other"
-        question = {"ask": "read", "told": told.for_files(), "path": "stdout"}
+        question = {"ask": "read", "folders": told.for_files(), "path": "stdout"}
         with pytest.raises(BackendError, match="more than was asked"):
             files._server.ask({**question, "offset": 0, "limit": 5}, most_bytes=3)
         piece = files.read("stdout", 1, 10)

@@ -56,7 +56,7 @@ def test_a_folder_that_is_not_there(connection: SshConnection) -> None:
 def test_a_program_that_is_not_there(connection: SshConnection) -> None:
     ran = connection.run(["no-such-program"], limit_s=60)
     assert ran.code == 127
-    assert "no-such-program" in ran.said()
+    assert "no-such-program" in ran.complaint()
 
 
 def test_an_end_by_a_signal_is_told_apart(connection: SshConnection) -> None:

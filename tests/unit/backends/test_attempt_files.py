@@ -152,7 +152,7 @@ def test_a_name_that_is_no_text_travels(files: LocalFiles, folder: Path) -> None
     piece = files.read(odd, 0, 10)
     assert piece is not None
     assert piece.data == b"x"
-    question = {"ask": "list", "told": whereabouts(folder).for_files(), "below": "", "most": 9}
+    question = {"ask": "list", "folders": whereabouts(folder).for_files(), "below": "", "most": 9}
     head, body = files_program.answer(json.loads(json.dumps(question)))
     assert head == {}
     assert odd in [each[0] for each in json.loads(body)["files"]]

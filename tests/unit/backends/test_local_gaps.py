@@ -184,11 +184,11 @@ _ONE_OF_EACH: tuple[wire.FromHead, ...] = (
 @pytest.mark.parametrize("message", _ONE_OF_EACH, ids=lambda message: type(message).__name__)
 def test_both_ends_count_the_same_messages(scene: Scene, message: wire.FromHead) -> None:
     """Mutation: one end leaves out a kind."""
-    speech = scene.head._speech
-    assert speech.send([message])
+    outbox = scene.head._outbox
+    assert outbox.send([message])
     events, _ = scene.carry()
     assert events == [], "what the head counts alone is missed"
-    assert scene.agent._orders == speech._orders, "what the agent counts alone hides what is lost"
+    assert scene.agent._orders == outbox._orders, "what the agent counts alone hides what is lost"
 
 
 def test_each_kind_of_message_is_counted_by_both_ends_in_a_test() -> None:

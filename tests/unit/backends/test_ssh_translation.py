@@ -12,10 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from dispatcher.backends.ssh import Machine, SshVisit
-from dispatcher.backends.ssh.probing import Probed, PythonTold, probe_text, problem_with
+from dispatcher.backends.ssh.probing import Probed, PythonFacts, probe_text, problem_with
 from dispatcher.backends.ssh.provisioning import OLDEST, Fitted
-from dispatcher.backends.ssh.translation import told_there
-from dispatcher.backends.ssh.upload import Brought
+from dispatcher.backends.ssh.translation import translate
+from dispatcher.backends.ssh.upload import ModuleFolders
 from dispatcher.ssh import SshTarget
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.path_mapping import PathMapping
@@ -45,7 +45,7 @@ def machine(**keys: object) -> Machine:
 def test_paths_and_the_way_to_the_head_are_that_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_KEY", "geheim")
     there = machine(weights_root="/mnt/w", environment={"B": "2", "C": "env:LAB_KEY"})
-    told = told_there(CONFIG, there, FITTED, address="127.0.0.1:7000", token="t")
+    told = translate(CONFIG, there, FITTED, address="127.0.0.1:7000", token="t")
     config = told.config
     assert config.head == replace(CONFIG.head, address="tcp://127.0.0.1:7000")
     assert config.experiment_folder == "/home/dev/.bequeath/experiments/lab/h1"
@@ -62,14 +62,14 @@ def test_paths_and_the_way_to_the_head_are_that_machines(monkeypatch: pytest.Mon
 
 def test_a_reference_that_leads_nowhere_is_named() -> None:
     with pytest.raises(LookupError, match="LAB_KEY"):
-        told_there(CONFIG, machine(), FITTED, address="127.0.0.1:1", token="")
+        translate(CONFIG, machine(), FITTED, address="127.0.0.1:1", token="")
 
 
 def test_a_store_is_reached_with_secrets_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_KEY", "geheim")
     monkeypatch.setenv("STORE_KEY", "s3cret")
     store = RemoteRoot("s3://lab/nas", {"client_kwargs": {"key": "env:STORE_KEY"}})
-    told = told_there(
+    told = translate(
         replace(CONFIG, remote=store), machine(), FITTED, address="127.0.0.1:1", token=""
     )
     assert told.config.remote == store
@@ -84,7 +84,7 @@ def test_views_of_a_store_are_this_workers_alone(monkeypatch: pytest.MonkeyPatch
     config = replace(CONFIG, remote=RemoteRoot("s3://lab/nas"))
     there = machine(weights_root="/scratch/w")
     found = [
-        told_there(each, there, FITTED, address="127.0.0.1:1", token="").config.weights_root
+        translate(each, there, FITTED, address="127.0.0.1:1", token="").config.weights_root
         for each in (config, replace(config, experiment="b"), replace(config, worker="h2"))
     ]
     assert len(set(found)) == 3
@@ -98,17 +98,17 @@ def test_read_roots_may_be_elsewhere_there(
     monkeypatch.setenv("LAB_KEY", "geheim")
     config = replace(CONFIG, read_roots=("/srv/pre", "/srv/zoo"), remote=remote)
     there = machine(read_roots=("/data/pre", "/data/zoo"))
-    told = told_there(config, there, FITTED, address="127.0.0.1:1", token="").config
+    told = translate(config, there, FITTED, address="127.0.0.1:1", token="").config
     assert told.read_roots == ("/data/pre", "/data/zoo")
     assert PathMapping(told).here("/srv/zoo/net") == "/data/zoo/net"
-    same = told_there(config, machine(), FITTED, address="127.0.0.1:1", token="").config
+    same = translate(config, machine(), FITTED, address="127.0.0.1:1", token="").config
     assert same.read_roots == config.read_roots
 
 
 def test_a_literal_on_a_machine_is_no_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_KEY", "geheim")
     there = machine(environment={"STORE": "literal:file:/data/runs"})
-    told = told_there(CONFIG, there, FITTED, address="127.0.0.1:1", token="")
+    told = translate(CONFIG, there, FITTED, address="127.0.0.1:1", token="")
     assert told.environment["STORE"] == "file:/data/runs"
 
 
@@ -121,7 +121,7 @@ def probed(**keys: object) -> Probed:
         "missing": {},
         "code": [],
         "runtime": [],
-        "python": PythonTold("cpython", "cpython-311", "x86_64", "glibc", (2, 36)),
+        "python": PythonFacts("cpython", "cpython-311", "x86_64", "glibc", (2, 36)),
     }
     return Probed(**(good | keys))  # type: ignore[arg-type]
 
@@ -187,12 +187,12 @@ def test_modules_that_were_brought_are_told_to_the_agent_and_named_for_who_tidie
 ) -> None:
     monkeypatch.setenv("LAB_KEY", "geheim")
     there = "/home/dev/.bequeath/modules/cpython-39"
-    fitted = FITTED._replace(modules=Brought((f"{there}/a", f"{there}/b"), (f"{there}/c",)))
-    told = told_there(CONFIG, machine(), fitted, address="127.0.0.1:1", token="")
+    fitted = FITTED._replace(modules=ModuleFolders((f"{there}/a", f"{there}/b"), (f"{there}/c",)))
+    told = translate(CONFIG, machine(), fitted, address="127.0.0.1:1", token="")
     assert told.environment["BEQUEATH_MODULES"] == f"{there}/a:{there}/b"
     assert told.environment["BEQUEATH_MODULES_FIRST"] == f"{there}/c"
     assert told.config.modules == (f"{there}/a", f"{there}/b", f"{there}/c")
-    assert not told_there(CONFIG, machine(), FITTED, address="127.0.0.1:1", token="").config.modules
+    assert not translate(CONFIG, machine(), FITTED, address="127.0.0.1:1", token="").config.modules
 
 
 @pytest.mark.parametrize(

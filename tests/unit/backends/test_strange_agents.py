@@ -12,8 +12,8 @@ import pytest
 from dispatcher.backends.agents.message_check import (
     BESIDE_METRICS,
     MOST_UNREADABLE,
+    MessageCheck,
     Refused,
-    WordCheck,
 )
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
@@ -56,7 +56,7 @@ def test_a_value_that_no_agent_takes_from_a_trial_is_not_taken_from_an_agent(
 
 
 def test_any_json_is_taken_for_nni_and_nothing_else() -> None:
-    check = WordCheck("far", TrialSpec(".", nni=True), lambda: 0.0)
+    check = MessageCheck("far", TrialSpec(".", nni=True), lambda: 0.0)
     check.judge(wire.FinalRelayed(1, 1, 1, '["a", {"b": 1}]'))
     for value in ("NaN", "[" * 60_000, "x"):
         with pytest.raises(Refused, match="attempt 1"):
@@ -68,7 +68,7 @@ def test_any_json_is_taken_for_nni_and_nothing_else() -> None:
 def test_the_words_of_an_attempt_are_counted(kind: str, trial: int) -> None:
     """The journal has a bound, whoever speaks. Mutation: words of attempts that it does not hold,
     or ends, are not counted."""
-    check = WordCheck("far", TrialSpec(".", max_metrics=10), lambda: 0.0)
+    check = MessageCheck("far", TrialSpec(".", max_metrics=10), lambda: 0.0)
     check.joined([(1, 1)])
     check.given(2, 1)
     made = {
@@ -83,13 +83,13 @@ def test_the_words_of_an_attempt_are_counted(kind: str, trial: int) -> None:
 
 
 def test_an_end_is_heard_however_much_was_said_before() -> None:
-    check = WordCheck("far", TrialSpec(".", max_metrics=1), lambda: 0.0)
+    check = MessageCheck("far", TrialSpec(".", max_metrics=1), lambda: 0.0)
     check.given(1, 1)
     assert sum(takes(check, wire.MetricRelayed(1, 1, 1, "0.5")) for _ in range(100)) < 100
     assert takes(check, wire.Ended(1, 1, wire.FINISHED))
 
 
-def takes(check: WordCheck, word: wire.Word) -> bool:
+def takes(check: MessageCheck, word: wire.Word) -> bool:
     try:
         check.judge(word)
     except Refused:

@@ -249,7 +249,7 @@ def test_one_that_hangs_is_suspect_then_lost_and_keeps_nobody_waiting(scenes: An
         scene.launch()
         scene.until(e.WorkerJoined)
         scene.start(1)
-        life = scene.backend._life
+        life = scene.backend._incarnation
         assert life is not None
         wait_until(lambda: life.tasks.empty() and life.busy_since is not None, "it hangs")
         now[0] += 31.0
@@ -379,7 +379,7 @@ def test_nobody_waits_at_the_end_for_one_that_is_not_made_yet(
     scene.launch()
     scene.until(e.WorkerLost)
     scene.launch()
-    life = scene.backend._life
+    life = scene.backend._incarnation
     assert life is not None
     scene.backend.close(leave_running=False, deadline_s=60.0)
     assert not life.thread.is_alive()

@@ -25,7 +25,7 @@ from dispatcher.folders import ExperimentFolder, new_id
 from dispatcher.head import Head
 from dispatcher.ownership import NotOurs, demand_ours, is_id, is_ours, why_foreign
 from dispatcher.queries import ExperimentStatus
-from dispatcher.wiring.remote_roots import shelf_of, stores_of
+from dispatcher.wiring.remote_roots import storage_of, stores_of
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -210,7 +210,7 @@ def test_what_its_file_refers_to_is_not_looked_up(
         lambda path, *_: looked_up.append(path),
     )
     give_away(folder)
-    for ask in (shelf_of, stores_of):
+    for ask in (storage_of, stores_of):
         with pytest.raises(NotOurs):
             ask(config, ExperimentFolder(folder))
     assert bequeath("weights", "du", folder).code == 3

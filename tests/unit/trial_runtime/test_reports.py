@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.agents.message_check import WordCheck
+from dispatcher.backends.agents.message_check import MessageCheck
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import TrialSpec
@@ -89,7 +89,7 @@ def test_the_head_takes_all_that_an_agent_may_say(
     reports: Reports, outbox: Words, attempt: Attempt
 ) -> None:
     """Versions on their way to a remote root are counted when they are there."""
-    check = WordCheck("far", TrialSpec(".", max_metrics=10), lambda: 0.0)
+    check = MessageCheck("far", TrialSpec(".", max_metrics=10), lambda: 0.0)
     check.given(3, 1)
     check.judge(wire.Started(3, 1, 77))
     while attempt.metrics < 9:

@@ -8,7 +8,7 @@ import pytest
 
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.wiring.machines import places
-from dispatcher.wiring.resources import resources_told
+from dispatcher.wiring.resources import agent_resources
 from trial_runtime.agent.config import ResourcesTold
 
 GIB = 1 << 30
@@ -26,7 +26,7 @@ def told(service: dict[str, Any] | None = None, **keys: Any) -> list[ResourcesTo
             **keys,
         }
     )
-    return [resources_told(config, place) for place in places(config)]
+    return [agent_resources(config, place) for place in places(config)]
 
 
 def test_a_file_that_says_nothing_of_gpus_counts_none() -> None:

@@ -22,7 +22,7 @@ from dispatcher.wiring.settings import settings_of
 from dispatcher.wiring.storage_domains import (
     Shares,
     domain_of_head,
-    domains_elsewhere,
+    unseen_domains,
     unseen_weights,
 )
 
@@ -55,7 +55,7 @@ def test_a_machine_s_word_counts_before_its_service_s() -> None:
             cost=3),
     )  # fmt: skip
     assert domain_of_head(made) == ""
-    assert domains_elsewhere(made) == {"a": "lake", "b": "sea"}
+    assert unseen_domains(made) == {"a": "lake", "b": "sea"}
     rules = settings_of(made).worker_rules
     assert {name: (rule.domain, rule.cost) for name, rule in rules.items()} == {
         "a": ("lake", 3.0),
@@ -68,7 +68,7 @@ def test_the_head_sees_what_this_machine_s_service_shares() -> None:
         {"platform": "local", "storageDomain": "lake"},
         ssh({"host": "a", "storageDomain": "lake"}, {"host": "b"}),
     )
-    assert domains_elsewhere(made) == {"b": ""}
+    assert unseen_domains(made) == {"b": ""}
 
 
 def test_the_first_of_a_domain_says_its_token_and_the_others_must_find_it(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_the_first_of_a_domain_says_its_token_and_the_others_must_find_it(tmp_pa
     assert shares.of(here).token() == "of the head"
     assert shares.of(one) is shares.of(two)
     lake = shares.of(one)
-    assert (lake.elsewhere, lake.token()) == (True, "")
+    assert (lake.unseen, lake.token()) == (True, "")
     assert lake.judge("a", "1234") == ""
     assert lake.judge("a", "1234") == "", "it says it at each hello"
     assert lake.token() == "1234"

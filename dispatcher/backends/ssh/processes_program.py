@@ -1,4 +1,4 @@
-"""What processes of a machine say of themselves: the part that programs of other files begin with.
+"""Collects texts that show what processes use: programs of other files begin with this part.
 
 For a Python of whatever version.
 """
@@ -6,9 +6,9 @@ For a Python of whatever version.
 import os
 
 
-def said_by_processes() -> bytes:
-    """Environments, commands and working directories of all others, all in one; each ends with a
-    NUL."""
+def process_texts() -> bytes:
+    """Environments, commands and working directories of all other processes, all in one; each ends
+    with a NUL."""
     parts = []
     for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):
         if int(pid) == os.getpid():

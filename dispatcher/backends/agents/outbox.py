@@ -1,4 +1,4 @@
-"""What a head says to one agent: orders gather, and go as one frame with the acknowledgement."""
+"""Sends messages to one agent: orders gather, and go as one frame with the acknowledgement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dispatcher.ports import PeerLink
 from trial_runtime import wire
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES
 
-#: Words after which an acknowledgement does not wait for an order to go with.
+#: Messages after which an acknowledgement does not wait for an order to go with.
 ACKNOWLEDGE_EVERY = 256
 
 #: Time given to an agent to answer a welcome before it is welcomed again.
@@ -32,12 +32,12 @@ class _Encoded(NamedTuple):
     counts: bool  # the agent counts it, too
 
 
-class Speech:
-    """To one life of the agent after another. Thread: the engine's; never blocks.
+class AgentOutbox:
+    """Sends to one incarnation of the agent after another. Thread: the engine's; never blocks.
 
     Args:
         link: the agent's place on our ROUTER.
-        routing_id: of the agent there, and of its successors.
+        routing_id: the one of the agent there, and of its successors.
         epoch: of this head.
         clock: monotonic seconds.
     """
@@ -49,10 +49,10 @@ class Speech:
         self._routing_id = routing_id
         self._epoch = epoch
         self._clock = clock
-        self._told = 0  # number of the newest word that it knows to be on disk
-        self._orders = 0  # number of the newest order sent to this life
+        self._acknowledged = 0  # number of its newest message that it knows to be on disk
+        self._orders = 0  # number of the newest order sent to this incarnation
         self._gathered: deque[_Encoded] = deque()
-        self._life = ""  # of the agent that is spoken to, empty while there is none
+        self._incarnation = ""  # the agent's, empty while there is none
         self._welcomed_at = float("-inf")
         self.spoke_at = clock()
 
@@ -64,59 +64,65 @@ class Speech:
         self._gathered.append(encoded)
         return True
 
-    def begin(self, life: str, orders: int, told: int = 0) -> None:
-        """To an agent that has heard so many orders of ours, and keeps no word up to ``told``.
-        Orders for one before it are void: the core will give them again."""
-        self._life, self._orders, self._told = life, orders, told
+    def begin(self, incarnation: str, orders: int, acknowledged: int = 0) -> None:
+        """Send to this agent from now on. Orders for one before it are void: the core will give
+        them again.
+
+        Args:
+            incarnation: id of the agent's process; empty for none.
+            orders: number of our newest order that it has received.
+            acknowledged: number of the newest message that it keeps no more.
+        """
+        self._incarnation, self._orders, self._acknowledged = incarnation, orders, acknowledged
         self._gathered.clear()
 
     def forget(self) -> None:
-        """The agent is gone. Its successor has the same routing id, so what still waits for
-        this one on the line must go, too."""
-        self.begin("", 0)  # the next one has heard none: it would miss those of this one
+        """Drop what waits for an agent that is gone, on the line, too: its successor has the same
+        routing id."""
+        self.begin("", 0)  # the next one has received none: it would miss those of this one
         self._link.renew(self._routing_id)
 
     @property
     def waiting(self) -> bool:
-        """Whether there are orders to say."""
+        """Whether there are orders to send."""
         return bool(self._gathered)
 
     def owes(self, acknowledged: int) -> int:
-        """How many words more are on disk than it has been told."""
-        return acknowledged - self._told
+        """Number of messages on disk that were not acknowledged to it yet."""
+        return acknowledged - self._acknowledged
 
     def send_all(self, acknowledged: int) -> None:
-        """Say what has gathered; it is kept for the next time if it cannot go now."""
+        """Send what has gathered; it is kept for the next time if it cannot go now."""
         while self._gathered or self.owes(acknowledged) > 0:
             orders = list(_first_frame(self._gathered))
             owed = [_encoded(wire.Ack(acknowledged))] if self.owes(acknowledged) > 0 else []
             if not self._send([*owed, *orders]):
                 return
-            self._told = acknowledged
+            self._acknowledged = acknowledged
             for _ in orders:
                 self._gathered.popleft()
 
     def welcome(self) -> None:
-        """Ask whoever is there for all again; once, while that is on its way: each of many frames
-        behind a gap would ask for as many again."""
+        """Ask the agent for all again; once, while that is on its way: each of many frames behind
+        a gap would ask for as many again."""
         now = self._clock()
         if now - self._welcomed_at >= WELCOME_EVERY_S:
             self._welcomed_at = now
             self._send_frame(wire.HeadFrame(self._epoch, [wire.Welcome()]))
 
     def send(self, messages: Sequence[wire.FromHead]) -> bool:
-        """Say these at once; whether they could go."""
+        """Send these at once; returns whether they could go."""
         return self._send([_encoded(message) for message in messages])
 
-    def dismiss(self, life: str) -> None:
+    def dismiss(self, incarnation: str) -> None:
         """Tell an agent that was given up, and is back all the same, to leave at once."""
-        self._send_frame(wire.HeadFrame(self._epoch, [wire.Shutdown(0.0)], 0, life))
+        self._send_frame(wire.HeadFrame(self._epoch, [wire.Shutdown(0.0)], 0, incarnation))
 
     def _send(self, messages: Sequence[_Encoded]) -> bool:
         orders = self._orders + sum(each.counts for each in messages)
         # What is encoded already lies in a frame as the message itself would.
         contents: list[wire.FromHead] = [each.content for each in messages]  # type: ignore[misc]
-        if not self._send_frame(wire.HeadFrame(self._epoch, contents, orders, self._life)):
+        if not self._send_frame(wire.HeadFrame(self._epoch, contents, orders, self._incarnation)):
             return False
         self._orders = orders
         return True
@@ -134,7 +140,7 @@ def _encoded(message: wire.FromHead) -> _Encoded:
 
 
 def _first_frame(gathered: Iterable[_Encoded]) -> Iterator[_Encoded]:
-    """As many as one frame holds, and at least one."""
+    """The first ones: as many as one frame holds, and at least one."""
     size = 0
     for each in gathered:
         if size and size + each.size > FRAME_BYTES:
