@@ -37,5 +37,5 @@ def variables(last: Sequence[str], first: Sequence[str]) -> dict[str, str]:
 
 def _folders(variable: str) -> list[str]:
     tag = sys.implementation.cache_tag
-    found = os.environ.get(variable, "").split(os.pathsep)
-    return [folder for folder in found if os.path.basename(os.path.dirname(folder)) == tag]
+    folders = os.environ.get(variable, "").split(os.pathsep)
+    return [folder for folder in folders if os.path.basename(os.path.dirname(folder)) == tag]

@@ -131,8 +131,8 @@ class Checkpoints:
         with confined.folder(self._own, make=True):
             pass  # attempts before this one see that it has begun
         options.pop("root", None)
-        found = [each for attempt in self._attempts() for each in self._of(attempt)]
-        for each in sorted(found, reverse=True):
+        saved = [each for attempt in self._attempts() for each in self._of(attempt)]
+        for each in sorted(saved, reverse=True):
             if each.attempt > self._attempt:
                 continue
             place = Located(each.path, os.path.dirname(each.path))

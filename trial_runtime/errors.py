@@ -42,8 +42,8 @@ class WeightsMismatch(WeightsError):
 class StaleWeights(WeightsError):
     """Raised when the weights announced by their digest did not appear within the bound."""
 
-    def __init__(self, path: str, *, expected: str, found: str, waited_s: float) -> None:
-        seen = f"found digest {found}" if found else "found no manifest"
+    def __init__(self, path: str, *, expected: str, actual: str, waited_s: float) -> None:
+        seen = f"found digest {actual}" if actual else "found no manifest"
         super().__init__(
             f"weights with digest {expected} did not appear within {waited_s:.0f} s; {seen}",
             hint="the file system shows an older state than was announced: check the mount and "
@@ -51,7 +51,7 @@ class StaleWeights(WeightsError):
             where=path,
         )
         self.expected = expected
-        self.found = found
+        self.actual = actual
 
 
 class CorruptWeights(WeightsError):

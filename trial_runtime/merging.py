@@ -53,7 +53,7 @@ def merge(base: Any, mine: Any, theirs: Any, rule: MergeRule) -> Any:
 
 def _merge(name: str, base: Any, mine: Any, theirs: Any, rule: MergeRule) -> Any:
     if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
-        found = {}
+        merged = {}
         for key in [*theirs, *(key for key in mine if key not in theirs)]:
             before = base.get(key, ABSENT) if isinstance(base, Mapping) else ABSENT
             one = _merge(
@@ -64,8 +64,8 @@ def _merge(name: str, base: Any, mine: Any, theirs: Any, rule: MergeRule) -> Any
                 rule,
             )
             if one is not ABSENT:
-                found[key] = one
-        return found
+                merged[key] = one
+        return merged
     if _lists_alike(mine, theirs):
         alike = _lists_alike(mine, base)
         before = base if alike else [ABSENT] * len(mine)

@@ -73,10 +73,10 @@ def type_of_mount(path: str, lines: list[str]) -> str | None:
     best_length = -1
     for line in lines:
         fields, separator, rest = line.partition(" - ")
-        words = fields.split(" ")
-        if not separator or len(words) < 5:
+        columns = fields.split(" ")
+        if not separator or len(columns) < 5:
             continue
-        place = unescaped(words[4])
+        place = unescaped(columns[4])
         below = path == place or path.startswith(place.rstrip("/") + "/")
         if below and len(place) >= best_length:
             best, best_length = rest.split(" ", 1)[0], len(place)

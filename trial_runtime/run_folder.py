@@ -51,11 +51,11 @@ def run_folder_below(base: Path, experiment: Path) -> Path:
     with open(os.open(draft, flags, 0o600), "wb") as file:
         file.write(os.fsencode(f"{made}\0{experiment.resolve()}"))
     draft.replace(experiment / RECORD)
-    found = _noted(experiment)  # another process of ours may just have noted its own
-    if found is None or found == Path(made):
+    noted = _noted(experiment)  # another process of ours may just have noted its own
+    if noted is None or noted == Path(made):
         return Path(made)
     os.rmdir(made)
-    return found
+    return noted
 
 
 def is_private(folder: Path) -> bool:

@@ -10,14 +10,14 @@ import sys
 _NOT_HERE = "import sys; sys.path[:] = [p for p in sys.path if p]"
 
 
-def code_words(code: str, version: tuple[int, ...] = sys.version_info[:2]) -> list[str]:
+def code_arguments(code: str, version: tuple[int, ...] = sys.version_info[:2]) -> list[str]:
     """What follows the program of a Python of that version, which is to run ``code``."""
     if version >= (3, 11):
         return ["-P", "-c", code]
     return ["-c", f"{_NOT_HERE}\n{code}"]
 
 
-def module_words(module: str, version: tuple[int, ...] = sys.version_info[:2]) -> list[str]:
+def module_arguments(module: str, version: tuple[int, ...] = sys.version_info[:2]) -> list[str]:
     """What follows the program of a Python of that version, which is to run a module. Those for
     the oldest serve any."""
     if version >= (3, 11):

@@ -27,7 +27,7 @@ class AgentSession:
         self.file = file
         self.link = link or AgentLink(file.address, file.routing)
         self.final_reported = False
-        self._heeding = False
+        self._accepts_stop = False
 
     def report_intermediate(self, value: Any) -> None:
         """Hand in an intermediate metric."""
@@ -55,9 +55,9 @@ class AgentSession:
 
     def stop_reason(self) -> str | None:
         """Why this attempt should stop, or None."""
-        if not self._heeding:
-            self._heeding = True
-            self.link.post([wire.Heeding()])
+        if not self._accepts_stop:
+            self._accepts_stop = True
+            self.link.post([wire.AcceptsStop()])
         self.link.poll()
         return self.link.stop_reason
 

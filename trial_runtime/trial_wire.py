@@ -60,7 +60,7 @@ class Attach(Message, frozen=True, tag="a"):
     attempt: Optional[tuple[Count, Count]] = None
 
 
-class Heeding(Message, frozen=True, tag="h"):
+class AcceptsStop(Message, frozen=True, tag="h"):
     """The trial asks ``should_stop``, so it deserves time to act on the answer."""
 
 
@@ -107,7 +107,7 @@ class Done(Message, frozen=True, tag="d"):
     spent: bool = False
 
 
-FromTrial = Union[Attach, Heeding, Metric, Final, PublishedMessage, Done, Offered]
+FromTrial = Union[Attach, AcceptsStop, Metric, Final, PublishedMessage, Done, Offered]
 
 
 # -- agent → trial -------------------------------------------------------------------------

@@ -45,12 +45,12 @@ from trial_runtime.trial_wire import (
     MAX_TRIAL_FRAME_BYTES,
     MAX_TRIAL_MESSAGES,
     VERSION,
+    AcceptsStop,
     Attach,
     Count,
     Done,
     Final,
     FromTrial,
-    Heeding,
     Leave,
     Message,
     Metric,
@@ -84,6 +84,7 @@ __all__ = [
     "TIMED_OUT",
     "UNCOUNTED",
     "VERSION",
+    "AcceptsStop",
     "Ack",
     "AgentFrame",
     "AgentHello",
@@ -101,7 +102,6 @@ __all__ = [
     "FromTrial",
     "HeadFrame",
     "Heartbeat",
-    "Heeding",
     "Leave",
     "Metric",
     "MetricRelayed",
@@ -163,7 +163,7 @@ class Words(Message, frozen=True, tag="W"):
     """Numbered words; the first has number ``first``. Kept until the head acknowledges them."""
 
     first: Count
-    words: Annotated[list[msgspec.Raw], Meta(max_length=MAX_WORDS)]
+    messages: Annotated[list[msgspec.Raw], Meta(max_length=MAX_WORDS)]
 
 
 class AgentHello(Message, frozen=True, tag="H"):

@@ -83,7 +83,7 @@ class Agent:
         self._memory = OutOfMemoryWatch()
         self._outbox = Outbox(config.spool_path)
         self._outbox.end_orphans()
-        self._door = TrialEndpoint(config.run_folder, config.worker, config.trial, self._timers)
+        self._endpoint = TrialEndpoint(config.run_folder, config.worker, config.trial, self._timers)
         self._children = ChildWatch(self._watch)
         self._outputs = Outputs(config.trial, self._watch)
         self._guard = Guard(config.run_folder, self._children, self._timers)
@@ -91,7 +91,7 @@ class Agent:
         self._remote = remote_weights(config)
         self._attempts = Attempts(
             config,
-            door=self._door,
+            endpoint=self._endpoint,
             outbox=self._outbox,
             outputs=self._outputs,
             helper=self._helper,
@@ -101,13 +101,13 @@ class Agent:
         )
         self._mask = Mask()
         self._mask.learn(secrets_of(config))
-        self._elsewhere = PathMapping(config)
-        self._attempts.mask = lambda text: self._elsewhere.told(self._mask(text))
+        self._paths = PathMapping(config)
+        self._attempts.mask = lambda text: self._paths.for_head(self._mask(text))
         for log in (_log, logging.getLogger("bequeath.weights")):
             log.addFilter(MaskFilter(self._mask))
         self._warm: WarmRunner | None = None
         self._attempts.runner = self._make_runner()
-        self._lending = self._attempts.lending = Allocation(
+        self._allocation = self._attempts.allocation = Allocation(
             config,
             self._watch,
             self._timers,
@@ -121,7 +121,7 @@ class Agent:
             self._outbox,
             self._attempts.holds,
             self._where_is_the_head,
-            self._lending.offer,
+            self._allocation.offer,
         )
         self._poller = zmq.Poller()
         self._listening = False
@@ -138,7 +138,7 @@ class Agent:
         self._poller.register(self._watch.fileno(), zmq.POLLIN)
         self._guard.start()
         self._listen(True)
-        self._lending.start()
+        self._allocation.start()
         self._tick()
         if looks_at_root(self._config):
             head = self._head
@@ -163,7 +163,7 @@ class Agent:
         if head & _IN:
             self._obey(self._head.receive())
         # Trials before exits: what a process said counts before that it is gone.
-        if self._door.fileno() in ready or (self._listening and self._door.has_put_by):
+        if self._endpoint.fileno() in ready or (self._listening and self._endpoint.has_put_by):
             self._hear()
         if self._watch.fileno() in ready:
             self._watch.dispatch()
@@ -175,7 +175,7 @@ class Agent:
         for order in orders:
             if isinstance(order, wire.Start):
                 if self._leave_at is None:
-                    self._attempts.start(self._elsewhere.order(order))
+                    self._attempts.start(self._paths.order(order))
             elif isinstance(order, wire.Stop):
                 self._attempts.stop(order)
             elif isinstance(order, wire.VersionAnswered):
@@ -184,14 +184,14 @@ class Agent:
                 self._shut_down("the head", order.grace_s)
 
     def _tell_offer(self) -> None:
-        devices = self._lending.devices
+        devices = self._allocation.devices
         if devices.trouble is not None:
             self._head.tell_trouble(devices.trouble, "devices", hopeless=devices.hopeless)
         self._head.tell_offer()
 
     def _hear(self) -> None:
-        hear, warm = self._attempts.words.hear, self._warm
-        for connection, messages in self._door.receive():
+        hear, warm = self._attempts.messages.hear, self._warm
+        for connection, messages in self._endpoint.receive():
             hear(connection, messages)
             if warm is not None:
                 for message in messages:
@@ -213,7 +213,7 @@ class Agent:
             outbox.urgent = False
 
     def _timeout_ms(self) -> int:
-        if self._listening and self._door.has_put_by:
+        if self._listening and self._endpoint.has_put_by:
             return 0
         due = self._timers.next()
         if self._linger_until is not None and (due is None or self._linger_until < due):
@@ -225,10 +225,10 @@ class Agent:
     def _listen(self, wanted: bool) -> None:
         """While the outbox is full trials are not listened to, so that their reports wait."""
         if wanted and not self._listening:
-            self._poller.register(self._door.fileno(), zmq.POLLIN)
+            self._poller.register(self._endpoint.fileno(), zmq.POLLIN)
         elif self._listening and not wanted:
             _log.warning("the outbox is full: trials wait until the head acknowledges")
-            self._poller.unregister(self._door.fileno())
+            self._poller.unregister(self._endpoint.fileno())
         self._listening = wanted
 
     # -- time ------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ class Agent:
         self._timers.at(now + self._config.heartbeat_s, self._tick)
         self._memory.sample(now)
         self._head.heartbeat(
-            self._attempts.running, self._door.refusals.counts, self._lending.samples()
+            self._attempts.running, self._endpoint.refusals.counts, self._allocation.samples()
         )
         self._attempts.sweep_strays()
         self._head.look()
@@ -287,18 +287,18 @@ class Agent:
 
     def _environment(self) -> dict[str, str]:
         environment = dict(self._base_environment)
-        told = self._config.trial.environment
-        if any(is_reference(value) for value in told.values()):
-            secrets = resolve_references(told)
+        configured = self._config.trial.environment
+        if any(is_reference(value) for value in configured.values()):
+            secrets = resolve_references(configured)
             self._mask.learn(secrets.values())
             environment.update(secrets)
         return environment
 
     def _make_runner(self) -> Runner:
         spec = self._config.trial
-        means = RunnerContext(
+        context = RunnerContext(
             spec,
-            self._door,
+            self._endpoint,
             self._outputs,
             self._watch,
             self._children,
@@ -308,7 +308,7 @@ class Agent:
         )
         if spec.reuse == "inProcess" and spec.function is not None:
             self._warm = WarmRunner(
-                means,
+                context,
                 self._config.run_folder,
                 f"{self._config.experiment_folder}/logs/workers.log",
                 self._config.slots,
@@ -316,9 +316,9 @@ class Agent:
             return self._warm
         if spec.reuse == "forked":
             if spec.command is None or script_of(spec.command) is not None:
-                return ForkedRunner(means)
+                return ForkedRunner(context)
             _log.warning("reuseMode forked: this command needs a shell, so each trial gets one")
-        return FreshRunner(means)
+        return FreshRunner(context)
 
     def _close(self) -> None:
         self._attempts.runner.close()
@@ -335,7 +335,7 @@ class Agent:
         if self._outbox.first <= self._outbox.newest:
             self._spool()
         self._head.close()
-        self._door.close()
+        self._endpoint.close()
         self._watch.close()
         self._context.term()
         _log.info("left (pid %d)", os.getpid())

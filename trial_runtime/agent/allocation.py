@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt, Share
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.devices.handing import share_variables
+from trial_runtime.agent.devices.variables import share_variables
 from trial_runtime.agent.devices.visible import VISIBLE
 from trial_runtime.agent.devices.watching import DeviceWatch, Looks
 from trial_runtime.agent.limits import cgroup
@@ -77,7 +77,7 @@ class Allocation:
             nvml=nvml,
             visible_devices=os.environ.get(VISIBLE),
         )
-        self._told = (self.devices.seen_at, float("-inf"))  # when what was told was measured
+        self._sampled = (self.devices.seen_at, float("-inf"))  # when the newest samples were taken
         self._sampler = Sampler(watch, timers, self._measured, self._too_much)
 
     def start(self) -> None:
@@ -102,13 +102,13 @@ class Allocation:
 
     # -- attempts ------------------------------------------------------------------------------
 
-    def lend(self, attempt: Attempt) -> None:
+    def allocate(self, attempt: Attempt) -> None:
         """Settle what an attempt gets, before its process starts. Raises ``OSError`` where its
         memory or CPU time cannot be bounded as it should."""
         start = attempt.start
         cores: tuple[int, ...] = ()
         if start.cpus > 0 and hasattr(os, "sched_setaffinity"):
-            cores = self._cores.lend(attempt.key, start.cpus)
+            cores = self._cores.allocate(attempt.key, start.cpus)
         group = ""
         wanted = start.memory_bytes > 0 or start.cpus > 0
         if wanted and self._config.trial.reuse != "inProcess":
@@ -127,9 +127,9 @@ class Allocation:
                 cgroup=group,
             )
 
-    def take_back(self, attempt: Attempt) -> None:
+    def release(self, attempt: Attempt) -> None:
         """Its processes are gone: what it had is free for others."""
-        self._cores.take_back(attempt.key)
+        self._cores.release(attempt.key)
         if attempt.share.cgroup:
             self._dying.append(attempt.share.cgroup)
             self._remove_groups()
@@ -165,9 +165,9 @@ class Allocation:
     def samples(self) -> Optional[wire.Samples]:
         """What is known of devices and attempts; None where nothing was measured since."""
         newest = (self.devices.seen_at, self._sampler.latest_at)
-        if newest == self._told:
+        if newest == self._sampled:
             return None
-        self._told = newest
+        self._sampled = newest
         troubles = {each.id: each.trouble for each in self.devices.offered}
         old_s = self.devices.old_s
         devices = tuple(
@@ -206,8 +206,8 @@ class Allocation:
 
     def _gpu_bytes(self, devices: tuple[str, ...], pids: frozenset[int]) -> Optional[int]:
         uses = [use for each in self.devices.seen if each.id in devices for use in each.uses]
-        told = [use.nbytes for use in uses if use.pid in pids and use.nbytes is not None]
-        return sum(told) if told else None
+        known = [use.nbytes for use in uses if use.pid in pids and use.nbytes is not None]
+        return sum(known) if known else None
 
     # -- inside --------------------------------------------------------------------------------
 

@@ -57,10 +57,10 @@ class Attempt:
     announced: int = 0  # weights that the head was told of
     has_final: bool = False
     published: wire.PublishedMessage | None = None  # what it announced last
-    unsaid: wire.PublishedMessage | None = (
+    unreported: wire.PublishedMessage | None = (
         None  # its newest weights, if the head was not told of them
     )
-    heeding: bool = False
+    accepts_stop: bool = False
     attached: bool = False  # a process of it has opened a connection
     stop_reason: str | None = None
     stop_text: str = ""  # more about that, for the user

@@ -36,16 +36,16 @@ from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.agent.runners import CannotStart, Runner
 from trial_runtime.agent.timers import Timers
 from trial_runtime.agent.trial_endpoint import TrialEndpoint
-from trial_runtime.agent.trial_words import TrialWords
+from trial_runtime.agent.trial_messages import TrialMessages
 from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
     from trial_runtime.agent.allocation import Allocation
-    from trial_runtime.agent.nni_words import NniWords
+    from trial_runtime.agent.nni_metrics import NniMetrics
     from trial_runtime.weights.plain import PublishedDigest
 
 #: A trial that asks ``should_stop`` has this part of its grace before the signal comes.
-HEEDING_PART = 0.5
+PART_BEFORE_SIGNAL = 0.5
 
 #: Ended attempts remembered, so that an order that is repeated starts nothing twice.
 _REMEMBERED = 4096
@@ -60,7 +60,7 @@ class Attempts:
         self,
         config: AgentConfig,
         *,
-        door: TrialEndpoint,
+        endpoint: TrialEndpoint,
         outbox: Outbox,
         outputs: Outputs,
         helper: Helper,
@@ -69,7 +69,7 @@ class Attempts:
         remote: RemoteWeights | None = None,
     ) -> None:
         self._config = config
-        self._door = door
+        self._endpoint = endpoint
         self._outbox = outbox
         self._outputs = outputs
         self._helper = helper
@@ -77,21 +77,23 @@ class Attempts:
         self._memory = memory
         self._remote = remote
         self._readying = Readying(config, helper, remote)
-        self.words = TrialWords(config.trial, door, outbox, holds_weights=remote is not None)
+        self.messages = TrialMessages(
+            config.trial, endpoint, outbox, holds_weights=remote is not None
+        )
         if remote is not None:
             from trial_runtime.agent.remote_offers import RemoteOffers
 
-            words = self.words
-            words.offers = RemoteOffers(remote, helper, words.reports.offered, words.tell)
-        self._nni_words: NniWords | None = None
+            messages = self.messages
+            messages.offers = RemoteOffers(remote, helper, messages.reports.offered, messages.tell)
+        self._nni_metrics: NniMetrics | None = None
         if config.trial.nni:
-            from trial_runtime.agent.nni_words import NniWords
+            from trial_runtime.agent.nni_metrics import NniMetrics
 
-            self._nni_words = NniWords(config.trial, self.words.reports, timers)
+            self._nni_metrics = NniMetrics(config.trial, self.messages.reports, timers)
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
-        self.lending: Allocation  # as well
+        self.allocation: Allocation  # as well
         self.mask: Callable[[str], str] = str  # takes secrets out of what is kept for good
 
     # -- orders ----------------------------------------------------------------------------
@@ -103,7 +105,7 @@ class Attempts:
             return
         failpoint("agent.order.taken")
         try:
-            session = session_for(self._config, order, self._door.address)
+            session = session_for(self._config, order, self._endpoint.address)
             if not self._readying.beside:
                 session = located(self._config, order, session)
         except Unpreparable as error:
@@ -129,7 +131,7 @@ class Attempts:
         """Tell an attempt what became of what it offered to a shared store."""
         attempt = self._live.get((order.trial, order.attempt))
         if attempt is not None:
-            self.words.answer(attempt, order.answer)
+            self.messages.answer(attempt, order.answer)
 
     def stop_all(self, reason: str, grace_s: float) -> None:
         """End all attempts."""
@@ -164,8 +166,8 @@ class Attempts:
         attempt.started_at = time.monotonic()
         # Not urgent: for a short trial it leaves with its result.
         self._outbox.add(wire.Started(attempt.trial, attempt.number, attempt.pid), urgent=False)
-        if self._nni_words is not None:
-            self._nni_words.follow(attempt)
+        if self._nni_metrics is not None:
+            self._nni_metrics.follow(attempt)
         timeout_s = self._config.trial.timeout_s
         if timeout_s is not None:
             grace_s = self._config.trial.stop_grace_s
@@ -187,10 +189,10 @@ class Attempts:
         attempt.cancel_timers()
         if not outcome.returned:
             # What it had sent is with the kernel, however it died.
-            for connection, messages in self._door.last_words(attempt):
-                self.words.hear(connection, messages)
-        if self._nni_words is not None:
-            self._nni_words.last(attempt)
+            for connection, messages in self._endpoint.last_words(attempt):
+                self.messages.hear(connection, messages)
+        if self._nni_metrics is not None:
+            self._nni_metrics.last(attempt)
         self._finish(attempt)
 
     # -- inside --------------------------------------------------------------------------------
@@ -202,8 +204,8 @@ class Attempts:
         if attempt.phase is not Phase.WAITING:
             return
         if error is not None and attempt.stop_reason is None:
-            told = isinstance(error, Unpreparable)
-            text = str(error) if told else f"the parent's weights: {error}"
+            plain = isinstance(error, Unpreparable)
+            text = str(error) if plain else f"the parent's weights: {error}"
             self._end(attempt, Ending(wire.START_FAILED, text))
             return
         if self._remote is not None or attempt.session.restore_kind == "files":
@@ -219,7 +221,7 @@ class Attempts:
                 make_room(attempt.session.save_path, attempt.number)
             if attempt.session.save_path is not None:
                 failpoint("agent.room.made")
-            self.lending.lend(attempt)
+            self.allocation.allocate(attempt)
             self.runner.launch(attempt)
         except (Unpreparable, CannotStart, LookupError, OSError) as error:
             self._end(attempt, Ending(wire.START_FAILED, str(error)))
@@ -237,8 +239,8 @@ class Attempts:
             return
         now = time.monotonic()
         heard = not again and self.runner.tell_to_stop(attempt, reason)
-        if heard and attempt.heeding and grace_s > 0:
-            when = now + grace_s * HEEDING_PART
+        if heard and attempt.accepts_stop and grace_s > 0:
+            when = now + grace_s * PART_BEFORE_SIGNAL
             attempt.timers.append(self._timers.at(when, lambda: self.runner.terminate(attempt)))
         else:
             self.runner.terminate(attempt)
@@ -260,7 +262,7 @@ class Attempts:
             self._sweep(attempt)
         if attempt.exit.code != 0 and attempt.stop_reason is None:
             # If a device of its is lost, it failed for that, and it is no fault of the trial.
-            self.lending.when_judged(attempt, lambda: self._conclude(attempt))
+            self.allocation.when_judged(attempt, lambda: self._conclude(attempt))
         else:
             self._conclude(attempt)
 
@@ -268,13 +270,13 @@ class Attempts:
         """How it ended, and the weights it has left, if any."""
         assert attempt.exit is not None
         failed = attempt.exit.code != 0
-        if failed and attempt.stop_reason is None and self.lending.lost_device(attempt):
+        if failed and attempt.stop_reason is None and self.allocation.lost_device(attempt):
             attempt.stop_reason = wire.LOST
-            attempt.stop_text = self.lending.lost_device(attempt)
+            attempt.stop_text = self.allocation.lost_device(attempt)
         killed = attempt.exit.signal == 9 or attempt.exit.code == 137
-        if killed and attempt.stop_reason is None and self.lending.killed_for_memory(attempt):
+        if killed and attempt.stop_reason is None and self.allocation.killed_for_memory(attempt):
             attempt.stop_reason = wire.OUT_OF_MEMORY
-            attempt.stop_text = self.lending.killed_for_memory(attempt)
+            attempt.stop_text = self.allocation.killed_for_memory(attempt)
         ending = ending_of(
             attempt.exit,
             stop_reason=attempt.stop_reason,
@@ -289,31 +291,31 @@ class Attempts:
         announced = attempt.published is not None and attempt.stop_reason != wire.LOST
         left = ending.reason == wire.FINISHED or announced
         if not left or attempt.session.save_path is None:
-            attempt.unsaid = None
+            attempt.unreported = None
             self._end(attempt, ending)
             return
         self._helper.submit(
             lambda: weights_left_by(attempt, self._remote),
-            lambda found, error: self._digested(attempt, ending, found, error),
+            lambda left, error: self._digested(attempt, ending, left, error),
         )
 
     def _digested(
         self,
         attempt: Attempt,
         ending: Ending,
-        found: PublishedDigest | None,
+        weights: PublishedDigest | None,
         error: Exception | None,
     ) -> None:
         failpoint("agent.files.digested")
         if error is not None:
             # Nothing there is no error of this attempt: the table of endings knows the case.
-            attempt.unsaid = None
+            attempt.unreported = None
             _log.info("no weights of %r: %s", attempt, error)
             ending = Ending(ending.reason, f"{ending.text}\nno weights to commit: {error}".lstrip())
-        elif attempt.published is not None and found is not None:
-            attempt.unsaid = wire.PublishedMessage(found.digest, found.kind, found.nbytes)
-            found = None  # told before the end
-        self._end(attempt, ending, found)
+        elif attempt.published is not None and weights is not None:
+            attempt.unreported = wire.PublishedMessage(weights.digest, weights.kind, weights.nbytes)
+            weights = None  # reported before the end
+        self._end(attempt, ending, weights)
 
     def _end(
         self, attempt: Attempt, ending: Ending, weights: PublishedDigest | None = None
@@ -325,13 +327,13 @@ class Attempts:
         attempt.cancel_timers()
         self._outputs.finish(attempt)
         self.runner.forget(attempt)
-        self.lending.take_back(attempt)
+        self.allocation.release(attempt)
         self._live.pop(attempt.key, None)
-        if self.words.offers is not None:
-            self.words.offers.forget(attempt)
+        if self.messages.offers is not None:
+            self.messages.offers.forget(attempt)
         if (remote := self._remote) is not None:
             self._helper.submit(lambda: remote.discard(attempt.key), lambda _gone, _error: None)
-        self.words.reports.last(attempt)
+        self.messages.reports.last(attempt)
         self._ended[attempt.key] = None
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)

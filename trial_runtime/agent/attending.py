@@ -81,12 +81,12 @@ def attend(order: Order) -> Answer:
     Raises ``OSError``."""
     with _alone(Path(order.folder)) as newest:
         if order.number:
-            told = (order.epoch, order.number)
-            if _is_overtaken(told, _read(newest), order):
+            mark = (order.epoch, order.number)
+            if _is_overtaken(mark, _read(newest), order):
                 return Answer(trouble="an order that was given later has been carried out")
             newest.seek(0)
             newest.truncate()
-            newest.write(b"%d %d" % told)
+            newest.write(b"%d %d" % mark)
             newest.flush()
         return _attend(order)
 
@@ -107,11 +107,11 @@ def _read(newest: BinaryIO) -> tuple[int, int]:
     return (int(epoch), int(number)) if epoch.isdigit() and number.isdigit() else (0, 0)
 
 
-def _is_overtaken(told: tuple[int, int], newest: tuple[int, int], order: Order) -> bool:
+def _is_overtaken(mark: tuple[int, int], newest: tuple[int, int], order: Order) -> bool:
     """Of two orders of one head the later one counts. Of two heads the later one does while an
     agent is here: an experiment that was restored from a backup may count from an earlier one."""
-    if told >= newest or told[0] == newest[0]:
-        return told < newest
+    if mark >= newest or mark[0] == newest[0]:
+        return mark < newest
     record = read_record(record_path(Path(order.folder), order.worker))
     return record is not None and is_running(record)
 
@@ -139,13 +139,13 @@ def _ensure(order: Order, folder: Path) -> Answer:
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     record = read_record(record_path(folder, order.worker))
-    found = record is not None and is_running(record)
-    if order.verb == "take up" and not found:
+    runs = record is not None and is_running(record)
+    if order.verb == "take up" and not runs:
         return Answer(trouble=_last_words(folder))
     # It reads this again when it looks for its head, which may be at another address now.
     config = replace(config, run_folder=str(_run_folder(folder)))
     write_private(config_path(folder, order.worker), encode_config(config))
-    if found:
+    if runs:
         assert record is not None
         if record.wire == VERSION:
             return Answer(record.pid, outdated=_is_outdated(record, config))

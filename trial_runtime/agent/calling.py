@@ -52,15 +52,15 @@ def put_code_first(code_directory: str) -> None:
 def find(call: str) -> Callable[..., Any]:
     """The function that ``module:function`` names. Raises whatever the import raises."""
     module_name, _, path = call.partition(":")
-    found: Any = sys.modules.get(module_name)
-    if found is None:  # it was not preloaded
+    target: Any = sys.modules.get(module_name)
+    if target is None:  # it was not preloaded
         with importing(module_name):
-            found = import_module(module_name)
+            target = import_module(module_name)
     for part in path.split("."):
-        found = getattr(found, part)
-    if not callable(found):
-        raise TypeError(f"{call} is not callable but {type(found).__name__}")
-    return found  # type: ignore[no-any-return]
+        target = getattr(target, part)
+    if not callable(target):
+        raise TypeError(f"{call} is not callable but {type(target).__name__}")
+    return target  # type: ignore[no-any-return]
 
 
 def preload(names: tuple[str, ...]) -> None:

@@ -66,7 +66,7 @@ class HeadLink:
         self._config = config
         self._outbox = outbox
         self._holds = holds
-        self.life = secrets.token_hex(8)
+        self.incarnation = secrets.token_hex(8)
         self.epoch = config.epoch
         self.refused = Refusals()
         self._clock = clock
@@ -166,7 +166,7 @@ class HeadLink:
                 self._greeted = False
                 self._orders = 0
                 orders.clear()  # of a head that does not lead any more
-            if frame.life not in ("", self.life):
+            if frame.life not in ("", self.incarnation):
                 _log.info("dropped a frame for the agent before this one")
                 continue
             known = len(orders)
@@ -185,7 +185,7 @@ class HeadLink:
         """Orders were lost on the way. To the head we are a new agent that holds what we hold:
         it asks again for what it misses, the one way of recovery that there is."""
         _log.warning("orders of the head were lost on the way; joining anew")
-        self.life = secrets.token_hex(8)
+        self.incarnation = secrets.token_hex(8)
         self.greet()
 
     def greet(self) -> None:
@@ -199,10 +199,12 @@ class HeadLink:
         holds = sorted(set(self._holds()) | outbox.attempts())
         hands_in = bool(trouble and holds)
         if self._hands_in and not hands_in:
-            self.life = secrets.token_hex(8)  # else it would be the hello that the head knows
+            self.incarnation = secrets.token_hex(
+                8
+            )  # else it would be the hello that the head knows
         self._hands_in = hands_in
         hello = wire.AgentHello(
-            self.life,
+            self.incarnation,
             config.worker,
             config.slots,
             os.getpid(),
@@ -246,7 +248,7 @@ class HeadLink:
         offer = self._offer(again) if self._greeted and not self._hands_in else None
         if offer is None or (offer == self._offered and not again):
             return
-        if self._send([wire.Offers(self.life, offer)]):
+        if self._send([wire.Offers(self.incarnation, offer)]):
             self._offered, self._offered_at = offer, now
 
     def heartbeat(
@@ -260,7 +262,7 @@ class HeadLink:
         elif self._greeted:
             refused = refused | self.refused.counts
             newest, sent = self._outbox.newest, self._outbox.sent
-            self._send([wire.Heartbeat(self.life, running, newest, refused, sent, samples)])
+            self._send([wire.Heartbeat(self.incarnation, running, newest, refused, sent, samples)])
         else:
             self.greet()
 
@@ -268,11 +270,11 @@ class HeadLink:
         """Send words that wait; false if the head does not take them now."""
         if not self._greeted:
             return False
-        while (words := self._outbox.next_frame()) is not None:
-            if not self._send([words]):
+        while (frame := self._outbox.next_frame()) is not None:
+            if not self._send([frame]):
                 return False
             failpoint("agent.words.sent")
-            self._outbox.mark_sent(words)
+            self._outbox.mark_sent(frame)
         return True
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from trial_runtime.agent.record import (
     write_record,
 )
 from trial_runtime.failpoints import failpoint
-from trial_runtime.safe_path import module_words
+from trial_runtime.safe_path import module_arguments
 
 
 def start_agent(
@@ -39,7 +39,7 @@ def start_agent(
     root = str(Path(wire.__file__).parent.parent)
     full = {**os.environ, **(environment or {})}
     full["PYTHONPATH"] = os.pathsep.join(p for p in (full.get("PYTHONPATH", ""), root) if p)
-    python = [sys.executable, *module_words("trial_runtime.agent")]
+    python = [sys.executable, *module_arguments("trial_runtime.agent")]
     with open(logs / "agent.log", "ab") as log:
         process = subprocess.Popen(
             [*python, str(config_path(folder, worker)), ON_RECORD],

@@ -38,7 +38,7 @@ class Looking(Generic[T]):
         self._look = look
         self._took = took
         self._asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._found: queue.SimpleQueue[tuple[Optional[T], Optional[Exception]]] = (
+        self._results: queue.SimpleQueue[tuple[Optional[T], Optional[Exception]]] = (
             queue.SimpleQueue()
         )
         self._wake = -1
@@ -69,9 +69,9 @@ class Looking(Generic[T]):
     def _run(self) -> None:
         while self._asked.get():
             try:
-                self._found.put((self._look(), None))
+                self._results.put((self._look(), None))
             except Exception as error:  # noqa: BLE001 - top of a thread: handed to the loop
-                self._found.put((None, error))
+                self._results.put((None, error))
             os.write(self._wake, b"\0")
 
     def _deliver(self, woken: int) -> None:
@@ -81,8 +81,8 @@ class Looking(Generic[T]):
             pass
         while True:
             try:
-                found, error = self._found.get_nowait()
+                result, error = self._results.get_nowait()
             except queue.Empty:
                 return
             self._began = None
-            self._took(found, error)
+            self._took(result, error)

@@ -40,7 +40,7 @@ class Outbox:
 
     def __init__(self, spool_path: str) -> None:
         self._spool_path = spool_path
-        self._words: deque[msgspec.Raw] = deque()
+        self._messages: deque[msgspec.Raw] = deque()
         self._sizes = 0
         self._spooled = 0  # number of the newest word that lies in the spool
         self._spool_bytes = 0  # of the spool, up to that word: what follows was torn
@@ -53,7 +53,7 @@ class Outbox:
     def add(self, word: wire.Word, *, urgent: bool) -> None:
         """Keep a word; ``urgent`` ones leave with the current turn of the loop."""
         raw = wire.encode_word(word)
-        self._words.append(raw)
+        self._messages.append(raw)
         self._sizes += len(bytes(raw)) + _PER_WORD_BYTES
         self.newest += 1
         self.urgent = self.urgent or urgent
@@ -73,30 +73,30 @@ class Outbox:
         if self.sent >= self.newest:
             return None
         start = self.sent + 1 - self.first
-        words: list[msgspec.Raw] = []
+        messages: list[msgspec.Raw] = []
         size = 0
-        for raw in islice(self._words, start, start + WORDS_PER_FRAME):
-            words.append(raw)
+        for raw in islice(self._messages, start, start + WORDS_PER_FRAME):
+            messages.append(raw)
             size += len(bytes(raw))
             if size >= BYTES_PER_FRAME:
                 break
-        return wire.Words(self.sent + 1, words)
+        return wire.Words(self.sent + 1, messages)
 
-    def mark_sent(self, words: wire.Words) -> None:
+    def mark_sent(self, frame: wire.Words) -> None:
         """These words went to the head."""
-        self.sent = words.first + len(words.words) - 1
+        self.sent = frame.first + len(frame.messages) - 1
         if self.sent >= self.newest:
             self.urgent = False
 
     def rewind(self) -> None:
         """A head that knows nothing: send all again."""
         self.sent = self.first - 1
-        self.urgent = bool(self._words)
+        self.urgent = bool(self._messages)
 
     def acknowledge(self, number: int) -> None:
         """The head has all words up to ``number`` on disk."""
-        while self._words and self.first <= number:
-            self._sizes -= len(bytes(self._words.popleft())) + _PER_WORD_BYTES
+        while self._messages and self.first <= number:
+            self._sizes -= len(bytes(self._messages.popleft())) + _PER_WORD_BYTES
             self.first += 1
         self.sent = max(self.sent, self.first - 1)
         if self._spooled and number >= self._spooled:
@@ -105,8 +105,8 @@ class Outbox:
 
     def attempts(self) -> set[tuple[int, int]]:
         """The attempts there are words of."""
-        words = (wire.decode_word(raw) for raw in self._words)
-        return {(word.trial, word.attempt) for word in words}
+        messages = (wire.decode_word(raw) for raw in self._messages)
+        return {(word.trial, word.attempt) for word in messages}
 
     def end_orphans(self) -> None:
         """To be called once, at an agent's start: what the one before us ran ended with it.
@@ -114,9 +114,9 @@ class Outbox:
         Who has words of an attempt answers for it: a head would take it for running, and wait
         for its end for ever.
         """
-        words = [wire.decode_word(raw) for raw in self._words]
-        over = {(word.trial, word.attempt) for word in words if isinstance(word, wire.Ended)}
-        for trial, attempt in sorted({(word.trial, word.attempt) for word in words} - over):
+        messages = [wire.decode_word(raw) for raw in self._messages]
+        over = {(word.trial, word.attempt) for word in messages if isinstance(word, wire.Ended)}
+        for trial, attempt in sorted({(word.trial, word.attempt) for word in messages} - over):
             text = "its agent ended while no head was there"
             self.add(wire.Ended(trial, attempt, wire.LOST, text=text), urgent=True)
 
@@ -131,7 +131,7 @@ class Outbox:
         path = f"{self._spool_path}.new" if whole else self._spool_path
         start = 0 if whole else max(self._spooled + 1 - self.first, 0)
         pieces = [_MAGIC] if whole else []
-        for word in islice(self._words, start, None):
+        for word in islice(self._messages, start, None):
             raw = bytes(word)
             pieces += (_RECORD.pack(len(raw), crc32(raw)), raw)
         flags = os.O_WRONLY | os.O_CREAT
@@ -159,7 +159,7 @@ class Outbox:
         end = 0
         for raw, position in _records(content):
             end = position
-            self._words.append(msgspec.Raw(raw))
+            self._messages.append(msgspec.Raw(raw))
             self._sizes += len(raw) + _PER_WORD_BYTES
             self.newest += 1
         self._spooled = self.newest

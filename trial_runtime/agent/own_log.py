@@ -39,17 +39,17 @@ class OwnLog(logging.StreamHandler):  # type: ignore[type-arg]
         """One line more."""
         super().emit(record)
         try:
-            found = os.fstat(self.stream.fileno())
-            if found.st_size > self._max_bytes and self._is_ours(found):
-                self._begin_anew(found.st_size)
+            opened = os.fstat(self.stream.fileno())
+            if opened.st_size > self._max_bytes and self._is_ours(opened):
+                self._begin_anew(opened.st_size)
         except (OSError, ValueError):
             pass  # a log is no reason to end
 
-    def _is_ours(self, found: os.stat_result) -> bool:
+    def _is_ours(self, opened: os.stat_result) -> bool:
         """Whether standard error is the log, and not a terminal or somebody else's file."""
         there = self._path.stat()
-        same = (there.st_dev, there.st_ino) == (found.st_dev, found.st_ino)
-        return same and stat.S_ISREG(found.st_mode)
+        same = (there.st_dev, there.st_ino) == (opened.st_dev, opened.st_ino)
+        return same and stat.S_ISREG(opened.st_mode)
 
     def _begin_anew(self, size: int) -> None:
         with self._path.open("r+b") as log:

@@ -52,11 +52,11 @@ class PathMapping:
             restore_path=self.here(restore) if restore is not None else None,
         )
 
-    def told(self, text: str) -> str:
+    def for_head(self, text: str) -> str:
         """A text for the head, in which this host's roots are called as the head calls them."""
         if not self._names:
             return text
-        return self._named.sub(lambda found: self._names[found[1]], text)
+        return self._named.sub(lambda match: self._names[match[1]], text)
 
 
 def _different(there: tuple[str, ...], here: tuple[str, ...]) -> list[tuple[str, str]]:

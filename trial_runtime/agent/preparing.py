@@ -162,8 +162,8 @@ def make_room(save_path: str, attempt: int) -> None:
                     raise
             failpoint("agent.leftovers.set_aside")
     except OSError as error:
-        told = named(error, save_path)
-        why = f"cannot prepare {save_path}: {error.strerror}" if told is None else str(told)
+        fault = named(error, save_path)
+        why = f"cannot prepare {save_path}: {error.strerror}" if fault is None else str(fault)
         raise Unpreparable(why) from error
     except PathError as error:
         raise Unpreparable(f"cannot prepare {save_path}: {error}") from error

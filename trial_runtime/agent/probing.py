@@ -37,7 +37,7 @@ class RootProbe:
 
     Args:
         tell: called in the loop with what has to be mended, and with nothing in the end.
-        found: called, from any thread, with the token of a share that the head cannot see.
+        on_token: called, from any thread, with the token of a share that the head cannot see.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class RootProbe:
         helper: Helper,
         timers: Timers,
         tell: Callable[[str], None],
-        found: Callable[[str], None] = lambda token: None,
+        on_token: Callable[[str], None] = lambda token: None,
         *,
         again_s: float = AGAIN_S,
         patience_s: float = PATIENCE_S,
@@ -56,11 +56,11 @@ class RootProbe:
         self._helper = helper
         self._timers = timers
         self._tell = tell
-        self._found = found
+        self._on_token = on_token
         self._again_s = again_s
         self._patience_s = min(patience_s, config.stale_timeout_s)
         self._slow_s = slow_s
-        self._said = ""
+        self._reported = ""
 
     def look(self) -> None:
         """Take a look; what comes of it is told, and looked at again where it is trouble."""
@@ -88,7 +88,7 @@ class RootProbe:
                 token = lay_token(root)
             except OSError as fault:
                 return f"the weights root {root} takes no files: {fault.strerror}"
-            self._found(token)
+            self._on_token(token)
         trouble = ""
         for _ in Patience(self._patience_s).looks(root):
             trouble = trouble_with(root, token, config.canonical_root)
@@ -97,15 +97,15 @@ class RootProbe:
         return trouble
 
     def _is_slow(self) -> None:
-        if self._said:  # what was found before is told already, and may be found again
+        if self._reported:  # what was found before is told already, and may be found again
             return
         root = self._config.weights_root
         self._say(f"the weights root {root} does not answer on this host: its server may be away")
 
     def _say(self, trouble: str) -> None:
-        if trouble and trouble != self._said:
+        if trouble and trouble != self._reported:
             _log.warning("not joining: %s", trouble)
-        elif self._said and not trouble:
+        elif self._reported and not trouble:
             _log.info("the weights root is as it should be now")
-        self._said = trouble
+        self._reported = trouble
         self._tell(trouble)

@@ -44,17 +44,17 @@ def row_of(pid: int) -> Optional[Row]:
 
 def process_table() -> dict[int, Row]:
     """All processes, by number. Some 20 microseconds each."""
-    found: dict[int, Row] = {}
+    table: dict[int, Row] = {}
     try:
         names = os.listdir("/proc")
     except OSError:
-        return found
+        return table
     for name in names:
         if name.isdigit():
             row = row_of(int(name))
             if row is not None:
-                found[row.pid] = row
-    return found
+                table[row.pid] = row
+    return table
 
 
 def descends_from(pid: int, ancestor: int) -> Optional[bool]:
@@ -82,28 +82,28 @@ def families(table: Mapping[int, Row], leaders: Iterable[int]) -> dict[int, list
     for pid, row in table.items():
         trail = []
         at: Optional[Row] = row
-        found = 0
+        leader = 0
         for _ in range(_GENERATIONS):
             if at is None:
                 break
             if at.pid in owner:
-                found = owner[at.pid]
+                leader = owner[at.pid]
                 break
             trail.append(at.pid)
             if at.pid in wanted:
-                found = at.pid
+                leader = at.pid
                 break
             at = table.get(at.parent)
-        if not found and row.session in wanted:
+        if not leader and row.session in wanted:
             owner[pid] = row.session
             continue
         for each in trail:
-            owner[each] = found
+            owner[each] = leader
     members: dict[int, list[Row]] = {leader: [] for leader in wanted}
     for pid, row in table.items():
-        found = owner.get(pid, 0) or (row.session if row.session in wanted else 0)
-        if found:
-            members[found].append(row)
+        leader = owner.get(pid, 0) or (row.session if row.session in wanted else 0)
+        if leader:
+            members[leader].append(row)
     return members
 
 

@@ -12,13 +12,13 @@ from trial_runtime.agent.attempt import Exit
 from trial_runtime.agent.runners import CannotStart
 from trial_runtime.agent.sweep import has_ended
 from trial_runtime.agent.watch import Watch
-from trial_runtime.safe_path import code_words
+from trial_runtime.safe_path import code_arguments
 
 
 def python_command(code: str) -> list[str]:
     """A Python of ours, in which neither the current folder nor the code directory can put
     another ``trial_runtime`` in front of the agent's."""
-    return [sys.executable, *code_words(code)]
+    return [sys.executable, *code_arguments(code)]
 
 
 def spawn(

@@ -42,10 +42,10 @@ class Readying:
             )
         elif self.beside:
 
-            def done(found: SessionFile | None, error: Exception | None) -> None:
+            def done(session: SessionFile | None, error: Exception | None) -> None:
                 attempt.busy = False
-                if found is not None:
-                    attempt.session = found
+                if session is not None:
+                    attempt.session = session
                     attempt.has_room = True
                 ready(attempt, error)
 
@@ -53,7 +53,7 @@ class Readying:
             self._helper.submit(lambda: self._on_share(attempt), done)
         elif session.restore_kind == "files":
             self._helper.submit(
-                lambda: _verify_parent(session), lambda _found, error: ready(attempt, error)
+                lambda: _verify_parent(session), lambda _none, error: ready(attempt, error)
             )
         else:
             ready(attempt, None)

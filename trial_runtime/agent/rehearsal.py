@@ -46,7 +46,7 @@ def nothing(_parameters: Any) -> float:
 def rehearse(code_directory: str) -> None:
     """Report the result of a trial that does nothing, to ourselves. Touches no file, and leaves
     the process as it was."""
-    told = encode_session(
+    encoded = encode_session(
         SessionFile(
             SESSION_VERSION,
             _NOWHERE,
@@ -70,18 +70,18 @@ def rehearse(code_directory: str) -> None:
     with ours, theirs, out_of_reach():
         for number in range(1, _TIMES + 1):
             agent.send(wire.frame([wire.Receipt(number)]))
-            _one(decode_session(told), link)
+            _one(decode_session(encoded), link)
     os.environ.pop(SESSION_VARIABLE, None)
     sessions.adopt(None)
 
 
-def _one(told: SessionFile, link: AgentLink) -> None:
+def _one(file: SessionFile, link: AgentLink) -> None:
     die_with_parent(os.getppid())
     os.environ[SESSION_VARIABLE] = ""
-    session = sessions.AgentSession(told, link)
+    session = sessions.AgentSession(file, link)
     sessions.adopt(session)
     settle(session.file)
     with suppress(OSError):  # of a trial, this is where it meets its agent
-        LocalChannel(told.address, "", patience_s=1.0)
+        LocalChannel(file.address, "", patience_s=1.0)
     run(session)
     flush_streams()

@@ -47,9 +47,9 @@ def remote_weights(config: AgentConfig) -> RemoteWeights | None:
     from trial_runtime.weights.cache_place import default_folder
     from trial_runtime.weights.remote.place import Place
 
-    told = config.cache or CacheSpec(0)
-    folder = os.path.expanduser(told.folder) if told.folder else default_folder()
-    cache = WeightsCache(folder, told.max_bytes)
+    spec = config.cache or CacheSpec(0)
+    folder = os.path.expanduser(spec.folder) if spec.folder else default_folder()
+    cache = WeightsCache(folder, spec.max_bytes)
     return RemoteWeights(config, Place(config.remote, owner=config.worker), cache)
 
 

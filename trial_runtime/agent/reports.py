@@ -55,16 +55,16 @@ class Reports:
         """Its weights are where a child finds them. Beyond the bound only the newest count, and
         are told at the end."""
         if attempt.announced >= self._most:
-            attempt.unsaid = word
+            attempt.unreported = word
             return
         attempt.announced += 1
         self._tell(attempt, word)
 
     def last(self, attempt: Attempt) -> None:
         """Before its end is told: weights that were not told of yet."""
-        if attempt.unsaid is not None:
-            self._tell(attempt, attempt.unsaid)
-            attempt.unsaid = None
+        if attempt.unreported is not None:
+            self._tell(attempt, attempt.unreported)
+            attempt.unreported = None
 
     def _tell(self, attempt: Attempt, word: wire.PublishedMessage) -> None:
         attempt.seq += 1

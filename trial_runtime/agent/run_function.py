@@ -26,10 +26,10 @@ def main() -> None:
 
 def run(session: sessions.AgentSession) -> int:
     """Call the session's function, report what it returned, and say with what code to exit."""
-    told = session.file
-    put_code_first(told.code_directory)
+    file = session.file
+    put_code_first(file.code_directory)
     result = attempt_call(
-        lambda: invoke(find(told.call), msgspec.json.decode(told.parameters)),
+        lambda: invoke(find(file.call), msgspec.json.decode(file.parameters)),
     )
     if result.code == 0:
         result = attempt_call(lambda: report_returned(session, result.value))

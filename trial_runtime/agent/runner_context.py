@@ -19,7 +19,7 @@ class RunnerContext:
     when references in it are resolved."""
 
     spec: TrialSpec
-    door: TrialEndpoint
+    endpoint: TrialEndpoint
     outputs: Outputs
     watch: Watch
     children: ChildWatch

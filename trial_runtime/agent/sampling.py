@@ -79,7 +79,7 @@ class Sampler:
         self._asked: Mapping[Key, Asked] = {}
         self._before: dict[int, tuple[float, float]] = {}  # by leader: when, and its cpu_s then
         self._looking = Looking(watch, "agent-processes", self._look, self._took)
-        self._said = False
+        self._logged = False
         self.latest_at = float("-inf")
         self.taken: dict[Key, Taken] = {}
 
@@ -108,7 +108,7 @@ class Sampler:
 
     def _look(self) -> tuple[float, dict[Key, _Measured]]:
         asked = self._asked
-        found = {}
+        measured = {}
         members = families(process_table(), {each.leader for each in asked.values()})
         for key, (leader, bound, _since) in asked.items():
             rows = members.get(leader, [])
@@ -116,18 +116,18 @@ class Sampler:
             if 0 < bound < rss:
                 rss = sum(proportional_bytes(row.pid) for row in rows)
             cpu_s = sum(row.cpu_s for row in rows)
-            found[key] = _Measured(leader, cpu_s, rss, frozenset(row.pid for row in rows))
-        return time.monotonic(), found
+            measured[key] = _Measured(leader, cpu_s, rss, frozenset(row.pid for row in rows))
+        return time.monotonic(), measured
 
     def _took(
-        self, found: Optional[tuple[float, dict[Key, _Measured]]], error: Optional[Exception]
+        self, sample: Optional[tuple[float, dict[Key, _Measured]]], error: Optional[Exception]
     ) -> None:
-        if found is None:
-            if not self._said:
-                self._said = True
+        if sample is None:
+            if not self._logged:
+                self._logged = True
                 _log.error("what trials take cannot be measured: %r", error)
             return
-        now, measured = found
+        now, measured = sample
         self.latest_at = now
         before, self._before = self._before, {}
         taken = {}

@@ -9,15 +9,15 @@ from typing import Optional
 from trial_runtime.session_file import SessionFile
 
 
-def settle(told: SessionFile) -> None:
+def settle(session: SessionFile) -> None:
     """Take what a session lends, before the trial's own code runs: CUDA reads its variable at
     its first use, and threads inherit what the one that starts them is pinned to."""
-    os.environ.update(told.variables)
-    if told.cgroup:
+    os.environ.update(session.variables)
+    if session.cgroup:
         from trial_runtime.agent.limits.cgroup import join
 
-        join(told.cgroup)
-    pin(told.cores)
+        join(session.cgroup)
+    pin(session.cores)
 
 
 _all: Optional[set[int]] = None  # where this process might run before it was pinned

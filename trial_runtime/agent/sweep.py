@@ -113,10 +113,10 @@ def children() -> list[int]:
 
 def session_of(pid: int) -> str | None:
     """The session file (or marker) that a process was started with, None if there is none."""
-    return next(_told(pid, _MARKS), None)
+    return next(_values_of(pid, _MARKS), None)
 
 
-def _told(pid: int, variables: tuple[bytes, ...]) -> Iterator[str]:
+def _values_of(pid: int, variables: tuple[bytes, ...]) -> Iterator[str]:
     """The values of these variables in the environment that a process was started with."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
@@ -176,23 +176,23 @@ def kill_sessions_below(folder: str) -> int:
     inside = folder.rstrip("/") + "/"
     killed: set[int] = set()
     for _round in range(64):
-        found = _sessions_below(inside) - killed
-        if not found:
+        pids = _sessions_below(inside) - killed
+        if not pids:
             break
-        for pid in found:
+        for pid in pids:
             kill(pid)
-        killed |= found
+        killed |= pids
     return len(killed)
 
 
 def _sessions_below(inside: str) -> set[int]:
-    found = set()
+    pids = set()
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
-            told = _told(int(name), (*_MARKS, _AGENTS_MARK))
-            if any(value.startswith(inside) for value in told):
-                found.add(int(name))
-    return found
+            values = _values_of(int(name), (*_MARKS, _AGENTS_MARK))
+            if any(value.startswith(inside) for value in values):
+                pids.add(int(name))
+    return pids
 
 
 def sweep_where(own: Collection[int], mine: Callable[[int], bool]) -> None:

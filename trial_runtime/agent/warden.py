@@ -36,15 +36,15 @@ def end_marked(mark: bytes, spared: set[int]) -> int:
     whoever is killed may just have started another one."""
     killed: set[int] = set()
     for _round in range(ROUNDS):
-        found = _marked(mark, spared) - killed
-        if not found:
+        pids = _marked(mark, spared) - killed
+        if not pids:
             break
-        for pid in found:
+        for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
                 pass
-        killed |= found
+        killed |= pids
     return len(killed)
 
 

@@ -101,21 +101,21 @@ _forks: msgspec.msgpack.Decoder[Fork] = msgspec.msgpack.Decoder(Fork)
 
 def main(descriptor: int) -> None:
     """Serve until the agent closes its end; ends the process."""
-    told = msgspec.json.decode(os.environ.pop(ZYGOTE_VARIABLE), type=ZygoteFile)
+    config = msgspec.json.decode(os.environ.pop(ZYGOTE_VARIABLE), type=ZygoteFile)
     for name in (*ALLOCATOR, SESSION_VARIABLE):
         os.environ.pop(name, None)
-    os.environ.update(told.restore)
-    die_with_parent(told.parent)
+    os.environ.update(config.restore)
+    die_with_parent(config.parent)
     channel = socket.socket(fileno=descriptor)
-    put_code_first(told.code_directory)
-    script = script_of(told.command) if told.command is not None else None
-    preloaded = attempt_call(lambda: preload(told.preload))
+    put_code_first(config.code_directory)
+    script = script_of(config.command) if config.command is not None else None
+    preloaded = attempt_call(lambda: preload(config.preload))
     if preloaded.code:
         channel.send(_encoder.encode(Broken(f"preload failed:\n{preloaded.text}"[:60_000])))
         leave(1)
     _keep_needed_exit_handlers()
     _spare_handlers_at_exit()
-    rehearse(told.code_directory)
+    rehearse(config.code_directory)
     gc.collect()
     gc.freeze()
     _Zygote(channel, script).serve()

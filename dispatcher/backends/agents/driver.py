@@ -394,7 +394,7 @@ class AgentDriver:
         if not self._joined:
             self._speech.welcome()
             return
-        new = words.words
+        new = words.messages
         known = self._received + 1 - words.first
         if known < 0:
             self._speech.welcome()  # some were lost on the way: all again

@@ -12,7 +12,7 @@ import pytest
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt, Phase
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.nni_words import METRICS_FILE, NniWords, read_part, records
+from trial_runtime.agent.nni_metrics import METRICS_FILE, NniMetrics, read_part, records
 from trial_runtime.agent.reports import Reports
 from trial_runtime.agent.timers import Timers
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
@@ -35,8 +35,8 @@ class Words:
         self.said.append(word)
 
 
-def nni_words(spec: TrialSpec, outbox: Words) -> NniWords:
-    return NniWords(spec, Reports(spec, outbox), Timers())  # type: ignore[arg-type]
+def nni_words(spec: TrialSpec, outbox: Words) -> NniMetrics:
+    return NniMetrics(spec, Reports(spec, outbox), Timers())  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -41,14 +41,14 @@ class Judge:
         """
         counted = [each for each in devices if self._indices is None or each.index in self._indices]
         before, self._strangers = self._strangers, {}
-        told = []
+        offered = []
         for device in counted:
             strangers = _strangers(device, ours_run=device.id in held)
             self._strangers[device.id] = strangers
             if before is not None:
                 strangers = strangers & before.get(device.id, set())
             trouble = device.fault or self._trouble(device, strangers, held.get(device.id, False))
-            told.append(
+            offered.append(
                 wire.DeviceTold(
                     device.id,
                     device.index,
@@ -58,7 +58,7 @@ class Judge:
                     trouble[:200],
                 )
             )
-        return told
+        return offered
 
     def _trouble(self, device: Seen, strangers: set[int], wholly_held: bool) -> str:
         """Without numbers that change: each new text is an event in the journal."""

@@ -124,11 +124,13 @@ class Nvml:
     ) -> Seen:
         """One of them; power and temperature of a part are those of its GPU."""
         memory = n.nvmlDeviceGetMemoryInfo(handle)
-        rates = _told(n, lambda: n.nvmlDeviceGetUtilizationRates(handle))
+        rates = _if_supported(n, lambda: n.nvmlDeviceGetUtilizationRates(handle))
         if parent is None:
-            milliwatts = _told(n, lambda: n.nvmlDeviceGetPowerUsage(handle))
+            milliwatts = _if_supported(n, lambda: n.nvmlDeviceGetPowerUsage(handle))
             watts = None if milliwatts is None else milliwatts / 1000
-            celsius = _told(n, lambda: n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU))
+            celsius = _if_supported(
+                n, lambda: n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU)
+            )
         else:
             watts, celsius = parent.watts, parent.celsius
         return Seen(
@@ -147,7 +149,7 @@ class Nvml:
 
     def _uses(self, n: ModuleType, handle: Any) -> tuple[DeviceUse, ...]:
         """Those that compute; a desktop's pictures keep nobody away."""
-        running = _told(n, lambda: n.nvmlDeviceGetComputeRunningProcesses(handle)) or []
+        running = _if_supported(n, lambda: n.nvmlDeviceGetComputeRunningProcesses(handle)) or []
         return tuple(
             DeviceUse(int(each.pid), each.usedGpuMemory, self._ours(int(each.pid)))
             for each in running[:MOST_PROCESSES]
@@ -165,11 +167,11 @@ def _find_driver() -> None:
 
 
 def _is_split(n: ModuleType, handle: Any) -> bool:
-    mode = _told(n, lambda: n.nvmlDeviceGetMigMode(handle))
+    mode = _if_supported(n, lambda: n.nvmlDeviceGetMigMode(handle))
     return mode is not None and mode[0] == n.NVML_DEVICE_MIG_ENABLE
 
 
-def _told(n: ModuleType, ask: Callable[[], T]) -> Optional[T]:
+def _if_supported(n: ModuleType, ask: Callable[[], T]) -> Optional[T]:
     """What not every device tells; other errors are the device's."""
     try:
         return ask()

@@ -51,7 +51,7 @@ class DeviceWatch:
 
     def __init__(
         self,
-        told: ResourcesTold,
+        resources: ResourcesTold,
         watch: Watch,
         timers: Timers,
         held: Callable[[], Mapping[str, bool]],
@@ -62,7 +62,7 @@ class DeviceWatch:
         every_s: float = EVERY_S,
         slow_s: float = SLOW_S,
     ) -> None:
-        self._told = told
+        self._resources = resources
         self._timers = timers
         self._held = held
         self._changed = changed
@@ -73,31 +73,31 @@ class DeviceWatch:
         looks = nvml or Nvml(lambda pid: descends_from(pid, me))
         self._looking = Looking(watch, "agent-devices", looks.look, self._took)
         self._judge = Judge(
-            told.gpu_indices,
-            use_active=told.use_active_gpu,
-            min_free_bytes=told.min_gpu_memory,
+            resources.gpu_indices,
+            use_active=resources.use_active_gpu,
+            min_free_bytes=resources.min_gpu_memory,
         )
         self.seen: tuple[Seen, ...] = ()
         self.seen_at = time.monotonic()
         self.offered: tuple[wire.DeviceTold, ...] = ()
-        self.trouble: Optional[str] = None if told.count_gpus else ""  # None: not known yet
+        self.trouble: Optional[str] = None if resources.count_gpus else ""  # None: not known yet
         self.hopeless = False  # nobody mends it but by changing the experiment or the host
         self._again = False
         self._waiting: list[Callable[[], None]] = []
 
     def start(self) -> None:
         """Look now and from now on; nothing happens where no GPUs are counted."""
-        if self._told.count_gpus:
+        if self._resources.count_gpus:
             self._tick()
 
     def look_now(self) -> None:
         """Something has changed here (an attempt is over): do not wait for the next look."""
-        if self._told.count_gpus and not self._looking.begin():
+        if self._resources.count_gpus and not self._looking.begin():
             self._again = True
 
     def after_a_look(self, call: Callable[[], None]) -> None:
         """Call when a look that begins now is over, or takes too long."""
-        if not self._told.count_gpus:
+        if not self._resources.count_gpus:
             call()
             return
 
@@ -131,12 +131,12 @@ class DeviceWatch:
         if self._looking.under_way_s > self._slow_s:
             self._hangs()
 
-    def _took(self, found: Optional[tuple[Seen, ...]], error: Optional[Exception]) -> None:
+    def _took(self, seen: Optional[tuple[Seen, ...]], error: Optional[Exception]) -> None:
         self.seen_at = time.monotonic()
         if error is not None:
             self._cannot_tell(error)
         else:
-            self.seen = tuple(visible(found or (), self._visible))
+            self.seen = tuple(visible(seen or (), self._visible))
             self._offer(tuple(self._judge.judge(self.seen, self._held())), self._amiss())
         if self._again:
             self._again = False
@@ -147,8 +147,8 @@ class DeviceWatch:
 
     def _amiss(self) -> str:
         """What keeps this host from taking part in the experiment at all."""
-        amiss = missing_indices(self.seen, self._told.gpu_indices or ())
-        if amiss or self.seen or not self._told.must_have_gpus:
+        amiss = missing_indices(self.seen, self._resources.gpu_indices or ())
+        if amiss or self.seen or not self._resources.must_have_gpus:
             return amiss
         if self._visible is not None:
             return f"{_NEED}, and {VISIBLE}={self._visible} lets none through here"
@@ -157,9 +157,9 @@ class DeviceWatch:
     def _cannot_tell(self, error: Exception) -> None:
         text = str(error) if isinstance(error, NoDevices) else f"looking at GPUs failed: {error!r}"
         if self.trouble is None:  # nothing was ever seen
-            if self._told.must_have_gpus:
+            if self._resources.must_have_gpus:
                 self._offer((), f"{_NEED}: {text}")
-            elif self._told.gpu_indices:
+            elif self._resources.gpu_indices:
                 self._offer((), f"gpuIndices is given: {text}")
             else:
                 _log.warning("offering no GPUs: %s", text)

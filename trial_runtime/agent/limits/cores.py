@@ -11,13 +11,13 @@ class Cores:
 
     def __init__(self, cores: Sequence[int]) -> None:
         self._load = dict.fromkeys(cores, 0.0)
-        self._lent: dict[Hashable, dict[int, float]] = {}
+        self._allocated: dict[Hashable, dict[int, float]] = {}
 
-    def lend(self, who: Hashable, cpus: float) -> tuple[int, ...]:
+    def allocate(self, key: Hashable, cpus: float) -> tuple[int, ...]:
         """Cores for that many CPUs: whole ones, and a last one that is shared where a part is
         left over. Never more than there are; the same again for who has some already."""
-        if who in self._lent:
-            return tuple(sorted(self._lent[who]))
+        if key in self._allocated:
+            return tuple(sorted(self._allocated[key]))
         wanted = max(1, math.ceil(cpus - 1e-9))
         count = min(wanted, len(self._load))
         # The fullest that still has room for a part keeps whole ones free for whole ones.
@@ -33,12 +33,12 @@ class Cores:
             shares[chosen[-1]] = part
         for core, share in shares.items():
             self._load[core] += share
-        self._lent[who] = shares
+        self._allocated[key] = shares
         return tuple(sorted(chosen))
 
-    def take_back(self, who: Hashable) -> None:
+    def release(self, key: Hashable) -> None:
         """What it had is free again; nothing happens for who has none."""
-        for core, share in self._lent.pop(who, {}).items():
+        for core, share in self._allocated.pop(key, {}).items():
             self._load[core] = max(0.0, self._load[core] - share)
             if self._load[core] < 1e-9:
                 self._load[core] = 0.0

@@ -95,10 +95,10 @@ class Schema:
         # Keys that are named go before those that are described.
         order = sorted(enumerate(wanted.items()), key=lambda each: _described(each[1][0]))
         for key, value in data.items():
-            found = next(((n, k, v) for n, (k, v) in order if _fits(k, key)), None)
-            if found is not None:
-                met.add(found[0])
-                fitted[key] = _in(key, found[2], value)
+            match = next(((n, k, v) for n, (k, v) in order if _fits(k, key)), None)
+            if match is not None:
+                met.add(match[0])
+                fitted[key] = _in(key, match[2], value)
             elif not self.ignore_extra_keys:
                 raise SchemaWrongKeyError(f"Wrong key {key!r} in {data!r}")
         for place, (key, _) in enumerate(wanted.items()):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ._standing_aside import stand_aside
 
 if not stand_aside(__name__):
-    from . import _elsewhere
+    from . import _aliases
     from ._json import dump, load
     from .common import NoMoreTrialError
     from .common.serializer import trace
@@ -46,7 +46,7 @@ if not stand_aside(__name__):
         "trace",
     ]
 
-    _elsewhere.install(__name__)
+    _aliases.install(__name__)
 
     def enable_global_logging(enable: bool = True) -> None:
         """Of NNI: what is printed goes into the trial's log in any case."""
@@ -55,4 +55,4 @@ if not stand_aside(__name__):
         """Of NNI: the log is printed nowhere but in its file."""
 
     def __getattr__(name: str) -> object:
-        return _elsewhere.part(__name__, name)
+        return _aliases.part(__name__, name)

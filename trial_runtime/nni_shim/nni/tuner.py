@@ -28,13 +28,13 @@ class Tuner(Recoverable):
         self, parameter_id_list: Sequence[int], **kwargs: Any
     ) -> list[Any]:
         """Return parameters for several trials; stops at the first ``NoMoreTrialError``."""
-        found = []
+        proposed = []
         for parameter_id in parameter_id_list:
             try:
-                found.append(self.generate_parameters(parameter_id, **kwargs))
+                proposed.append(self.generate_parameters(parameter_id, **kwargs))
             except NoMoreTrialError:
-                return found
-        return found
+                return proposed
+        return proposed
 
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any

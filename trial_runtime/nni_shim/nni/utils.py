@@ -126,7 +126,7 @@ def init_dispatcher_logger() -> None:
 
 def json2space(x: Any, oldy: Any = None, name: str = NodeType.ROOT) -> list[Any]:
     """The names of all parameters of a search space, or what ``oldy`` holds for them."""
-    found: list[Any] = []
+    names: list[Any] = []
     if isinstance(x, dict):
         if NodeType.TYPE in x:
             of = f"{name}-{x[NodeType.TYPE]}"
@@ -135,21 +135,21 @@ def json2space(x: Any, oldy: Any = None, name: str = NodeType.ROOT) -> list[Any]
                 index = oldy.get(NodeType.INDEX) if isinstance(oldy, dict) else None
                 if index is not None:
                     inner = oldy.get(NodeType.VALUE)
-                    found += json2space(value[index], inner, name=f"{of}[{index}]")
+                    names += json2space(value[index], inner, name=f"{of}[{index}]")
                 else:
                     for place, option in enumerate(value or ()):
-                        found += json2space(option, None, name=f"{of}[{place}]")
-            found.append(of)
+                        names += json2space(option, None, name=f"{of}[{place}]")
+            names.append(of)
         else:
             for key, value in x.items():
                 if key != NodeType.NAME:
                     below = oldy.get(key) if isinstance(oldy, dict) else None
-                    found += json2space(value, below, name=f"{name}[{key}]")
+                    names += json2space(value, below, name=f"{name}[{key}]")
     elif isinstance(x, list):
         for place, value in enumerate(x):
             below = oldy[place] if isinstance(oldy, list) else None
-            found += json2space(value, below, name=f"{name}[{place}]")
-    return found
+            names += json2space(value, below, name=f"{name}[{place}]")
+    return names
 
 
 def json2parameter(

@@ -24,16 +24,16 @@ class MsgDispatcherBase(Recoverable):
 
     def process_command(self, command: Any, data: Any) -> None:
         """Handle one message."""
-        words = protocol.CommandType
+        commands = protocol.CommandType
         handlers = {
-            words.Initialize: self.handle_initialize,
-            words.RequestTrialJobs: self.handle_request_trial_jobs,
-            words.UpdateSearchSpace: self.handle_update_search_space,
-            words.ImportData: self.handle_import_data,
-            words.AddCustomizedTrialJob: self.handle_add_customized_trial,
-            words.ReportMetricData: self.handle_report_metric_data,
-            words.TrialEnd: self.handle_trial_end,
-            words.Ping: self.handle_ping,
+            commands.Initialize: self.handle_initialize,
+            commands.RequestTrialJobs: self.handle_request_trial_jobs,
+            commands.UpdateSearchSpace: self.handle_update_search_space,
+            commands.ImportData: self.handle_import_data,
+            commands.AddCustomizedTrialJob: self.handle_add_customized_trial,
+            commands.ReportMetricData: self.handle_report_metric_data,
+            commands.TrialEnd: self.handle_trial_end,
+            commands.Ping: self.handle_ping,
         }
         handlers[command](data)
 

@@ -96,7 +96,7 @@ def read_part(folder: str, offset: int, *, its_end: bool = False) -> tuple[bytes
         os.close(file)
 
 
-class NniWords:
+class NniMetrics:
     """Follows the files of all attempts of an agent. Owned by its loop."""
 
     def __init__(self, spec: TrialSpec, reports: Reports, timers: Timers) -> None:

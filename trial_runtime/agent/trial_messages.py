@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("bequeath.agent")
 
 
-class TrialWords:
+class TrialMessages:
     """Owned by the agent's loop.
 
     Args:
@@ -26,10 +26,10 @@ class TrialWords:
     """
 
     def __init__(
-        self, spec: TrialSpec, door: TrialEndpoint, outbox: Outbox, *, holds_weights: bool
+        self, spec: TrialSpec, endpoint: TrialEndpoint, outbox: Outbox, *, holds_weights: bool
     ) -> None:
         self._spec = spec
-        self._door = door
+        self._endpoint = endpoint
         self.reports = Reports(spec, outbox)
         self._holds_weights = holds_weights
         self.offers: RemoteOffers | None = None  # set where weights lie on no folder
@@ -56,15 +56,15 @@ class TrialWords:
             elif isinstance(message, wire.Offered):
                 at_once = True
                 self._offer(connection, attempt, message)
-            elif isinstance(message, wire.Heeding):
-                attempt.heeding = True
+            elif isinstance(message, wire.AcceptsStop):
+                attempt.accepts_stop = True
             elif isinstance(message, wire.Attach):
                 attempt.attached = True
                 if attempt.stop_reason is not None:
-                    self._door.send(connection, [wire.StopAsked(attempt.stop_reason)])
+                    self._endpoint.send(connection, [wire.StopAsked(attempt.stop_reason)])
         # Who runs one function after another does not wait for a receipt at the end of one.
         at_once = at_once and type(messages[-1]) is not wire.Done
-        self._door.receipt(connection, now=at_once)
+        self._endpoint.receipt(connection, now=at_once)
 
     def _offer(self, connection: Connection, attempt: Attempt, word: wire.Offered) -> None:
         if not self.reports.has_room(attempt):
@@ -84,14 +84,14 @@ class TrialWords:
 
     def tell(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
         """Tell an attempt what became of its offer: whichever of its processes asked."""
-        for connection in self._door.connections_of(attempt):
-            self._door.send(connection, [answer])
+        for connection in self._endpoint.connections_of(attempt):
+            self._endpoint.send(connection, [answer])
 
     def _refuse(self, connection: Connection, attempt: Attempt) -> None:
-        self._door.refusals.count("metric count")
+        self._endpoint.refusals.count("metric count")
         if attempt.metrics == self._spec.max_metrics:
             attempt.metrics += 1
             limit = self._spec.max_metrics
             text = f"more than {limit:,} metrics; later ones are not taken"
             _log.warning("%r reports %s", attempt, text)
-            self._door.send(connection, [wire.Refused(text)])
+            self._endpoint.send(connection, [wire.Refused(text)])

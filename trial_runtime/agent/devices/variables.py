@@ -23,15 +23,15 @@ def share_variables(config: AgentConfig, start: wire.Start) -> dict[str, str]:
     A trial that is given no device sees none: what it would take by itself is lent to others.
     By id, since a number means another device after a reboot.
     """
-    told: dict[str, str] = {}
+    variables: dict[str, str] = {}
     if config.resources.count_gpus:
         ids = ",".join(start.devices)
-        told = {VISIBLE: ids, _ORDER: "PCI_BUS_ID", DEVICES_VARIABLE: ids}
+        variables = {VISIBLE: ids, _ORDER: "PCI_BUS_ID", DEVICES_VARIABLE: ids}
     if start.cpus > 0:
         threads = str(whole_cores(start.cpus))
         own = config.trial.environment
-        told.update((name, threads) for name in THREAD_VARIABLES if name not in own)
-    return told
+        variables.update((name, threads) for name in THREAD_VARIABLES if name not in own)
+    return variables
 
 
 def whole_cores(cpus: float) -> int:
