@@ -218,7 +218,7 @@ def save_artefact(name: str, content: str | bytes | os.PathLike[str]) -> str:
 def devices() -> tuple[str, ...]:
     """The ids of the GPUs this trial may use, where its experiment counts them; else nothing.
 
-    The same are in ``CUDA_VISIBLE_DEVICES``, so the first of them is ``cuda:0``, and so on.
+    ``CUDA_VISIBLE_DEVICES`` names the same, so the first of them is ``cuda:0``, and so on.
     Programs without Python find them in ``BEQUEATH_DEVICES``.
     """
     return _session.current().file.devices
@@ -230,7 +230,7 @@ def trial_id() -> int:
 
 
 def attempt() -> int:
-    """Which attempt at the trial this is, from 1; 0 by hand."""
+    """The number of this attempt at the trial, from 1; 0 by hand."""
     return _session.current().file.attempt
 
 

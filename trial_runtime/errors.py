@@ -1,4 +1,4 @@
-"""All errors of the trial runtime: what a trial's author, or an agent, may have to catch.
+"""All errors of the trial runtime that a trial's author, or an agent, may have to catch.
 
 Every error carries a sentence (its text), ``hint`` (what to do about it) and ``where``
 (a place a person can go to: a path, a tensor), as the dispatcher's errors do.
@@ -27,7 +27,7 @@ class WeightsError(TrialRuntimeError):
 
 
 class WeightsNotFound(WeightsError):
-    """Raised when there are no weights at a path and nobody said that there must be."""
+    """Raised when there are no weights at a path, and none were announced."""
 
 
 class WeightsTaken(WeightsError):
@@ -81,7 +81,7 @@ class PathThroughLink(PathError):
 
 
 class StorageError(WeightsError):
-    """Base of what a file system refuses weights with; ``errno`` is what the system said.
+    """Base of the errors with which a file system refuses weights; ``errno`` is the system's.
 
     Raised itself for a fault that outlasted the tries it is worth (a disk that reads badly).
     """
@@ -119,7 +119,7 @@ class QuotaExceeded(DiskFull):
 
 
 class StorageReadOnly(StorageError):
-    """Raised when weights cannot be written since their file system takes no writes."""
+    """Raised when weights cannot be written since their file system is read-only."""
 
 
 class StorageDenied(StorageError):
@@ -127,12 +127,12 @@ class StorageDenied(StorageError):
 
 
 class StorageStale(StorageError):
-    """Raised when a file system goes on saying that what it was asked for is another's by now:
-    an export that was taken back, moved or made anew while it was mounted."""
+    """Raised when a file handle stays stale: the export was taken back, moved or made anew while
+    it was mounted."""
 
 
 class StorageAway(StorageError):
-    """Raised when a server of weights does not answer, and the mount was told not to wait."""
+    """Raised when a server of weights does not answer, and the mount's options are not to wait."""
 
 
 class MissingExtra(TrialRuntimeError):

@@ -77,7 +77,7 @@ class SharedStore:
         return self.version
 
     def publish(self, state: Any, merge: Optional[MergeRule] = None) -> int:
-        """Make a state the next version; blocks until the head has said that it is, durably.
+        """Make a state the next version; blocks until the head has accepted it durably.
 
         Without ``merge`` that fails if others have published since the version this stands at.
         With one, the newest is loaded then, what was changed on both sides is brought together,
@@ -137,7 +137,7 @@ class SharedStore:
         return merged
 
     def _write(self, state: Any, parent: Optional[PinnedVersion]) -> PinnedVersion:
-        """A folder of its own, that nobody else can name: it becomes a version, or goes."""
+        """Save a state in a folder that nobody else can name: it becomes a version, or goes."""
         from trial_runtime import weights
 
         file = self._session.file

@@ -1,4 +1,4 @@
-"""Which versions of torch keep a file that they read from running code."""
+"""Versions of torch that keep a file which they read from running code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SAFE_TORCH: Final = (2, 10)
 
 
 def why_unsafe(version: str) -> str:
-    """Why a torch of this version must not read files that others made; empty if it may."""
+    """The reason why a torch of this version must not read files of others; empty if it may."""
     match = re.match(r"(\d+)\.(\d+)(?:\.\d+)?(a|b|rc|\.dev)?", version)
     if match is not None:
         release = (int(match[1]), int(match[2]))

@@ -357,13 +357,15 @@ _TRIALS: tuple[Mutation, ...] = (
         "in place of saving what it has",
         "trial_runtime/agent/trial_messages.py",
         "                if attempt.stop_reason is not None:\n"
-        "                    self._endpoint.send(connection, [wire.StopAsked(attempt.stop_reason)])\n",
+        "                    self._endpoint.send("
+        "connection, [wire.StopAsked(attempt.stop_reason)])\n",
         "",
         ("tests/unit/trial_runtime/test_processes_of_a_trial.py",),
     ),
-    # agent, `TrialEndpoint._pay`: a receipt that was held back once is owed for ever: none is planned again.
-    # Scenario: a trial that reports faster than maxMessageRate is slowed down once, as it should
-    # be; the second time its receipt never comes, and its report waits until it is called gone.
+    # agent, `TrialEndpoint._pay`: a receipt that was held back once is owed for ever: none is
+    # planned again. Scenario: a trial that reports faster than maxMessageRate is slowed down once,
+    # as it should be; the second time its receipt never comes, and its report waits until it is
+    # called gone.
     Mutation(
         "a-trial-is-slowed-down-once-and-then-for-ever",
         8,

@@ -52,7 +52,7 @@ DEVICES: tuple[Mutation, ...] = (
         9,
         "a trial is blamed for a GPU that was lost a moment ago",
         "trial_runtime/agent/devices/watching.py",
-        "            return  # who waits asked for the look that begins now",
+        "            return  # the waiting calls are for the look that begins now",
         "            pass",
         UNIT,
     ),

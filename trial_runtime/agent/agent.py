@@ -1,7 +1,7 @@
 """The agent's loop: one thread that listens to the head, the trials and their processes.
 
-Each turn takes everything that can be read, and what came of it leaves as one frame. Words
-that can wait (metrics, starts) wait a few milliseconds for others.
+Each turn takes everything that can be read, and the messages that result leave as one frame.
+Messages that can wait (metrics, starts) wait a few milliseconds for others.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from trial_runtime.endpoint import Endpoint
 from trial_runtime.masking import Mask, MaskFilter
 from trial_runtime.session_file import AGENT_VARIABLE
 
-#: How long words that are not urgent wait for company; metrics are looked at by people.
+#: For how long messages that are not urgent wait for others; metrics are looked at by people.
 LINGER_S = 0.01
 ENOUGH_WORDS = 512
 
-#: After a shutdown the head may take this long to acknowledge the last words.
+#: After a shutdown the head may take this long to acknowledge the last messages.
 FAREWELL_S = 2.0
 
 #: A head that is silent for fewer heartbeats than this is not gone, whatever the file says:
-#: with ``headGrace: 0`` an agent would leave before its head has said a first word.
+#: with ``headGrace: 0`` an agent would leave before its head has sent a first message.
 LEAST_GRACE_BEATS = 3
 
 #: As plain numbers: arithmetic with pyzmq's enumerations shows in a turn of the loop.
@@ -69,8 +69,8 @@ class Agent:
     """An agent of one experiment on one host. ``run`` blocks until it is over.
 
     Args:
-        config: what it was told at its start.
-        config_path: where later heads write what has changed of that: their address.
+        config: as it was at the agent's start.
+        config_path: the file in which later heads write what has changed: their address.
     """
 
     def __init__(self, config: AgentConfig, config_path: str | None = None) -> None:
@@ -162,7 +162,7 @@ class Agent:
             self._poller.modify(self._head.socket, zmq.POLLIN)
         if head & _IN:
             self._obey(self._head.receive())
-        # Trials before exits: what a process said counts before that it is gone.
+        # Trials before exits: the messages of a process come before its end.
         if self._endpoint.fileno() in ready or (self._listening and self._endpoint.has_put_by):
             self._hear()
         if self._watch.fileno() in ready:
@@ -264,7 +264,7 @@ class Agent:
     def _spool(self) -> None:
         try:
             self._outbox.spool()
-        except OSError as error:  # a full disk: words stay in memory, and bounded there
+        except OSError as error:  # a full disk: messages stay in memory, and bounded there
             _log.error("cannot spool words for the next head: %s", error)
 
     def _shut_down(self, why: str, grace_s: float) -> None:

@@ -1,9 +1,9 @@
-"""The attempts on this host, from the head's order to the word that they ended.
+"""The attempts on this host, from the head's order to the report of their end.
 
-Of each attempt: room is made at its save path, its parent's plain files are verified, its
-process starts; words are numbered and handed to the outbox; when the process is gone its
-last words are awaited, what it left behind is killed, plain weights are digested, and only
-then the end is told. The order is what makes the end the last word.
+For each attempt: room is made at its save path, its parent's plain files are verified, its
+process starts; its messages are numbered and put into the outbox. When the process is gone its
+last messages are awaited, the processes it left behind are killed, plain weights are digested, and
+only then the end is reported. This sequence makes the end the last message.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from trial_runtime.agent.nni_metrics import NniMetrics
     from trial_runtime.weights.plain import PublishedDigest
 
-#: A trial that asks ``should_stop`` has this part of its grace before the signal comes.
+#: A trial that calls ``should_stop`` has this part of its grace before the signal comes.
 PART_BEFORE_SIGNAL = 0.5
 
 #: Ended attempts remembered, so that an order that is repeated starts nothing twice.
@@ -54,7 +54,18 @@ _log = logging.getLogger("bequeath.agent")
 
 
 class Attempts:
-    """All attempts of this agent. Owned by its loop."""
+    """All attempts of this agent. Owned by its loop.
+
+    Args:
+        config: of the agent.
+        endpoint: the socket of the trials.
+        outbox: takes the messages for the head.
+        outputs: the pipes and logs of attempts.
+        helper: does work that may block.
+        timers: of the agent's loop.
+        memory: sees whether the kernel killed a process for lack of memory.
+        remote: the weights root, if that is no folder.
+    """
 
     def __init__(
         self,
@@ -99,7 +110,7 @@ class Attempts:
     # -- orders ----------------------------------------------------------------------------
 
     def start(self, order: wire.Start) -> None:
-        """Run an attempt. Repeating an order changes nothing."""
+        """Run an attempt. An order that is repeated changes nothing."""
         key = (order.trial, order.attempt)
         if key in self._live or key in self._ended:
             return
@@ -115,20 +126,20 @@ class Attempts:
         self._live[key] = attempt
         before = [a for a in self._live.values() if a.trial == order.trial and a is not attempt]
         for each in before:
-            # Superseded: whatever it still does may not touch what this one will write.
+            # Superseded: it must not touch the files that this attempt will write.
             _log.warning("ending %r, which a later attempt supersedes", each)
             self._stop(each, wire.LOST, 0.0)
         if not before:
             self._prepare(attempt)
 
     def stop(self, order: wire.Stop) -> None:
-        """End an attempt: told, then SIGTERM, then SIGKILL after its grace."""
+        """End an attempt: by a message, then SIGTERM, then SIGKILL after its grace."""
         attempt = self._live.get((order.trial, order.attempt))
         if attempt is not None:
             self._stop(attempt, order.reason, order.grace_s)
 
     def answer(self, order: wire.VersionAnswered) -> None:
-        """Tell an attempt what became of what it offered to a shared store."""
+        """Pass on to an attempt the head's answer to its offer to a shared store."""
         attempt = self._live.get((order.trial, order.attempt))
         if attempt is not None:
             self.messages.answer(attempt, order.answer)
@@ -144,23 +155,30 @@ class Attempts:
         return len(self._live)
 
     def live(self) -> list[Attempt]:
-        """Those that have not ended."""
+        """The attempts that have not ended."""
         return list(self._live.values())
 
     def end(self, attempt: Attempt, reason: str, text: str, grace_s: float) -> None:
-        """End one for a reason of this host's, which ``text`` tells."""
+        """End an attempt for a cause on this host; the first such cause counts.
+
+        Args:
+            attempt: one that has not ended.
+            reason: one of :data:`trial_runtime.wire.END_REASONS`.
+            text: the cause, for the user.
+            grace_s: time until SIGKILL (seconds); 0 kills at once.
+        """
         if attempt.stop_reason is None:
             attempt.stop_text = text
             self._stop(attempt, reason, grace_s)
 
     def holds(self) -> list[tuple[int, int]]:
-        """The attempts that have not ended."""
+        """The numbers (trial, attempt) of the attempts that have not ended."""
         return list(self._live)
 
-    # -- what runners tell ---------------------------------------------------------------------
+    # -- called by runners ---------------------------------------------------------------------
 
     def started(self, attempt: Attempt) -> None:
-        """The attempt's process is there."""
+        """Note that the attempt's process has started."""
         failpoint("agent.process.started")
         attempt.phase = Phase.RUNNING
         attempt.started_at = time.monotonic()
@@ -180,7 +198,7 @@ class Attempts:
             )
 
     def exited(self, attempt: Attempt, outcome: Exit) -> None:
-        """The attempt's process is gone, or its function is over."""
+        """Note that the attempt's process is gone, or its function is over."""
         if attempt.exit is not None:
             return
         failpoint("agent.exit.seen")
@@ -188,7 +206,7 @@ class Attempts:
         attempt.phase = Phase.LEAVING
         attempt.cancel_timers()
         if not outcome.returned:
-            # What it had sent is with the kernel, however it died.
+            # The messages it had sent are with the kernel, however it died.
             for connection, messages in self._endpoint.last_words(attempt):
                 self.messages.hear(connection, messages)
         if self._nni_metrics is not None:
@@ -233,7 +251,7 @@ class Attempts:
         if not again:
             attempt.stop_reason = reason
         if attempt.busy:
-            return  # room is made for it, and nobody else may have that place before it is done
+            return  # room is made at its save path, which no other may use before that is done
         if attempt.phase is Phase.WAITING and attempt.pid == 0 and not self._launched(attempt):
             self._end(attempt, Ending(attempt.stop_reason or reason, ""))
             return
@@ -254,20 +272,20 @@ class Attempts:
         return bool(attempt.outputs)
 
     def _finish(self, attempt: Attempt) -> None:
-        """All that the attempt said has been heard."""
+        """Go on once all messages of the attempt have been read."""
         assert attempt.exit is not None
         attempt.cancel_timers()
         self._outputs.finish(attempt)
         if self.runner.sweeps_at_once:
             self._sweep(attempt)
         if attempt.exit.code != 0 and attempt.stop_reason is None:
-            # If a device of its is lost, it failed for that, and it is no fault of the trial.
+            # If one of its devices is lost, it failed for that, and not by a fault of its own.
             self.allocation.when_judged(attempt, lambda: self._conclude(attempt))
         else:
             self._conclude(attempt)
 
     def _conclude(self, attempt: Attempt) -> None:
-        """How it ended, and the weights it has left, if any."""
+        """Judge how it ended, and look for the weights it has left."""
         assert attempt.exit is not None
         failed = attempt.exit.code != 0
         if failed and attempt.stop_reason is None and self.allocation.lost_device(attempt):
@@ -286,8 +304,7 @@ class Attempts:
             tail=attempt.stderr.tail() if failed and attempt.stderr is not None else "",
             stop_text=attempt.stop_text,
         )
-        # Complete weights count, however their trial ended; but what one wrote that was
-        # superseded is nobody's.
+        # Complete weights count, however their trial ended, unless the attempt was superseded.
         announced = attempt.published is not None and attempt.stop_reason != wire.LOST
         left = ending.reason == wire.FINISHED or announced
         if not left or attempt.session.save_path is None:
@@ -308,7 +325,7 @@ class Attempts:
     ) -> None:
         failpoint("agent.files.digested")
         if error is not None:
-            # Nothing there is no error of this attempt: the table of endings knows the case.
+            # No weights are no error of this attempt: the table of endings has the case.
             attempt.unreported = None
             _log.info("no weights of %r: %s", attempt, error)
             ending = Ending(ending.reason, f"{ending.text}\nno weights to commit: {error}".lstrip())
@@ -320,7 +337,7 @@ class Attempts:
     def _end(
         self, attempt: Attempt, ending: Ending, weights: PublishedDigest | None = None
     ) -> None:
-        """The attempt's last word."""
+        """Forget the attempt, and report its end as its last message."""
         outcome = attempt.exit or Exit()
         wall_s = time.monotonic() - attempt.started_at if attempt.started_at else 0.0
         attempt.phase = Phase.OVER
@@ -377,8 +394,10 @@ class Attempts:
         sweep.sweep_where(own, lambda pid: sweep.belongs(pid, path, attempt.pid))
 
     def sweep_strays(self) -> None:
-        """Kill the leftovers of attempts that are over; also those that nobody claims, when
-        no attempt runs that they could belong to."""
+        """Kill the leftovers of attempts that are over.
+
+        Processes without a known attempt are killed while no attempt runs.
+        """
         live = {each.session_path for each in self._live.values()}
 
         def stray(pid: int) -> bool:

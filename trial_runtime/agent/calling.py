@@ -1,4 +1,4 @@
-"""Calling a trial that is a Python function, and telling how it went.
+"""Calling a trial that is a Python function, with its outcome as a value.
 
 Imports only what a fresh trial can afford: ``traceback`` comes when something fails.
 """
@@ -17,7 +17,7 @@ _OURS = __file__.removesuffix("agent/calling.py")
 
 
 class Result:
-    """How a call went: a returned value, or an exit code with the text to show."""
+    """The outcome of a call: a returned value, or an exit code with the text to show."""
 
     __slots__ = ("code", "out_of_memory", "spent", "text", "value")
 
@@ -38,9 +38,9 @@ class Result:
 
 
 def put_code_first(code_directory: str) -> None:
-    """Let the user's modules be found first, as if the script lay in their folder.
+    """Put the user's modules first on the path, as if the script lay in their folder.
 
-    What we need ourselves is imported before, so a user's module of any name harms nobody.
+    The modules that we need are imported before, so a user's module of any name harms nobody.
     """
     import trial_runtime.api
     import trial_runtime.local_channel  # noqa: F401 - which a session needs sooner or later
@@ -84,7 +84,7 @@ def invoke(function: Callable[..., Any], parameters: Any) -> Any:
 
 
 def attempt_call(work: Callable[[], Any]) -> Result:
-    """Do the work; whatever it raises becomes a result, as an interpreter's exit would."""
+    """Do the work; an exception becomes a result, as it would end an interpreter."""
     try:
         return Result(work())
     except SystemExit as error:
@@ -102,7 +102,7 @@ def attempt_call(work: Callable[[], Any]) -> Result:
 
 
 def _trimmed() -> str:
-    """The traceback of what is being handled, without our frames around the author's."""
+    """The traceback of the exception being handled, without our frames around the author's."""
     import traceback
 
     kind, error, trace = sys.exc_info()
@@ -124,7 +124,7 @@ def _is_ours(filename: str) -> bool:
 
 
 def flush_streams() -> None:
-    """Push out what the user's code printed; a broken stream is no fault of the trial."""
+    """Flush the output of the user's code; a broken stream is no fault of the trial."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -135,8 +135,8 @@ def flush_streams() -> None:
 def leave(code: int) -> None:
     """End the process as the interpreter would, but without its slow dismantling.
 
-    Threads that are no daemons are waited for, exit handlers run, streams are flushed;
-    what is saved are the milliseconds in which objects are freed one by one.
+    Threads that are no daemons are waited for, exit handlers run, streams are flushed. This
+    saves the milliseconds in which objects are freed one by one.
     """
     import os
     import threading

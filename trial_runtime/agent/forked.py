@@ -34,8 +34,10 @@ _KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
 
 
 class ForkedRunner:
-    """See :class:`trial_runtime.agent.runners.Runner`. The server is started by the first
-    attempt, and again after it died."""
+    """See :class:`trial_runtime.agent.runners.Runner`.
+
+    The first attempt starts the server, and the next one after it died starts it again.
+    """
 
     sweeps_at_once = True
 
@@ -57,8 +59,10 @@ class ForkedRunner:
             self._waiting[attempt.key] = attempt
 
     def _ask_for(self, attempt: Attempt, channel: socket.socket) -> bool:
-        """Ask the server for a fork; false if it has not taken in yet what it was asked before,
-        so that its next answer says when there is room."""
+        """Ask the server for a fork; false if its socket is still full of earlier requests.
+
+        Its next answer shows that there is room.
+        """
         ends = self._context.outputs.open(attempt)
         request = _encoder.encode(zygote.Fork(attempt.key, attempt.session_path))
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))]
@@ -145,7 +149,7 @@ class ForkedRunner:
                 python_command(code),
                 folder=self._context.spec.code_directory,
                 environment=environment,
-                stdout=2,  # the agent's own log: no trial speaks yet
+                stdout=2,  # the agent's own log: no trial runs yet
                 stderr=2,
                 pass_fds=(theirs.fileno(),),
             )
@@ -215,7 +219,7 @@ class ForkedRunner:
 
 
 def _signal(pid: int, number: int) -> None:
-    """To the group of a forked child; to itself if it has not come to make one yet."""
+    """Signal the group of a forked child; the child alone if it has not made one yet."""
     if not signal_group(pid, number):
         try:
             os.kill(pid, number)

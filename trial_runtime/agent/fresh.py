@@ -26,14 +26,16 @@ _RUN_FUNCTION = "from trial_runtime.agent.run_function import main; main()"
 
 
 def _with_parent_death_signal() -> list[str]:
-    """What to put before a command; costs it about a millisecond."""
+    """The prefix that lets a command die with the agent; costs about a millisecond."""
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
 
 
 def _joining(cgroup: str) -> list[str]:
-    """What to put before a command that is to begin inside a control group: some ten
-    milliseconds of Python, and nothing where there is none."""
+    """The prefix that starts a command inside a control group, some ten milliseconds of Python.
+
+    Empty where there is none.
+    """
     if not cgroup:
         return []
     code = "import os,sys;open(sys.argv[1],'w').write('0');os.execvp(sys.argv[2],sys.argv[2:])"
@@ -45,8 +47,8 @@ class FreshRunner:
 
     If the agent itself is killed, its trials are ended by a parent-death signal, which
     ``setpriv`` (util-linux) asks for where it is there: code of ours in the child would need
-    a slow way to fork. What a trial had started in turn is ended by the agent's warden, and
-    by the head that watches the agent, or by the next one.
+    a slow way to fork. Processes that a trial had started in turn are ended by the agent's
+    warden, and by the head that watches the agent, or by the next one.
     """
 
     sweeps_at_once = True

@@ -1,4 +1,4 @@
-"""Starting an agent's process, so that it outlives who starts it and is found again."""
+"""Starting an agent's process, so that it outlives its starter and is found again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def start_agent(
     Args:
         folder: the experiment's, on this machine.
         worker: its name.
-        environment: what it gets beside ours.
+        environment: variables that it gets beside ours.
 
     Raises:
         OSError: no process can be started, or nothing be written.
@@ -61,7 +61,7 @@ def start_agent(
 
 
 def _let_go(agent: subprocess.Popen[bytes]) -> None:
-    """It is on record, so the next head will find it: it may begin."""
+    """Let an agent begin that is on record, so that the next head will find it."""
     assert agent.stdin is not None
     try:
         agent.stdin.write(b"\n")

@@ -150,6 +150,6 @@ class LogFile:
             self._fail(error)
 
     def _fail(self, error: OSError) -> None:
-        """Go on emptying the pipe: a full disk for logs must not stop a training run."""
+        """Keep nothing more, but go on emptying the pipe: a full disk must not stop a trial."""
         self.failed = error.strerror or str(error)
         self.close()

@@ -1,4 +1,4 @@
-"""A look that is taken again and again beside the agent's loop, in a thread of its own.
+"""A check that is repeated beside the agent's loop, in a thread of its own.
 
 One that hangs (a driver, a server) holds up nothing but itself: the loop sees how long it has
 been under way, and no second one begins behind it.
@@ -19,11 +19,13 @@ T = TypeVar("T")
 
 
 class Looking(Generic[T]):
-    """Owned by the agent's loop; ``look`` is called in the thread, which starts with the first.
+    """Calls ``look`` in a thread, which starts with the first call. Owned by the agent's loop.
 
     Args:
-        look: raises what ``took`` is to be told.
-        took: called in the loop with what was found, or with the error.
+        watch: of the agent's loop.
+        name: of the thread.
+        look: the check; any exception of it goes to ``took``.
+        took: called in the loop with the result of ``look``, or with its error.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class Looking(Generic[T]):
 
     @property
     def under_way_s(self) -> float:
-        """How long the look that is being taken has lasted (seconds); 0 between looks."""
+        """The time since the current look began (seconds); 0 between looks."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     def begin(self) -> bool:

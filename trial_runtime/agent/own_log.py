@@ -36,7 +36,7 @@ class OwnLog(logging.StreamHandler):  # type: ignore[type-arg]
         self.setFormatter(formatter)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line more."""
+        """Write a line."""
         super().emit(record)
         try:
             opened = os.fstat(self.stream.fileno())

@@ -1,8 +1,8 @@
 """Paths of weights as this host has them, and as its head calls them.
 
 The weights root, and the read roots, may be mounted at other places than on the head's
-machine. What the head orders is translated on its way in, what it is told on its way out;
-between, everything on this host knows its own places only.
+machine. The head's orders are translated on their way in, the texts for it on their way out;
+in between, this host uses its own paths only.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def on_another_host(
     weights_root: str = "",
     read_roots: dict[str, str] | None = None,
 ) -> AgentConfig:
-    """What an agent is told that shares the weights root with the head's machine.
+    """The configuration of an agent on a host that shares the weights root with the head's.
 
     Args:
         config: as it would be on the head's machine.
-        token: what :func:`trial_runtime.weights.share.lay_token` gave for the head's root.
-        weights_root: where that host has mounted it; the same place, if empty.
-        read_roots: where it has those read roots that are not at the same place.
+        token: of the head's root, by :func:`trial_runtime.weights.share.lay_token`.
+        weights_root: its mount point on that host; the same place, if empty.
+        read_roots: paths on that host of the read roots that are not at the same place.
     """
     moved = read_roots or {}
     there = replace(

@@ -1,5 +1,7 @@
-"""What attempts report, on its way to the head: numbered, and of each attempt not more than a
-bounded number of words, since each is a row of the journal."""
+"""Reports of attempts on their way to the head: numbered, and bounded for each attempt.
+
+Each report is a row of the journal, so their number has a bound.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,12 @@ from trial_runtime.agent.outbox import Outbox
 
 
 class Reports:
-    """Owned by the agent's loop.
+    """The counted reports of all attempts. Owned by the agent's loop.
 
     One number bounds metrics, later final metrics and offered versions together, and announced
     weights by themselves: a trial whose metric is refused fails, and it may save as often as it
-    reports. The first final metric is always taken, since the attempt's result is made of it; and
-    the newest weights are always told, with the attempt's end if not before.
+    reports. The first final metric is always taken, since it is the attempt's result; and the
+    newest weights are always reported, with the attempt's end if not before.
     """
 
     def __init__(self, spec: TrialSpec, outbox: Outbox) -> None:
@@ -52,8 +54,10 @@ class Reports:
         return True
 
     def published(self, attempt: Attempt, word: wire.PublishedMessage) -> None:
-        """Its weights are where a child finds them. Beyond the bound only the newest count, and
-        are told at the end."""
+        """Report weights that are where a child finds them.
+
+        Beyond the bound only the newest count, and are reported at the end.
+        """
         if attempt.announced >= self._most:
             attempt.unreported = word
             return
@@ -61,7 +65,7 @@ class Reports:
         self._tell(attempt, word)
 
     def last(self, attempt: Attempt) -> None:
-        """Before its end is told: weights that were not told of yet."""
+        """Report the weights that are not reported yet, before the attempt's end."""
         if attempt.unreported is not None:
             self._tell(attempt, attempt.unreported)
             attempt.unreported = None
@@ -76,7 +80,7 @@ class Reports:
         )
 
     def offered(self, attempt: Attempt, word: wire.Offered) -> None:
-        """What it offers lies where readers find it."""
+        """Report an offer of a version, which lies where readers find it."""
         attempt.metrics += 1
         attempt.seq += 1
         self._outbox.add(

@@ -1,8 +1,8 @@
-"""What the processes of attempts take, measured now and then; and whether one takes too much.
+"""Samples of the CPU time and memory of attempts, and the check of their memory bounds.
 
-Memory is bounded by looking here where the kernel does not do it (:mod:`.limits.cgroup`). A
-limit on addresses (RLIMIT_AS) would end every CUDA program, which reserves far more than it
-uses, and none of these limits counts a trial's processes together.
+The samples bound memory where the kernel does not do it (:mod:`.limits.cgroup`). A limit on
+addresses (RLIMIT_AS) would end every CUDA program, which reserves far more than it uses, and none
+of these limits counts a trial's processes together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trial_runtime.agent.watch import Watch
 
 #: Between two looks (seconds): a table of processes costs milliseconds.
 EVERY_S = 5.0
-#: After which one that is new is measured, and no sooner again, in seconds.
+#: An attempt is first measured so long after its start, and no sooner again (seconds).
 NEW_S = 1.0
 #: Between two looks while an attempt has a bound that only we watch.
 BOUNDED_EVERY_S = 0.5
@@ -30,8 +30,11 @@ _log = logging.getLogger("bequeath.agent")
 
 
 class Asked(NamedTuple):
-    """One attempt: its first process, how much memory all of them may take (0: no bound), and
-    when that process began (monotonic seconds; 0: it was there before the attempt)."""
+    """An attempt to measure.
+
+    ``leader``: its first process. ``bound_bytes``: how much memory all of them may take (0: no
+    bound). ``since``: the start of that process (monotonic seconds; 0: before the attempt).
+    """
 
     leader: int
     bound_bytes: int = 0
@@ -39,7 +42,7 @@ class Asked(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What an attempt's processes take: percent of one core, and bytes."""
+    """The usage of an attempt's processes: percent of one core, and bytes."""
 
     cpu: float
     rss_bytes: int
@@ -54,11 +57,15 @@ class _Measured(NamedTuple):
 
 
 class Sampler:
-    """Owned by the agent's loop; the measuring is done in a thread.
+    """Measures attempts in a thread. Owned by the agent's loop.
 
     Args:
-        running: attempts that have a process.
-        too_much: called with an attempt and what it takes (bytes), when that is beyond its bound.
+        watch: of the agent's loop.
+        timers: of the agent's loop.
+        running: returns the attempts that have a process.
+        too_much: called with an attempt and its memory (bytes), when that is beyond its bound.
+        every_s: seconds between two looks.
+        bounded_every_s: the same while an attempt has a bound that only we watch.
     """
 
     def __init__(
@@ -95,7 +102,7 @@ class Sampler:
         if not running:
             self.taken = {}
             return
-        # Those that are new and stay are measured soon; most trials are over before that.
+        # New attempts are measured soon; most trials are over before that.
         new = any(
             key not in self.taken and 0.0 < each.since < now - NEW_S
             for key, each in running.items()

@@ -1,5 +1,4 @@
-"""Commands that are nothing but ``python script.py arguments``: the fork server runs them
-without a new interpreter."""
+"""Commands of the form ``python script.py arguments``, which need no new interpreter in a fork."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def script_of(command: str) -> Script | None:
 
 
 def run_script(script: Script, folder: str) -> None:
-    """Run it as ``__main__`` in ``folder``, the current one. Raises what it raises."""
+    """Run a script as ``__main__`` in ``folder``, the current one. Raises what it raises."""
     import runpy
 
     sys.argv = [script.path, *script.arguments]

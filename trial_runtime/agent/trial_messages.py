@@ -1,4 +1,4 @@
-"""What trials say: numbered, and handed to the outbox for the head."""
+"""Messages of trials: numbered, and put into the outbox for the head."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ _log = logging.getLogger("bequeath.agent")
 
 
 class TrialMessages:
-    """Owned by the agent's loop.
+    """The messages between trials and head. Owned by the agent's loop.
 
     Args:
-        holds_weights: word of weights is kept until they are where a child finds them.
+        spec: the caps on messages.
+        endpoint: of the trials.
+        outbox: for the head.
+        holds_weights: do not report weights before they are where a child finds them.
     """
 
     def __init__(
@@ -35,7 +38,7 @@ class TrialMessages:
         self.offers: RemoteOffers | None = None  # set where weights lie on no folder
 
     def hear(self, connection: Connection, messages: list[wire.FromTrial]) -> None:
-        """Number what an attempt said and pass it on."""
+        """Number the messages of an attempt and pass them on."""
         attempt = connection.speaker.attempt
         if attempt is None:
             return
@@ -62,7 +65,7 @@ class TrialMessages:
                 attempt.attached = True
                 if attempt.stop_reason is not None:
                     self._endpoint.send(connection, [wire.StopAsked(attempt.stop_reason)])
-        # Who runs one function after another does not wait for a receipt at the end of one.
+        # A warm worker does not wait for a receipt at the end of a function.
         at_once = at_once and type(messages[-1]) is not wire.Done
         self._endpoint.receipt(connection, now=at_once)
 
@@ -76,14 +79,14 @@ class TrialMessages:
             self.reports.offered(attempt, word)
 
     def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
-        """Tell an attempt what became of its offer, once it can read what it is told of."""
+        """Pass an answer on to an attempt, once it can read the version that the answer names."""
         if self.offers is not None:
             self.offers.answer(attempt, answer)
         else:
             self.tell(attempt, answer)
 
     def tell(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
-        """Tell an attempt what became of its offer: whichever of its processes asked."""
+        """Send the answer to an offer to all processes of an attempt: any may have offered."""
         for connection in self._endpoint.connections_of(attempt):
             self._endpoint.send(connection, [answer])
 

@@ -34,18 +34,21 @@ class _Worker:
         self.number = number
         self.pid = pid
         self.speaker = speaker
-        self.connection: Connection | None = None  # None until it has said where it is
+        self.connection: Connection | None = None  # None until it has connected
         self.attempt: Attempt | None = None
         self.trials = 0
         self.signalled = False  # it may be on its way out, however long the kernel takes for that
         self.variables: dict[str, str] = {}  # of its environment, beyond what all share
         self.pipes: list[int] = []  # read ends of its output
-        self.files: list[LogFile | None] = []  # where they go now
+        self.files: list[LogFile | None] = []  # the files that its output goes to now
 
 
 class WarmRunner:
-    """See :class:`trial_runtime.agent.runners.Runner`. Workers are started when needed, at
-    most as many as attempts run at once, and replaced when they die or have done enough."""
+    """See :class:`trial_runtime.agent.runners.Runner`.
+
+    Workers are started when needed, at most as many as attempts run at once, and replaced when
+    they die or have done enough.
+    """
 
     sweeps_at_once = False
 
@@ -60,7 +63,7 @@ class WarmRunner:
         self._of_attempt: dict[tuple[int, int], _Worker] = {}
         self._started = 0
         context.endpoint.on_closed = self._unheard
-        # What workers print while no trial runs: imports that warn, threads that go on.
+        # Output of workers while no trial runs: imports that warn, threads that go on.
         self._strays = LogFile(
             strays_path, max_bytes=context.spec.max_log_bytes, max_files=context.spec.max_log_files
         )
@@ -77,7 +80,7 @@ class WarmRunner:
             self._push(worker, worker.connection)
 
     def take(self, connection: Connection, message: wire.Attach | wire.Done) -> None:
-        """A worker's own words: it is there, or its function is over."""
+        """Handle a worker's own message: it has started, or its function is over."""
         worker = self._workers.get(connection.speaker)
         if worker is None:
             return
@@ -96,7 +99,7 @@ class WarmRunner:
         self._release(worker, attempt)
         worker.trials += 1
         enough = self._context.spec.max_trials_per_worker
-        # What was sent to one trial must not end the next: a signal may still be on its way.
+        # A signal to one trial must not end the next: it may still be on its way.
         if message.spent or worker.signalled or (enough is not None and worker.trials >= enough):
             self._retire(worker)
         else:
@@ -147,8 +150,11 @@ class WarmRunner:
         self._strays.close()
 
     def _idle_with(self, variables: dict[str, str]) -> _Worker | None:
-        """One that has nothing to do and was started for these devices: a process that has used
-        CUDA keeps to those it saw then. Where none is, one of the others makes room."""
+        """An idle worker that was started for these devices; None if there is none.
+
+        A process that has used CUDA keeps to the devices it saw then. Where no idle worker fits,
+        one of the others makes room.
+        """
         for index in range(len(self._idle) - 1, -1, -1):
             if self._idle[index].variables == variables:
                 return self._idle.pop(index)
@@ -239,7 +245,7 @@ class WarmRunner:
             self._context.endpoint.send(worker.connection, [wire.Leave()])
 
     def _unheard(self, connection: Connection) -> None:
-        """A worker that is not listened to could never say that its function is over."""
+        """Kill a worker whose connection is closed: it could never report the end of a function."""
         worker = self._workers.get(connection.speaker)
         if worker is not None and worker.connection is connection:
             kill_group(worker.pid)
@@ -256,6 +262,6 @@ class WarmRunner:
             self._idle.remove(worker)
         attempt = worker.attempt
         if attempt is not None:
-            self._context.on_exit(attempt, outcome)  # hears its last words, which name the worker
+            self._context.on_exit(attempt, outcome)  # reads its last messages while it is known
             self._release(worker, attempt)
         self._context.endpoint.dismiss(worker.speaker)

@@ -34,7 +34,7 @@ WORKER_VARIABLE = "BEQUEATH_WORKER"
 
 
 class WorkerFile(msgspec.Struct, frozen=True):
-    """What a worker is told by the file (0600) that its environment names."""
+    """The configuration of a worker, in a file (0600) that its environment names."""
 
     address: str
     routing: str
@@ -48,7 +48,7 @@ class WorkerFile(msgspec.Struct, frozen=True):
 
 
 def main() -> None:
-    """Serve until told to leave; ends the process."""
+    """Run orders of the agent until ``Leave``; ends the process."""
     with open(os.environ.pop(WORKER_VARIABLE), "rb") as file:
         config = msgspec.json.decode(file.read(), type=WorkerFile)
     die_with_parent(config.parent)

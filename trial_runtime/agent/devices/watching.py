@@ -1,4 +1,4 @@
-"""The devices of this host, looked at every few seconds while the agent lives."""
+"""The watch on the devices of this host, with a look every few seconds."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from trial_runtime.agent.watch import Watch
 
 #: Between two looks, in seconds: a look costs the driver some milliseconds a device.
 EVERY_S = 2.0
-#: A look that takes longer means a driver that hangs: nothing new goes to its devices.
+#: After a look of that length the driver counts as hanging: its devices take no new trial.
 SLOW_S = 10.0
-#: What an end with an error waits for a look at its devices (seconds), before it is told.
+#: How long the report of a failed attempt waits for a look at its devices (seconds).
 VERDICT_S = 5.0
 
 #: Why GPUs matter, by the keys with which experiment files say so: ours and that of NNI's v1.
@@ -35,18 +35,24 @@ _log = logging.getLogger("bequeath.agent")
 
 
 class Looks(Protocol):
-    """Who looks: :class:`.nvml.Nvml`, or what a test has instead."""
+    """The source of devices: :class:`.nvml.Nvml`, or a fake of a test."""
 
     def look(self) -> tuple[Seen, ...]: ...
 
 
 class DeviceWatch:
-    """Watches and judges. Owned by the agent's loop.
+    """Watches and judges the devices. Owned by the agent's loop.
 
     Args:
-        held: the devices that attempts hold, by id; true for those held wholly.
-        changed: called in the loop when what may be offered has changed, and once when it is
-            known at all.
+        resources: the settings of the experiment about GPUs.
+        watch: of the agent's loop.
+        timers: of the agent's loop.
+        held: returns the devices that attempts hold, by id; true for those held wholly.
+        changed: called in the loop when the offer has changed, and once when it is first known.
+        nvml: lists the devices.
+        visible_devices: the agent's ``CUDA_VISIBLE_DEVICES``; None: not set.
+        every_s: seconds between two looks.
+        slow_s: seconds after which a look means that the driver hangs.
     """
 
     def __init__(
@@ -86,12 +92,12 @@ class DeviceWatch:
         self._waiting: list[Callable[[], None]] = []
 
     def start(self) -> None:
-        """Look now and from now on; nothing happens where no GPUs are counted."""
+        """Look now and every few seconds; does nothing where no GPUs are counted."""
         if self._resources.count_gpus:
             self._tick()
 
     def look_now(self) -> None:
-        """Something has changed here (an attempt is over): do not wait for the next look."""
+        """Look at once, since something has changed here: an attempt is over."""
         if self._resources.count_gpus and not self._looking.begin():
             self._again = True
 
@@ -119,7 +125,7 @@ class DeviceWatch:
 
     @property
     def old_s(self) -> float:
-        """How old what is known is, where the driver hangs (seconds); else 0."""
+        """The age of the newest look, where the driver hangs (seconds); else 0."""
         late = self._looking.under_way_s > self._slow_s
         return time.monotonic() - self.seen_at if late else 0.0
 
@@ -141,12 +147,12 @@ class DeviceWatch:
         if self._again:
             self._again = False
             self._looking.begin()
-            return  # who waits asked for the look that begins now
+            return  # the waiting calls are for the look that begins now
         for call in list(self._waiting):
             call()
 
     def _amiss(self) -> str:
-        """What keeps this host from taking part in the experiment at all."""
+        """The reason why this host cannot take part in the experiment at all; else empty."""
         amiss = missing_indices(self.seen, self._resources.gpu_indices or ())
         if amiss or self.seen or not self._resources.must_have_gpus:
             return amiss

@@ -1,4 +1,4 @@
-"""Which cores a trial is pinned to: those that carry least, distinct while there are enough."""
+"""The cores that trials are pinned to: the least loaded, distinct while there are enough."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Hashable, Sequence
 
 
 class Cores:
-    """The cores of this host, lent and taken back. Owned by the agent's loop."""
+    """The cores of this host, allocated and released. Owned by the agent's loop."""
 
     def __init__(self, cores: Sequence[int]) -> None:
         self._load = dict.fromkeys(cores, 0.0)
         self._allocated: dict[Hashable, dict[int, float]] = {}
 
     def allocate(self, key: Hashable, cpus: float) -> tuple[int, ...]:
-        """Cores for that many CPUs: whole ones, and a last one that is shared where a part is
-        left over. Never more than there are; the same again for who has some already."""
+        """Cores for that many CPUs, never more than there are.
+
+        They are whole ones, and a last one that is shared where a part is left over. A key that
+        has some already gets the same again.
+        """
         if key in self._allocated:
             return tuple(sorted(self._allocated[key]))
         wanted = max(1, math.ceil(cpus - 1e-9))
@@ -37,7 +40,7 @@ class Cores:
         return tuple(sorted(chosen))
 
     def release(self, key: Hashable) -> None:
-        """What it had is free again; nothing happens for who has none."""
+        """Free the cores of a key; does nothing for one without any."""
         for core, share in self._allocated.pop(key, {}).items():
             self._load[core] = max(0.0, self._load[core] - share)
             if self._load[core] < 1e-9:
