@@ -8,7 +8,13 @@ from __future__ import annotations
 
 
 class TrialRuntimeError(Exception):
-    """Base of everything the trial runtime raises on purpose."""
+    """Base of everything the trial runtime raises on purpose.
+
+    Args:
+        message: a sentence.
+        hint: advice what to do about it.
+        where: the place of the fault: a path, a tensor.
+    """
 
     def __init__(self, message: str, *, hint: str = "", where: str = "") -> None:
         super().__init__(message)
@@ -40,7 +46,14 @@ class WeightsMismatch(WeightsError):
 
 
 class StaleWeights(WeightsError):
-    """Raised when the weights announced by their digest did not appear within the bound."""
+    """Raised when the weights announced by their digest did not appear within the bound.
+
+    Args:
+        path: of the weights.
+        expected: the digest that was announced.
+        actual: the digest of the weights that are there; empty: there is no manifest.
+        waited_s: the bound (seconds).
+    """
 
     def __init__(self, path: str, *, expected: str, actual: str, waited_s: float) -> None:
         seen = f"found digest {actual}" if actual else "found no manifest"
@@ -55,7 +68,13 @@ class StaleWeights(WeightsError):
 
 
 class CorruptWeights(WeightsError):
-    """Raised when a file is truncated, forged or changed after it was published."""
+    """Raised when a file is truncated, forged or changed after it was published.
+
+    Args:
+        message: a sentence.
+        where: the file, or the tensor in it.
+        writer: the attempt that wrote the file, if it is known.
+    """
 
     def __init__(self, message: str, *, where: str, writer: str = "") -> None:
         author = f" (written by {writer})" if writer else ""
@@ -92,7 +111,14 @@ class StorageError(WeightsError):
 
 
 class DiskFull(StorageError):
-    """Raised when weights did not fit on the disk; nothing of them was published."""
+    """Raised when weights did not fit on the disk; nothing of them was published.
+
+    Args:
+        path: of the weights.
+        needed_bytes: their size.
+        reason: the system's text for the error.
+        errno: the system's number for it.
+    """
 
     def __init__(self, path: str, *, needed_bytes: int, reason: str, errno: int = 0) -> None:
         super().__init__(

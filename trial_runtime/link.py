@@ -42,6 +42,11 @@ class AgentLink:
 
     After a ``fork`` in the trial the child finds itself in another process and opens a
     connection of its own: two that write to one socket would garble each other's frames.
+
+    Args:
+        address: the agent's socket, ``unix:PATH``.
+        routing: the first frame of the connection, with the attempt's secret.
+        channel: a connection that is open already; None: the first message opens one.
     """
 
     def __init__(self, address: str, routing: str, channel: LocalChannel | None = None) -> None:

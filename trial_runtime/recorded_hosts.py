@@ -9,7 +9,10 @@ _HOME_VARIABLE = "BEQUEATH_HOME"
 
 
 def recorded_hosts() -> Path:
-    """Its path, below BEQUEATH_HOME or in the user's configuration; it need not exist."""
+    """The path of the file, below BEQUEATH_HOME or in the user's configuration.
+
+    It need not exist.
+    """
     home = os.environ.get(_HOME_VARIABLE)
     if home:
         return Path(home).expanduser() / "known_hosts"

@@ -151,7 +151,7 @@ class Attempts:
 
     @property
     def running(self) -> int:
-        """How many attempts have not ended."""
+        """The number of attempts that have not ended."""
         return len(self._live)
 
     def live(self) -> list[Attempt]:

@@ -17,7 +17,15 @@ _OURS = __file__.removesuffix("agent/calling.py")
 
 
 class Result:
-    """The outcome of a call: a returned value, or an exit code with the text to show."""
+    """The outcome of a call: a returned value, or an exit code with the text to show.
+
+    Args:
+        value: the returned value.
+        code: the exit status that a process of its own would have.
+        text: for standard error, such as a traceback.
+        out_of_memory: whether memory ran out.
+        spent: whether the process should not be used again.
+    """
 
     __slots__ = ("code", "out_of_memory", "spent", "text", "value")
 
@@ -34,7 +42,7 @@ class Result:
         self.code = code
         self.text = text
         self.out_of_memory = out_of_memory
-        self.spent = spent  # the process should not be used again
+        self.spent = spent
 
 
 def put_code_first(code_directory: str) -> None:

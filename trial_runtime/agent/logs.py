@@ -39,7 +39,13 @@ def widen(pipe: int) -> None:
 
 
 class LogFile:
-    """One stream's file, ``path``, with older parts ``path.1``, ``path.2``…"""
+    """One stream's file, ``path``, with older parts ``path.1``, ``path.2``…
+
+    Args:
+        path: of the file.
+        max_bytes: of each part.
+        max_files: how many parts are kept, the newest included.
+    """
 
     def __init__(self, path: str, *, max_bytes: int, max_files: int) -> None:
         self.path = path

@@ -20,7 +20,13 @@ KEPT_BYTES: Final = 2 << 20
 
 
 class OwnLog(logging.StreamHandler):  # type: ignore[type-arg]
-    """Writes lines to standard error, and bounds the file behind it, if it is ``path``."""
+    """Writes lines to standard error, and bounds the file behind it, if it is ``path``.
+
+    Args:
+        path: of the log.
+        max_bytes: a longer log is begun anew.
+        kept_bytes: the part of its end that is kept beside it then.
+    """
 
     def __init__(
         self, path: Path, *, max_bytes: int = LOG_BYTES, kept_bytes: int = KEPT_BYTES

@@ -41,6 +41,9 @@ class RootProbe:
         timers: of the agent's loop.
         tell: called in the loop with a fault to mend, and with an empty text in the end.
         on_token: called, from any thread, with the token of a share that the head cannot see.
+        again_s: seconds between a look that found trouble and the next one.
+        patience_s: for how long trouble may pass by itself before it is reported (seconds).
+        slow_s: seconds after which a look that has not come back is reported.
     """
 
     def __init__(

@@ -48,6 +48,12 @@ class WarmRunner:
 
     Workers are started when needed, at most as many as attempts run at once, and replaced when
     they die or have done enough.
+
+    Args:
+        context: parts of the agent.
+        run_folder: the folder for the files of workers, private.
+        strays_path: the log for output of workers while no trial runs.
+        slots: the number of attempts that may run at once.
     """
 
     sweeps_at_once = False
