@@ -60,9 +60,7 @@ class Attempt:
     announced: int = 0  # how many weights were reported to the head
     has_final: bool = False
     published: wire.PublishedMessage | None = None  # its last announcement of weights
-    unreported: wire.PublishedMessage | None = (
-        None  # its newest weights, while they are not reported to the head
-    )
+    unreported: wire.PublishedMessage | None = None  # its newest weights, until they are reported
     accepts_stop: bool = False
     attached: bool = False  # a process of it has opened a connection
     stop_reason: str | None = None

@@ -210,9 +210,8 @@ class HeadLink:
         holds = sorted(set(self._holds()) | outbox.attempts())
         hands_in = bool(trouble and holds)
         if self._hands_in and not hands_in:
-            self.incarnation = secrets.token_hex(
-                8
-            )  # else it would be the hello that the head knows
+            # With the old one it would be the hello that the head knows.
+            self.incarnation = secrets.token_hex(8)
         self._hands_in = hands_in
         hello = wire.AgentHello(
             self.incarnation,
