@@ -62,7 +62,7 @@ def _parameters_by_hand() -> str:
         return "{}"
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    msgspec.json.decode(text)  # say here, not later, that it is not JSON
+    msgspec.json.decode(text)  # a text that is not JSON fails here, not later
     return text
 
 

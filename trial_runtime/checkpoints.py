@@ -116,7 +116,7 @@ class Checkpoints:
                 try:
                     os.rename(name, final, src_dir_fd=at, dst_dir_fd=at)
                 except FileNotFoundError:
-                    # Done before, by an NFS server that crashed before it could say so.
+                    # Done before, by an NFS server that crashed before it could answer.
                     os.stat(final, dir_fd=at, follow_symlinks=False)
                 confined.sync(at)
         except BaseException:

@@ -61,7 +61,7 @@ def connect(
         socket.setsockopt(zmq.CURVE_PUBLICKEY, endpoint.public_key.encode())
         socket.setsockopt(zmq.CURVE_SECRETKEY, endpoint.secret_key.encode())
     if crosses_a_network(endpoint.address):
-        # A peer that has lost its power says nothing, and TCP believes in it for a quarter hour.
+        # A peer that has lost its power sends nothing, and TCP believes in it for a quarter hour.
         socket.setsockopt(zmq.HEARTBEAT_IVL, BEAT_MS)
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, GONE_MS)
     socket.connect(endpoint.address)

@@ -79,7 +79,7 @@ def _merge(name: str, base: Any, mine: Any, theirs: Any, rule: MergeRule) -> Any
     if same(theirs, base):
         return mine
     if rule != "add" and not callable(rule) and same(mine, theirs):
-        return mine  # the same change twice is two changes to who adds them up
+        return mine  # but for "add" the same change twice is two changes
     return _decided(name or "the state", base, mine, theirs, rule)
 
 

@@ -21,7 +21,7 @@ SESSION_VARIABLE = "BEQUEATH_SESSION"
 #: Names the folder that :func:`trial_runtime.checkpoint_dir` gives, for programs without Python.
 CHECKPOINTS_VARIABLE = "BEQUEATH_CHECKPOINT_DIR"
 
-#: Says to which attempt a process belongs that cannot have a session of its own.
+#: Names the attempt of a process that cannot have a session of its own.
 MARKER_VARIABLE = "BEQUEATH_ATTEMPT"
 
 

@@ -153,7 +153,7 @@ class SharedStore:
                 writer=f"{owner}, for the shared store {self.name}",
             )
         except BaseException:
-            shutil.rmtree(self._path(path), ignore_errors=True)  # nobody was told of it
+            shutil.rmtree(self._path(path), ignore_errors=True)  # it was not offered
             raise
         self._nbytes = published.bytes_total
         failpoint("store.version.written")

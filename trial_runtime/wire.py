@@ -150,7 +150,7 @@ Slots = Annotated[int, Meta(ge=1, le=99_999)]
 
 #: Numbered messages in one :class:`Words` of an agent, and messages in one frame of it: it sends
 #: 2,000, and a few. The length of a list is bounded before any of it is decoded.
-MAX_WORDS = 4096
+MAX_NUMBERED = 4096
 MAX_AGENT_MESSAGES = 256
 
 #: Attempts that an agent may claim to hold: more than fit into its outbox.
@@ -167,7 +167,7 @@ class Words(Message, frozen=True, tag="W"):
     """
 
     first: Count
-    messages: Annotated[list[msgspec.Raw], Meta(max_length=MAX_WORDS)]
+    messages: Annotated[list[msgspec.Raw], Meta(max_length=MAX_NUMBERED)]
 
 
 class AgentHello(Message, frozen=True, tag="H"):

@@ -237,8 +237,8 @@ AGENTS: tuple[Mutation, ...] = (
         4,
         "the last metrics of a talkative trial are missing, its result among them",
         "trial_runtime/agent/attempts.py",
-        "            for connection, messages in self._endpoint.last_words(attempt):",
-        "            for connection, messages in list(self._endpoint.last_words(attempt))[:1]:",
+        "            for connection, messages in self._endpoint.last_messages(attempt):",
+        "            for connection, messages in list(self._endpoint.last_messages(attempt))[:1]:",
         ("tests/integration/agent/test_endings.py",),
     ),
     Mutation(

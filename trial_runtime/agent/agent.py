@@ -50,7 +50,7 @@ from trial_runtime.session_file import AGENT_VARIABLE
 
 #: For how long messages that are not urgent wait for others; metrics are looked at by people.
 LINGER_S = 0.01
-ENOUGH_WORDS = 512
+ENOUGH_MESSAGES = 512
 
 #: After a shutdown the head may take this long to acknowledge the last messages.
 FAREWELL_S = 2.0
@@ -168,7 +168,7 @@ class Agent:
         if self._watch.fileno() in ready:
             self._watch.dispatch()
         self._timers.fire(time.monotonic())
-        self._send_words()
+        self._send_messages()
         self._listen(not self._outbox.full)
 
     def _obey(self, orders: list[wire.FromHead]) -> None:
@@ -198,7 +198,7 @@ class Agent:
                     if isinstance(message, (wire.Done, wire.Attach)):
                         warm.take(connection, message)
 
-    def _send_words(self) -> None:
+    def _send_messages(self) -> None:
         outbox = self._outbox
         waiting = outbox.unsent
         if not waiting:
@@ -207,7 +207,7 @@ class Agent:
         now = time.monotonic()
         if self._linger_until is None:
             self._linger_until = now + LINGER_S
-        if outbox.urgent or waiting >= ENOUGH_WORDS or now >= self._linger_until:
+        if outbox.urgent or waiting >= ENOUGH_MESSAGES or now >= self._linger_until:
             # When the head does not take them, look again soon rather than at once.
             self._linger_until = None if self._head.flush() else now + 5 * LINGER_S
             outbox.urgent = False

@@ -147,7 +147,7 @@ class Allocation:
         self._remember(attempt)
 
     def killed_for_memory(self, attempt: Attempt) -> str:
-        """A sentence that says that the kernel ended it at its own bound; empty if it did not."""
+        """A sentence if the kernel ended an attempt at its own memory bound; empty if not."""
         group = attempt.share.cgroup
         if not group or self._cgroups is None or not self._cgroups.struck(group):
             return ""

@@ -207,7 +207,7 @@ class Attempts:
         attempt.cancel_timers()
         if not outcome.returned:
             # The messages it had sent are with the kernel, however it died.
-            for connection, messages in self._endpoint.last_words(attempt):
+            for connection, messages in self._endpoint.last_messages(attempt):
                 self.messages.hear(connection, messages)
         if self._nni_metrics is not None:
             self._nni_metrics.last(attempt)

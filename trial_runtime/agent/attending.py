@@ -40,7 +40,7 @@ from trial_runtime.trial_wire import VERSION
 KILL_S = 5.0
 
 #: The part of an agent's log that is sent to say why it ended (bytes).
-LAST_WORDS = 2000
+LOG_TAIL_BYTES = 2000
 
 
 class Order(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -135,7 +135,7 @@ def _attend(order: Order) -> Answer:
     if order.verb == "look":
         if record is not None and is_running(record):
             return Answer(record.pid)
-        return Answer(trouble=_last_words(folder))
+        return Answer(trouble=_log_tail(folder))
     if record is not None:
         _end(record, order)
     _sweep(folder)
@@ -152,7 +152,7 @@ def _ensure(order: Order, folder: Path) -> Answer:
     record = read_record(record_path(folder, order.worker))
     runs = record is not None and is_running(record)
     if order.verb == "take up" and not runs:
-        return Answer(trouble=_last_words(folder))
+        return Answer(trouble=_log_tail(folder))
     # It reads this again when it looks for its head, which may be at another address now.
     config = replace(config, run_folder=str(_run_folder(folder)))
     write_private(config_path(folder, order.worker), encode_config(config))
@@ -211,11 +211,11 @@ def _run_folder(folder: Path) -> Path:
         return run_folder_below(base, folder)
 
 
-def _last_words(folder: Path) -> str:
+def _log_tail(folder: Path) -> str:
     try:
         with open(folder / "logs" / "agent.log", "rb") as log:
             log.seek(0, os.SEEK_END)
-            log.seek(max(0, log.tell() - LAST_WORDS))
+            log.seek(max(0, log.tell() - LOG_TAIL_BYTES))
             return log.read().decode(errors="replace").strip()
     except OSError:
         return ""

@@ -64,7 +64,7 @@ def base_environment(config: AgentConfig) -> dict[str, str]:
     mark_inside(environment)
     if config.read_roots:
         environment["BEQUEATH_WEIGHTS_READ_ROOTS"] = os.pathsep.join(config.read_roots)
-    # This agent's experiment decides, not whoever started it.
+    # This agent's experiment decides, not the environment of its starter.
     environment.pop("BEQUEATH_WEIGHTS_CACHE", None)
     if config.remote is not None:  # no cache in trials, but digests of files, to store them by
         environment["BEQUEATH_WEIGHTS_CACHE"] = "auto:0:"

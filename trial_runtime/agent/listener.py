@@ -32,7 +32,7 @@ class FrameTooLong(Exception):
 
 
 class Peer:
-    """One connection. ``owner`` is for whoever listens; None until it is set."""
+    """One connection. ``owner`` is set by the user of the listener; None until then."""
 
     __slots__ = ("_deaf", "_listener", "_received", "_unsent", "closed", "owner", "socket")
 
@@ -46,7 +46,7 @@ class Peer:
         self._deaf = False  # it has hung up; frames it sent before may still be unread
 
     def send(self, payload: bytes) -> bool:
-        """Hand over a frame without waiting; false if the peer is gone or never reads."""
+        """Send a frame without waiting; returns false if the peer is gone or never reads."""
         if self.closed or self._deaf:
             return False
         frame = LENGTH.pack(len(payload)) + payload

@@ -22,11 +22,11 @@ from trial_runtime.opening import create_private, open_regular
 
 #: Encoded messages kept at most (bytes): a metric takes about 30, so this is two million.
 MAX_BYTES = 64 << 20
-_PER_WORD_BYTES = 80  # CPython's overhead beside the content
+_OVERHEAD_BYTES = 80  # CPython's overhead beside the content
 
 #: Messages and bytes in one frame to the head: large enough to amortise, small enough not to
 #: hold up its loop.
-WORDS_PER_FRAME = 2000
+MESSAGES_PER_FRAME = 2000
 BYTES_PER_FRAME = 1 << 20
 
 #: The beginning of a spool. One without it is of a version that had no checksums.
@@ -50,11 +50,11 @@ class Outbox:
         self.urgent = False
         self._load()
 
-    def add(self, word: wire.Word, *, urgent: bool) -> None:
+    def add(self, message: wire.Word, *, urgent: bool) -> None:
         """Keep a message; ``urgent`` ones leave with the current turn of the loop."""
-        raw = wire.encode_word(word)
+        raw = wire.encode_word(message)
         self._messages.append(raw)
-        self._sizes += len(bytes(raw)) + _PER_WORD_BYTES
+        self._sizes += len(bytes(raw)) + _OVERHEAD_BYTES
         self.newest += 1
         self.urgent = self.urgent or urgent
 
@@ -75,7 +75,7 @@ class Outbox:
         start = self.sent + 1 - self.first
         messages: list[msgspec.Raw] = []
         size = 0
-        for raw in islice(self._messages, start, start + WORDS_PER_FRAME):
+        for raw in islice(self._messages, start, start + MESSAGES_PER_FRAME):
             messages.append(raw)
             size += len(bytes(raw))
             if size >= BYTES_PER_FRAME:
@@ -96,7 +96,7 @@ class Outbox:
     def acknowledge(self, number: int) -> None:
         """Drop all messages up to ``number``, which the head has on disk."""
         while self._messages and self.first <= number:
-            self._sizes -= len(bytes(self._messages.popleft())) + _PER_WORD_BYTES
+            self._sizes -= len(bytes(self._messages.popleft())) + _OVERHEAD_BYTES
             self.first += 1
         self.sent = max(self.sent, self.first - 1)
         if self._spooled and number >= self._spooled:
@@ -106,7 +106,7 @@ class Outbox:
     def attempts(self) -> set[tuple[int, int]]:
         """The attempts that the messages are about."""
         messages = (wire.decode_word(raw) for raw in self._messages)
-        return {(word.trial, word.attempt) for word in messages}
+        return {(each.trial, each.attempt) for each in messages}
 
     def end_orphans(self) -> None:
         """Report the end of the attempts of an agent before us, which ended with it.
@@ -115,8 +115,8 @@ class Outbox:
         a head would take the attempt for running, and wait for its end for ever.
         """
         messages = [wire.decode_word(raw) for raw in self._messages]
-        over = {(word.trial, word.attempt) for word in messages if isinstance(word, wire.Ended)}
-        for trial, attempt in sorted({(word.trial, word.attempt) for word in messages} - over):
+        over = {(each.trial, each.attempt) for each in messages if isinstance(each, wire.Ended)}
+        for trial, attempt in sorted({(each.trial, each.attempt) for each in messages} - over):
             text = "its agent ended while no head was there"
             self.add(wire.Ended(trial, attempt, wire.LOST, text=text), urgent=True)
 
@@ -131,8 +131,8 @@ class Outbox:
         path = f"{self._spool_path}.new" if whole else self._spool_path
         start = 0 if whole else max(self._spooled + 1 - self.first, 0)
         pieces = [_MAGIC] if whole else []
-        for word in islice(self._messages, start, None):
-            raw = bytes(word)
+        for encoded in islice(self._messages, start, None):
+            raw = bytes(encoded)
             pieces += (_RECORD.pack(len(raw), crc32(raw)), raw)
         flags = os.O_WRONLY | os.O_CREAT
         descriptor = create_private(path) if whole else open_regular(path, flags, 0o600)
@@ -160,7 +160,7 @@ class Outbox:
         for raw, position in _records(content):
             end = position
             self._messages.append(msgspec.Raw(raw))
-            self._sizes += len(raw) + _PER_WORD_BYTES
+            self._sizes += len(raw) + _OVERHEAD_BYTES
             self.newest += 1
         self._spooled = self.newest
         if content.startswith(_MAGIC):

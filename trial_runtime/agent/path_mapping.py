@@ -26,7 +26,7 @@ class PathMapping:
         self._all = sorted(_different(there, here), key=lambda pair: -len(pair[0]))
         self._names = {here: there for there, here in self._all}
         longest_first = sorted(self._names, key=len, reverse=True)
-        # Whole names only, and all at once: one root may be called as another one is elsewhere.
+        # Whole names only, and all at once: a root here may have the path of another one there.
         self._named = re.compile(
             r"(?<![\w/.-])(" + "|".join(map(re.escape, longest_first)) + r")(?![\w-]|\.\w)"
         )

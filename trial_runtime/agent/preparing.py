@@ -177,7 +177,7 @@ def make_room(save_path: str, attempt: int) -> None:
             try:
                 os.rename(name, aside, src_dir_fd=at, dst_dir_fd=at)
             except FileNotFoundError:
-                # Done before, by a server that crashed before it could say so.
+                # Done before, by a server that crashed before it could answer.
                 if not os.path.lexists(os.path.join(above, aside)):
                     raise
             failpoint("agent.leftovers.set_aside")

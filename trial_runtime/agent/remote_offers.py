@@ -50,11 +50,11 @@ class RemoteOffers:
         self._under_way: set[tuple[tuple[int, int], str]] = set()
         self._there: dict[tuple[tuple[int, int], str], wire.Offered] = {}
 
-    def offer(self, attempt: Attempt, word: wire.Offered) -> None:
+    def offer(self, attempt: Attempt, offer: wire.Offered) -> None:
         """Copy the version, then relay the offer. A trial repeats it until it is answered."""
-        mark = (attempt.key, word.digest)
+        mark = (attempt.key, offer.digest)
         if mark in self._there:
-            self._relay(attempt, word)
+            self._relay(attempt, offer)
             return
         of_it = sum(key == attempt.key for key, _digest in self._under_way)
         if mark in self._under_way or of_it >= MOST_AT_ONCE:
@@ -67,14 +67,14 @@ class RemoteOffers:
             if attempt.phase is Phase.OVER:  # its offers do not count; a sweep removes the copy
                 return
             if error is None:
-                self._there[mark] = word
-                self._relay(attempt, word)
+                self._there[mark] = offer
+                self._relay(attempt, offer)
                 return
-            _log.warning("a version of %r by %r was not stored: %s", word.store, attempt, error)
+            _log.warning("a version of %r by %r was not stored: %s", offer.store, attempt, error)
             if isinstance(error, WeightsError) and not isinstance(error, RemoteUnavailable):
-                self._tell(attempt, wire.OfferAnswered(word.digest, False, refusal=str(error)))
+                self._tell(attempt, wire.OfferAnswered(offer.digest, False, refusal=str(error)))
 
-        self._helper.submit(lambda: self._remote.push_version(attempt.key, word), done)
+        self._helper.submit(lambda: self._remote.push_version(attempt.key, offer), done)
 
     def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
         """Pass an answer on to an attempt, once it can read the version that the answer names."""

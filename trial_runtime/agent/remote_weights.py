@@ -154,7 +154,7 @@ class RemoteWeights:
         """
         self._pull(key, view_of(self._config, *key), _stored(path), digest, "bequeath")
 
-    def push_version(self, key: tuple[int, int], word: wire.Offered) -> None:
+    def push_version(self, key: tuple[int, int], offer: wire.Offered) -> None:
         """Copy a version that an attempt offers to a shared store to the remote root. Blocks.
 
         Raises:
@@ -169,15 +169,15 @@ class RemoteWeights:
         pushed = push(
             self._place,
             view,
-            _stored(word.path),
-            writer=f"{key[0]}.{key[1]}, for the shared store {word.store}",
+            _stored(offer.path),
+            writer=f"{key[0]}.{key[1]}, for the shared store {offer.store}",
             inherited=inherited,
-            announced=word.digest,
+            announced=offer.digest,
         )
         with self._lock:
             known = self._inherited.setdefault(key, {})
             known.update((file.path, file) for file in pushed.record.files)
-        self._keep_copies(view, _stored(word.path), pushed.record.files)
+        self._keep_copies(view, _stored(offer.path), pushed.record.files)
 
     def drop_version(self, key: tuple[int, int], path: str) -> None:
         """Remove a refused version from the remote root: no reader knows of it. Blocks.

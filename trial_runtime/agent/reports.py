@@ -53,16 +53,16 @@ class Reports:
         )
         return True
 
-    def published(self, attempt: Attempt, word: wire.PublishedMessage) -> None:
+    def published(self, attempt: Attempt, published: wire.PublishedMessage) -> None:
         """Report weights that are where a child finds them.
 
         Beyond the bound only the newest count, and are reported at the end.
         """
         if attempt.announced >= self._most:
-            attempt.unreported = word
+            attempt.unreported = published
             return
         attempt.announced += 1
-        self._tell(attempt, word)
+        self._tell(attempt, published)
 
     def last(self, attempt: Attempt) -> None:
         """Report the weights that are not reported yet, before the attempt's end."""
@@ -70,16 +70,21 @@ class Reports:
             self._tell(attempt, attempt.unreported)
             attempt.unreported = None
 
-    def _tell(self, attempt: Attempt, word: wire.PublishedMessage) -> None:
+    def _tell(self, attempt: Attempt, published: wire.PublishedMessage) -> None:
         attempt.seq += 1
         self._outbox.add(
             wire.PublishedRelayed(
-                attempt.trial, attempt.number, attempt.seq, word.digest, word.kind, word.nbytes
+                attempt.trial,
+                attempt.number,
+                attempt.seq,
+                published.digest,
+                published.kind,
+                published.nbytes,
             ),
             urgent=True,
         )
 
-    def offered(self, attempt: Attempt, word: wire.Offered) -> None:
+    def offered(self, attempt: Attempt, offer: wire.Offered) -> None:
         """Report an offer of a version, which lies where readers find it."""
         attempt.metrics += 1
         attempt.seq += 1
@@ -88,11 +93,11 @@ class Reports:
                 attempt.trial,
                 attempt.number,
                 attempt.seq,
-                word.store,
-                word.base,
-                word.path,
-                word.digest,
-                word.nbytes,
+                offer.store,
+                offer.base,
+                offer.path,
+                offer.digest,
+                offer.nbytes,
             ),
             urgent=True,
         )

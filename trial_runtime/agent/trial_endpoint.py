@@ -147,7 +147,7 @@ class TrialEndpoint:
         for peer, frame in self._listener.receive():
             yield from self._take(peer, frame)
 
-    def last_words(self, attempt: Attempt) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
+    def last_messages(self, attempt: Attempt) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
         """All unread messages of an attempt whose process is gone."""
         others = []
         for connection, messages in self.receive():  # it may have been waiting to be accepted

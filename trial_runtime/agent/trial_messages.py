@@ -69,14 +69,14 @@ class TrialMessages:
         at_once = at_once and type(messages[-1]) is not wire.Done
         self._endpoint.receipt(connection, now=at_once)
 
-    def _offer(self, connection: Connection, attempt: Attempt, word: wire.Offered) -> None:
+    def _offer(self, connection: Connection, attempt: Attempt, offer: wire.Offered) -> None:
         if not self.reports.has_room(attempt):
             self._refuse(connection, attempt)
             return
         if self.offers is not None:
-            self.offers.offer(attempt, word)
+            self.offers.offer(attempt, offer)
         else:
-            self.reports.offered(attempt, word)
+            self.reports.offered(attempt, offer)
 
     def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
         """Pass an answer on to an attempt, once it can read the version that the answer names."""

@@ -28,14 +28,14 @@ def metric(n):
 class TestOutbox:
     def test_words_leave_in_order_and_stay_until_acknowledged(self, tmp_path):
         box = outbox.Outbox(str(tmp_path / "spool"))
-        for n in range(1, outbox.WORDS_PER_FRAME + 11):
+        for n in range(1, outbox.MESSAGES_PER_FRAME + 11):
             box.add(metric(n), urgent=False)
         first = box.next_frame()
-        assert (first.first, len(first.messages)) == (1, outbox.WORDS_PER_FRAME)
+        assert (first.first, len(first.messages)) == (1, outbox.MESSAGES_PER_FRAME)
         assert box.next_frame() == first  # not marked as sent: offered again
         box.mark_sent(first)
         second = box.next_frame()
-        assert (second.first, len(second.messages)) == (outbox.WORDS_PER_FRAME + 1, 10)
+        assert (second.first, len(second.messages)) == (outbox.MESSAGES_PER_FRAME + 1, 10)
         box.mark_sent(second)
         assert box.next_frame() is None
         box.acknowledge(5)

@@ -154,7 +154,7 @@ class Agent:
             elif not heard:
                 ended, status = os.waitpid(pid, os.WNOHANG)
                 if ended:
-                    for connection, messages in self.door.last_words(self.attempt):
+                    for connection, messages in self.door.last_messages(self.attempt):
                         self._words.hear(connection, messages)
                     return os.waitstatus_to_exitcode(status)
                 time.sleep(0.0002)  # the processors are theirs

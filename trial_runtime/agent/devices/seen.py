@@ -19,7 +19,7 @@ class DeviceUse:
     """
 
     pid: int
-    nbytes: Optional[int] = None  # None: the driver does not tell
+    nbytes: Optional[int] = None  # None: the driver does not report it
     ours: Optional[bool] = None
 
 

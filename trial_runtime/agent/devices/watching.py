@@ -28,7 +28,7 @@ SLOW_S = 10.0
 #: How long the report of a failed attempt waits for a look at its devices (seconds).
 VERDICT_S = 5.0
 
-#: Why GPUs matter, by the keys with which experiment files say so: ours and that of NNI's v1.
+#: The reason why GPUs matter, by the keys of experiment files: ours and that of NNI's v1.
 _NEED = "trials need GPUs (trialGpuNumber or gpuNum is not 0)"
 
 _log = logging.getLogger("bequeath.agent")
@@ -117,7 +117,7 @@ class DeviceWatch:
         self.look_now()
 
     def is_lost(self, device: str) -> bool:
-        """Whether a device is out of reach, as far as the newest look tells."""
+        """Whether a device is out of reach, by the newest look."""
         for each in self.seen:
             if each.id == device:
                 return each.lost

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-#: Ours: a real NNI would have brought a real ``json_tricks``.
+#: Ours: with a real NNI there would be a real ``json_tricks``.
 _nni = importlib.import_module("nni")
 
 

@@ -26,7 +26,7 @@ if not stand_aside(__name__):
     )
     from .utils import ClassArgsValidator
 
-    #: The release whose interfaces these are; code asks for it to tell v1 from v2 and v3.
+    #: The release whose interfaces these are; by it code distinguishes v1, v2 and v3.
     __version__ = "3.0"
 
     __all__ = [

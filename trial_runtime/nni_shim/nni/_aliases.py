@@ -112,7 +112,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             self.provided.update(each for each in sys.modules if each.startswith(below))
         if _missing(name) in HOLLOW:
             return importlib.util.spec_from_loader(fullname, self, is_package=True)
-        # Without its name, or 'from nni import …' would say another sentence.
+        # Without its name, or 'from nni import …' would raise another text.
         raise ModuleNotFoundError(f"{fullname} {_NOT_HERE}: {_instead(name)}")
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
