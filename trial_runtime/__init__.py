@@ -1,9 +1,9 @@
-"""What a trial imports: its parameters in, its metrics and weights out.
+"""The functions that a trial imports: parameters in, metrics and weights out.
 
 The same script runs by hand: without a dispatcher parameters are empty (or come from the
 JSON file that ``BEQUEATH_PARAMETERS`` names), reports are printed, weights stay here.
-Read :mod:`trial_runtime.api` first. Importing this loads nothing else; the functions bring
-msgspec, and zmq under an agent; numpy, torch and the weight store come with weights.
+Read :mod:`trial_runtime.api` first. Importing this package loads nothing else. The functions
+import msgspec, and zmq under an agent; numpy, torch and the weight store come with weights.
 
 >>> import trial_runtime as bq
 >>> bq.get_parameters()

@@ -1,7 +1,7 @@
-"""The words of an agent: what became of attempts, numbered and kept until the head has them.
+"""Messages of an agent about its attempts, numbered and kept until the head has them on disk.
 
-One word is encoded once, however often it is sent: :class:`trial_runtime.wire.Words` carries
-them as they lie here.
+A message is encoded once, however often it is sent: :class:`trial_runtime.wire.Words` carries
+the encoded messages unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trial_runtime.trial_wire import (
     brief,
 )
 
-#: How an attempt may end; the words are those of ``dispatcher.core.model.EndReason``.
+#: How an attempt may end; the texts are those of ``dispatcher.core.model.EndReason``.
 FINISHED = "finished"
 FAILED = "failed"
 SIGNALLED = "signalled"
@@ -51,7 +51,7 @@ END_REASONS = frozenset(
 
 
 class Started(Message, frozen=True, tag="s"):
-    """The attempt's process is there."""
+    """The attempt's process has started."""
 
     trial: Count
     attempt: Count
@@ -59,7 +59,7 @@ class Started(Message, frozen=True, tag="s"):
 
 
 class MetricRelayed(Message, frozen=True, tag="m"):
-    """An intermediate metric. ``seq`` numbers the words of one attempt from 1."""
+    """An intermediate metric. ``seq`` numbers the messages of one attempt from 1."""
 
     trial: Count
     attempt: Count
@@ -77,7 +77,7 @@ class FinalRelayed(Message, frozen=True, tag="f"):
 
 
 class PublishedRelayed(Message, frozen=True, tag="w"):
-    """Weights a trial published itself."""
+    """Weights that a trial published itself."""
 
     trial: Count
     attempt: Count
@@ -101,8 +101,11 @@ class VersionOffered(Message, frozen=True, tag="v"):
 
 
 class Ended(Message, frozen=True, tag="e"):
-    """The attempt's processes are gone. ``reason`` is one of :data:`END_REASONS`; the last
-    three fields are plain files found at the save path, synced and digested."""
+    """The attempt's processes are gone.
+
+    ``reason`` is one of :data:`END_REASONS`. The last three fields describe plain files at the
+    save path, synced and digested.
+    """
 
     trial: Count
     attempt: Count
@@ -124,12 +127,12 @@ _word: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
 
 
 def encode_word(word: Word) -> msgspec.Raw:
-    """A word as it will lie in :class:`Words`, so that it is encoded once however often sent."""
+    """Encode a message as :class:`Words` carries it, once for however often it is sent."""
     return msgspec.Raw(_encoder.encode(word))
 
 
 def decode_word(raw: msgspec.Raw | bytes) -> Word:
-    """The inverse of :func:`encode_word`; raises :class:`WireError`."""
+    """Decode what :func:`encode_word` returned; raises :class:`WireError`."""
     try:
         return _word.decode(raw)
     except UNREADABLE as error:

@@ -15,10 +15,11 @@ _DEEPEST = 8
 
 
 def report_any(value: Any, *, final: bool) -> None:
-    """Report a value; a final one returns when the agent has it.
+    """Report a value. A call for a final value returns when the agent has it.
 
-    NaN and the infinities are no JSON. Such a metric is not reported; of a dict whose
-    ``default`` is a number the other entries are. What is left out is said.
+    JSON has no NaN and no infinities, so such a metric is not reported. Of a dict whose
+    ``default`` is a number the other finite entries are reported. Standard error names what is
+    left out.
 
     Raises:
         InvalidMetric: it is no JSON value, or larger than the experiment allows.
@@ -43,7 +44,7 @@ def report_any(value: Any, *, final: bool) -> None:
 
 
 def any_metric_text(value: Any, *, limit: int) -> str | None:
-    """JSON text of a metric, without what is not finite; None if nothing is left of it.
+    """JSON text of a metric without its entries that are not finite; None if nothing is left.
 
     Raises:
         InvalidMetric: it is no JSON value, or larger than ``limit`` bytes.
@@ -52,7 +53,7 @@ def any_metric_text(value: Any, *, limit: int) -> str | None:
 
 
 def _text(value: Any, limit: int) -> tuple[Optional[str], bool]:
-    """The text, and whether it is that of the whole value."""
+    """The text, and whether it holds the whole value."""
     plain, whole = _plain(value, 0)
     if not whole:
         if not isinstance(plain, dict):

@@ -92,10 +92,10 @@ def save_weights(state: Any, path: str | os.PathLike[str] | None = None) -> str:
     current = _session.current()
     from trial_runtime import weights
 
-    told = current.file
-    target = os.fspath(path) if path is not None else told.save_path
-    if target is None and told.weights_root is None:
-        target = os.path.join(told.folder, _BY_HAND_WEIGHTS)
+    file = current.file
+    target = os.fspath(path) if path is not None else file.save_path
+    if target is None and file.weights_root is None:
+        target = os.path.join(file.folder, _BY_HAND_WEIGHTS)
     if target is None:
         from trial_runtime.api_errors import NoSavePath
 
@@ -104,16 +104,16 @@ def save_weights(state: Any, path: str | os.PathLike[str] | None = None) -> str:
             hint="let the tuner put 'save_path' into the parameters, or name a path",
         )
     # Versions of a store go by rules of their own: nobody's weights refer to a file of one.
-    ours = told.restore_kind == "bequeath" and not told.from_store
+    ours = file.restore_kind == "bequeath" and not file.from_store
     published = weights.save(
         state,
         target,
-        parent=told.restore_path if ours else None,
-        root=told.weights_root,
+        parent=file.restore_path if ours else None,
+        root=file.weights_root,
         writer=_writer(),
-        parent_digest=(told.restore_digest or None) if ours else None,
+        parent_digest=(file.restore_digest or None) if ours else None,
     )
-    if told.save_path is None or os.path.realpath(told.save_path) == published.path:
+    if file.save_path is None or os.path.realpath(file.save_path) == published.path:
         current.published(published.digest, "bequeath", published.bytes_total)
         failpoint("trial.weights.announced")
     return published.path
@@ -140,19 +140,19 @@ def load_weights(
     Raises:
         WeightsError: they are missing, torn, changed, or do not fit.
     """
-    told = _session.current().file
-    source = os.fspath(path) if path is not None else told.restore_path
+    file = _session.current().file
+    source = os.fspath(path) if path is not None else file.restore_path
     if source is None:
         return None
     from trial_runtime import weights
 
-    if source == told.restore_path and told.restore_kind in ("bequeath", "files"):
-        options.setdefault("digest", told.restore_digest or None)
-        options.setdefault("stale_timeout_s", told.stale_timeout_s)
-    stored = source == told.restore_path and told.from_store
-    options.setdefault("root", told.stores if stored else told.weights_root)
-    if told.read_roots:
-        options.setdefault("read_roots", told.read_roots)
+    if source == file.restore_path and file.restore_kind in ("bequeath", "files"):
+        options.setdefault("digest", file.restore_digest or None)
+        options.setdefault("stale_timeout_s", file.stale_timeout_s)
+    stored = source == file.restore_path and file.from_store
+    options.setdefault("root", file.stores if stored else file.weights_root)
+    if file.read_roots:
+        options.setdefault("read_roots", file.read_roots)
     return weights.load(source, into, **options)
 
 
@@ -218,7 +218,7 @@ def save_artefact(name: str, content: str | bytes | os.PathLike[str]) -> str:
 def devices() -> tuple[str, ...]:
     """The ids of the GPUs this trial may use, where its experiment counts them; else nothing.
 
-    The same are in ``CUDA_VISIBLE_DEVICES``, so the first of them is ``cuda:0``, and so on.
+    ``CUDA_VISIBLE_DEVICES`` names the same, so the first of them is ``cuda:0``, and so on.
     Programs without Python find them in ``BEQUEATH_DEVICES``.
     """
     return _session.current().file.devices
@@ -230,7 +230,7 @@ def trial_id() -> int:
 
 
 def attempt() -> int:
-    """Which attempt at the trial this is, from 1; 0 by hand."""
+    """The number of this attempt at the trial, from 1; 0 by hand."""
     return _session.current().file.attempt
 
 
@@ -288,15 +288,15 @@ def seed() -> int:
     """
     import hashlib
 
-    told = _session.current().file
-    text = f"{told.seed}:{told.trial}".encode()
+    file = _session.current().file
+    text = f"{file.seed}:{file.trial}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big")
 
 
 def _checkpoint_folder() -> str:
-    told = _session.current().file
-    above = os.path.dirname(told.folder) if told.attempt else told.folder
-    return told.checkpoints or os.path.join(above, "checkpoint")
+    file = _session.current().file
+    above = os.path.dirname(file.folder) if file.attempt else file.folder
+    return file.checkpoints or os.path.join(above, "checkpoint")
 
 
 def _checkpoints() -> Checkpoints:
@@ -306,5 +306,5 @@ def _checkpoints() -> Checkpoints:
 
 
 def _writer() -> str:
-    told = _session.current().file
-    return f"{told.trial}.{told.attempt}" if told.attempt else "by hand"
+    file = _session.current().file
+    return f"{file.trial}.{file.attempt}" if file.attempt else "by hand"

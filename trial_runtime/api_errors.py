@@ -1,4 +1,4 @@
-"""What the functions of a trial may raise, beside the errors about weights."""
+"""Errors that the functions of a trial may raise, beside the errors about weights."""
 
 from __future__ import annotations
 

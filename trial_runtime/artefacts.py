@@ -17,9 +17,14 @@ MAX_FILES: Final = 1000
 
 
 def keep(folder: str, name: str, content: str | bytes | os.PathLike[str]) -> str:
-    """Put a file below ``folder``, replacing one of the same name; return where it lies.
+    """Put a file below ``folder``, replacing one of the same name; return its path.
 
     No folder on the way may be a link, whoever has put it there and when.
+
+    Args:
+        folder: the attempt's folder for artefacts.
+        name: a relative path below it.
+        content: bytes, or the path of a file to copy.
 
     Raises:
         ArtefactRefused: it is too large, or with it all are, or the name leads out.

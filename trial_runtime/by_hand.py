@@ -42,10 +42,11 @@ class ByHandSession:
         _say(f"final result: {metric_text(value)}")
 
     def published(self, digest: str, kind: str, nbytes: int) -> None:
+        """See :meth:`trial_runtime.session.AgentSession.published`."""
         _say(f"weights saved: {nbytes:,} bytes, digest {digest}")
 
     def offer(self, offer: Offered) -> OfferAnswered:
-        """There is nobody who could be quicker."""
+        """Accept the version: no other trial can have published one before."""
         number = offer.base + 1
         _say(f"version {number} of {offer.store}: {offer.nbytes:,} bytes, digest {offer.digest}")
         newest = PinnedVersion(offer.store, number, offer.path, offer.digest)
@@ -61,11 +62,11 @@ def _parameters_by_hand() -> str:
         return "{}"
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    msgspec.json.decode(text)  # say here, not later, that it is not JSON
+    msgspec.json.decode(text)  # a text that is not JSON fails here, not later
     return text
 
 
 def _say(text: str) -> None:
-    """A line for who runs the trial by hand."""
+    """Print a line for the user who runs the trial by hand."""
     sys.stdout.write(f"[bequeath] {text}\n")
     sys.stdout.flush()

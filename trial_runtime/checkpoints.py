@@ -1,4 +1,4 @@
-"""Checkpoints of one trial: what its next attempt goes on from.
+"""Checkpoints of one trial: states from which its next attempt goes on.
 
 They lie below the weights root, where another host could reach them, under a name that no
 tuner can claim::
@@ -34,15 +34,21 @@ _DRAFT: Final = ".draft-"
 
 
 def folder_of(weights_root: str, experiment: str, trial: int) -> str:
-    """Where the checkpoints of a trial lie."""
+    """The folder of a trial's checkpoints.
+
+    Args:
+        weights_root: the folder below which all weights of the experiment lie.
+        experiment: the experiment's id.
+        trial: the trial's number.
+    """
     return os.path.join(weights_root, CHECKPOINTS_NAME, experiment, str(trial))
 
 
 def canonical(folder: str) -> str:
-    """What :func:`folder_of` gave, without links in the weights root's own path.
+    """A path from :func:`folder_of` without links in the weights root's own path.
 
-    Below the root there are none, or somebody has put them there; they are not followed. A folder
-    of a trial that is run by hand is its user's own.
+    Links below the root are not followed: none of them is ours. A folder of a trial that is run
+    by hand is its user's own.
     """
     above, trial = os.path.split(os.path.normpath(folder))
     above, experiment = os.path.split(above)
@@ -83,9 +89,9 @@ class Checkpoints:
         self._own = os.path.join(self._saved, str(attempt))
 
     def save(self, state: Any) -> str:
-        """Publish a state, durably and all at once; older ones of this attempt go.
+        """Publish a state, durably and all at once; older ones of this attempt are removed.
 
-        Blocks until the disk has it. Returns the folder it lies in.
+        Blocks until the disk has it. Returns the folder of the checkpoint.
 
         Raises:
             AttemptSuperseded: a later attempt of this trial has begun.
@@ -110,7 +116,7 @@ class Checkpoints:
                 try:
                     os.rename(name, final, src_dir_fd=at, dst_dir_fd=at)
                 except FileNotFoundError:
-                    # Done before, by an NFS server that crashed before it could say so.
+                    # Done before, by an NFS server that crashed before it could answer.
                     os.stat(final, dir_fd=at, follow_symlinks=False)
                 confined.sync(at)
         except BaseException:
@@ -122,8 +128,8 @@ class Checkpoints:
     def load(self, into: Any = None, **options: Any) -> Any:
         """Load the newest checkpoint of this trial that is whole; None if there is none.
 
-        Those that are torn or have changed on the disk are passed over. Options and the
-        answer are those of :func:`trial_runtime.weights.load`.
+        Checkpoints that are torn or have changed on the disk are passed over. Options and result
+        are those of :func:`trial_runtime.weights.load`.
         """
         from trial_runtime import weights
         from trial_runtime.weights.roots import Located
@@ -131,8 +137,8 @@ class Checkpoints:
         with confined.folder(self._own, make=True):
             pass  # attempts before this one see that it has begun
         options.pop("root", None)
-        found = [each for attempt in self._attempts() for each in self._of(attempt)]
-        for each in sorted(found, reverse=True):
+        saved = [each for attempt in self._attempts() for each in self._of(attempt)]
+        for each in sorted(saved, reverse=True):
             if each.attempt > self._attempt:
                 continue
             place = Located(each.path, os.path.dirname(each.path))
@@ -182,7 +188,7 @@ def _is_number(name: str) -> bool:
 
 
 def _remove(folder: str) -> None:
-    """What cannot be removed is passed over: it is no checkpoint, or one too many."""
+    """Remove a folder. One that cannot be removed stays: it is no checkpoint, or one too many."""
     try:
         confined.remove_tree(folder)
     except (OSError, RecursionError, PathError):

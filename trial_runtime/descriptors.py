@@ -1,4 +1,4 @@
-"""How many files a process may open: more for ours, and as before for those of its users."""
+"""The limit on open files: raised for our processes, restored for those of the user."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ _before: Optional[tuple[int, int]] = None
 
 
 def raise_limit() -> int:
-    """Let this process open as many files as it may; how many that are. Called at its start:
-    whoever connects costs it one, and without any it could not even write its journal."""
+    """Raise the limit of this process as far as allowed; returns the new limit.
+
+    Called at the start of the process: each connection takes a descriptor, and without a free one
+    the process could not even write its journal.
+    """
     global _before
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST if hard == resource.RLIM_INFINITY else min(MOST, hard)
@@ -28,8 +31,10 @@ def raise_limit() -> int:
 
 
 def give_back(pid: int) -> None:
-    """Let a process that we have just started have the limit that we were started with: some
-    programs fail with numbers beyond it (``select``), or try all that there could be."""
+    """Give a process that we have just started the limit that this process was started with.
+
+    Some programs fail with higher descriptor numbers (``select``), or try all possible ones.
+    """
     if _before is None or not hasattr(resource, "prlimit"):
         return
     try:

@@ -1,7 +1,7 @@
-"""Where a peer finds the other side, and the socket that gets there.
+"""Endpoints: the address of a peer's other side, and the socket that connects to it.
 
 An endpoint travels in a file of mode 0600, never on a command line. The routing id holds
-the peer's secret, so on ``ipc`` (a folder of mode 0700) it is what tells peers apart; on
+the peer's secret. On ``ipc`` (a folder of mode 0700) it authenticates the peer; on
 ``tcp`` CURVE encrypts and authenticates as well.
 """
 
@@ -12,7 +12,7 @@ import zmq
 
 
 class Endpoint(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An address, who we are there, and for TCP the CURVE keys (Z85 text)."""
+    """An address, our routing id there, and for TCP the CURVE keys (Z85 text)."""
 
     address: str
     routing_id: str = ""
@@ -44,7 +44,10 @@ def connect(
 ) -> zmq.Socket[bytes]:
     """A DEALER socket connected to the endpoint; returns before the connection stands.
 
-    With ``immediate`` nothing is queued while there is no connection: sending says so.
+    Args:
+        context: ZeroMQ's context; the caller owns it, and the socket.
+        endpoint: the address, and the keys where it is TCP.
+        immediate: queue nothing while there is no connection; sending raises ``zmq.Again`` then.
     """
     socket = context.socket(zmq.DEALER)
     socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
@@ -58,7 +61,7 @@ def connect(
         socket.setsockopt(zmq.CURVE_PUBLICKEY, endpoint.public_key.encode())
         socket.setsockopt(zmq.CURVE_SECRETKEY, endpoint.secret_key.encode())
     if crosses_a_network(endpoint.address):
-        # A peer that has lost its power says nothing, and TCP believes in it for a quarter hour.
+        # A peer that has lost its power sends nothing, and TCP believes in it for a quarter hour.
         socket.setsockopt(zmq.HEARTBEAT_IVL, BEAT_MS)
         socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, GONE_MS)
     socket.connect(endpoint.address)

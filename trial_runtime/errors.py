@@ -1,4 +1,4 @@
-"""All errors of the trial runtime: what a trial's author, or an agent, may have to catch.
+"""All errors of the trial runtime that a trial's author, or an agent, may have to catch.
 
 Every error carries a sentence (its text), ``hint`` (what to do about it) and ``where``
 (a place a person can go to: a path, a tensor), as the dispatcher's errors do.
@@ -8,7 +8,13 @@ from __future__ import annotations
 
 
 class TrialRuntimeError(Exception):
-    """Base of everything the trial runtime raises on purpose."""
+    """Base of everything the trial runtime raises on purpose.
+
+    Args:
+        message: a sentence.
+        hint: advice what to do about it.
+        where: the place of the fault: a path, a tensor.
+    """
 
     def __init__(self, message: str, *, hint: str = "", where: str = "") -> None:
         super().__init__(message)
@@ -27,7 +33,7 @@ class WeightsError(TrialRuntimeError):
 
 
 class WeightsNotFound(WeightsError):
-    """Raised when there are no weights at a path and nobody said that there must be."""
+    """Raised when there are no weights at a path, and none were announced."""
 
 
 class WeightsTaken(WeightsError):
@@ -40,10 +46,17 @@ class WeightsMismatch(WeightsError):
 
 
 class StaleWeights(WeightsError):
-    """Raised when the weights announced by their digest did not appear within the bound."""
+    """Raised when the weights announced by their digest did not appear within the bound.
 
-    def __init__(self, path: str, *, expected: str, found: str, waited_s: float) -> None:
-        seen = f"found digest {found}" if found else "found no manifest"
+    Args:
+        path: of the weights.
+        expected: the digest that was announced.
+        actual: the digest of the weights that are there; empty: there is no manifest.
+        waited_s: the bound (seconds).
+    """
+
+    def __init__(self, path: str, *, expected: str, actual: str, waited_s: float) -> None:
+        seen = f"found digest {actual}" if actual else "found no manifest"
         super().__init__(
             f"weights with digest {expected} did not appear within {waited_s:.0f} s; {seen}",
             hint="the file system shows an older state than was announced: check the mount and "
@@ -51,11 +64,17 @@ class StaleWeights(WeightsError):
             where=path,
         )
         self.expected = expected
-        self.found = found
+        self.actual = actual
 
 
 class CorruptWeights(WeightsError):
-    """Raised when a file is truncated, forged or changed after it was published."""
+    """Raised when a file is truncated, forged or changed after it was published.
+
+    Args:
+        message: a sentence.
+        where: the file, or the tensor in it.
+        writer: the attempt that wrote the file, if it is known.
+    """
 
     def __init__(self, message: str, *, where: str, writer: str = "") -> None:
         author = f" (written by {writer})" if writer else ""
@@ -81,7 +100,7 @@ class PathThroughLink(PathError):
 
 
 class StorageError(WeightsError):
-    """Base of what a file system refuses weights with; ``errno`` is what the system said.
+    """Base of the errors with which a file system refuses weights; ``errno`` is the system's.
 
     Raised itself for a fault that outlasted the tries it is worth (a disk that reads badly).
     """
@@ -92,7 +111,14 @@ class StorageError(WeightsError):
 
 
 class DiskFull(StorageError):
-    """Raised when weights did not fit on the disk; nothing of them was published."""
+    """Raised when weights did not fit on the disk; nothing of them was published.
+
+    Args:
+        path: of the weights.
+        needed_bytes: their size.
+        reason: the system's text for the error.
+        errno: the system's number for it.
+    """
 
     def __init__(self, path: str, *, needed_bytes: int, reason: str, errno: int = 0) -> None:
         super().__init__(
@@ -119,7 +145,7 @@ class QuotaExceeded(DiskFull):
 
 
 class StorageReadOnly(StorageError):
-    """Raised when weights cannot be written since their file system takes no writes."""
+    """Raised when weights cannot be written since their file system is read-only."""
 
 
 class StorageDenied(StorageError):
@@ -127,12 +153,12 @@ class StorageDenied(StorageError):
 
 
 class StorageStale(StorageError):
-    """Raised when a file system goes on saying that what it was asked for is another's by now:
-    an export that was taken back, moved or made anew while it was mounted."""
+    """Raised when a file handle stays stale: the export was taken back, moved or made anew while
+    it was mounted."""
 
 
 class StorageAway(StorageError):
-    """Raised when a server of weights does not answer, and the mount was told not to wait."""
+    """Raised when a server of weights does not answer, and the mount's options are not to wait."""
 
 
 class MissingExtra(TrialRuntimeError):

@@ -1,4 +1,4 @@
-"""Named places at which tests let a process of ours die, stop, wait or fail.
+"""Failpoints: named places at which tests let a process of ours die, stop, wait or fail.
 
 A failpoint stands between two durable steps. It does nothing unless the environment names it::
 
@@ -128,7 +128,7 @@ NAMES: Final[dict[str, str]] = {
 
 
 class _Plan:
-    """What the environment asked for, counted down."""
+    """The actions that the environment asks for, counted down."""
 
     def __init__(self, text: str, *, struck: str | None = None) -> None:
         self._due: dict[str, list[tuple[int | None, str, str]]] = {}
@@ -145,7 +145,7 @@ class _Plan:
             self._due.setdefault(name, []).append((number, action, place))
 
     def reach(self, name: str) -> None:
-        """Strike, if it is the time."""
+        """Strike, if an action is due at this visit."""
         if name not in self._due:
             return
         seen = self._seen[name] = self._seen.get(name, 0) + 1
@@ -154,7 +154,7 @@ class _Plan:
                 _strike(name, action)
 
     def _first(self, place: str) -> bool:
-        """Whether no process has struck here before; says so to those that come later."""
+        """Whether no process has struck here before; leaves a file for those that come later."""
         if self._struck is None:
             return True
         path = os.path.join(self._struck, place)
@@ -193,14 +193,14 @@ _plan = _plan_of(os.environ)
 
 
 def failpoint(name: str) -> None:
-    """Mark a step; free of cost, and of effect, unless a test asked for it."""
+    """Mark a step. Costs nothing, and does nothing, unless a test asks for it."""
     if _plan is not None:
         _plan.reach(name)
 
 
 @contextmanager
 def out_of_reach() -> Iterator[None]:
-    """Steps that are only rehearsed are none: nothing strikes, and nothing is counted."""
+    """Switch failpoints off inside, neither striking nor counting: for rehearsed steps."""
     global _plan
     plan, _plan = _plan, None
     try:

@@ -1,7 +1,7 @@
-"""What a trial's process says to its agent, and hears from it.
+"""The connection of a trial's process to its agent.
 
-Reports leave at once and are not waited for, until too many are under way; what must not be
-lost waits for the agent's receipt. There is a lock, since training code reports from any
+Reports leave at once and are not waited for, until too many are under way. A message that must
+not be lost waits for the agent's receipt. There is a lock, since training code reports from any
 thread.
 """
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 MAX_UNDER_WAY = 1024
 RECEIPT_EVERY = 256
 
-#: An agent may make us wait while its own head is away (``headGrace``, 120 s by default), so
+#: An agent may let a trial wait while its own head is away (``headGrace``, 120 s by default), so
 #: only a silence well beyond that means that it is gone.
 PATIENCE_S = 600.0
 
-#: A head that was killed may have lost what it was asked: it is asked again after this pause,
-#: which grows.
+#: A head that was killed may have lost an offer: it is offered again after this pause, which
+#: grows.
 ASK_AGAIN_S, LONGEST_ASK_AGAIN_S = 5.0, 60.0
 
 #: How long a waiting thread keeps others from reporting.
@@ -42,13 +42,18 @@ class AgentLink:
 
     After a ``fork`` in the trial the child finds itself in another process and opens a
     connection of its own: two that write to one socket would garble each other's frames.
+
+    Args:
+        address: the agent's socket, ``unix:PATH``.
+        routing: the first frame of the connection, with the attempt's secret.
+        channel: a connection that is open already; None: the first message opens one.
     """
 
     def __init__(self, address: str, routing: str, channel: LocalChannel | None = None) -> None:
         self._address = address
         self._routing = routing
         self._lock = threading.Lock()
-        self._channel = channel  # one that is open already, and whose first words were said
+        self._channel = channel  # one that is open already, and has sent its first messages
         self._pid = os.getpid() if channel is not None else 0
         self._sent = 0
         self._receipted = 0
@@ -116,7 +121,7 @@ class AgentLink:
             self._asked.pop(offer.digest, None)
 
     def connect(self) -> None:
-        """Say that we are there (warm workers), and take nothing yet.
+        """Announce this process to the agent (warm workers), and read nothing yet.
 
         Raises:
             AgentGone: nobody listens.
@@ -125,7 +130,7 @@ class AgentLink:
             self._opened()
 
     def poll(self) -> None:
-        """Take what the agent has sent, without waiting; connects if need be.
+        """Read what the agent has sent, without waiting; connects if need be.
 
         Raises:
             AgentGone: the agent has left.
@@ -134,7 +139,7 @@ class AgentLink:
             self._take_all()
 
     def next_order(self) -> wire.Run | wire.Leave:
-        """Block until the agent says what to do next (warm workers, between two trials).
+        """Block until the agent's next order (warm workers, between two trials).
 
         Raises:
             AgentGone: the agent has left.
@@ -148,7 +153,7 @@ class AgentLink:
             return self._orders.popleft()
 
     def renew(self, attempt: tuple[int, int]) -> None:
-        """Speak for this attempt from now on, and forget what was said to the one before
+        """Report for this attempt from now on, and forget the messages to the one before
         (warm workers)."""
         self.attempt = attempt
         self.stop_reason = None
@@ -173,7 +178,7 @@ class AgentLink:
         try:
             channel.send(wire.frame(messages))
         except OSError:
-            self._take_all()  # why it hung up, if it said so
+            self._take_all()  # the agent's reason for hanging up, if it sent one
             raise
         self._sent += len(messages)
 

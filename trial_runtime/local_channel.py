@@ -1,4 +1,4 @@
-"""Frames over a Unix socket: how a trial's process reaches its agent on the same host.
+"""Frames over a Unix socket, between a trial's process and its agent on the same host.
 
 A plain socket rather than ZeroMQ (docs/decisions/0013): importing pyzmq would cost every fresh
 trial more than all the rest of us, and its context two threads that each fork has to make anew.
@@ -28,7 +28,7 @@ class LocalChannel:
 
     Args:
         address: ``unix:PATH``, where the agent listens.
-        hello: the first frame: who we are, with the secret of the attempt.
+        hello: the first frame: the routing id, with the secret of the attempt.
         patience_s: longest time to connect, and to get rid of one frame.
 
     Raises:

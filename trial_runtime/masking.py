@@ -25,7 +25,7 @@ class Mask:
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Mask these as well: each as a whole, and each of its lines."""
+        """Mask these secrets as well: each as a whole, and each of its lines."""
         known = set(self._secrets)
         for secret in secrets:
             for part in {secret, *secret.splitlines()}:
@@ -37,7 +37,7 @@ class Mask:
         self._secrets = tuple(sorted(known, key=len, reverse=True))
 
     def __call__(self, text: str) -> str:
-        """The text without them."""
+        """The text without the secrets."""
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, MASKED)
@@ -45,7 +45,7 @@ class Mask:
 
 
 class MaskFilter(logging.Filter):
-    """Masks what a logger is given, tracebacks included."""
+    """Masks the records of a logger, tracebacks included."""
 
     def __init__(self, mask: Mask) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Three versions of a state to one: the one both began with, ours, and theirs.
+"""Merging three versions of a state into one: the one both began with, ours, and theirs.
 
-What only one of the two has changed is taken from it. What both have changed is decided by a
-rule that whoever publishes has declared.
+A part that only one side has changed is taken from that side. A part that both have changed is
+decided by the rule that the publisher has declared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OTHERWISE = (
 
 
 class _Absent:
-    """Stands for what a state does not have."""
+    """Stands for an entry that a state does not have."""
 
     def __repr__(self) -> str:
         return "<absent>"
@@ -53,7 +53,7 @@ def merge(base: Any, mine: Any, theirs: Any, rule: MergeRule) -> Any:
 
 def _merge(name: str, base: Any, mine: Any, theirs: Any, rule: MergeRule) -> Any:
     if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
-        found = {}
+        merged = {}
         for key in [*theirs, *(key for key in mine if key not in theirs)]:
             before = base.get(key, ABSENT) if isinstance(base, Mapping) else ABSENT
             one = _merge(
@@ -64,8 +64,8 @@ def _merge(name: str, base: Any, mine: Any, theirs: Any, rule: MergeRule) -> Any
                 rule,
             )
             if one is not ABSENT:
-                found[key] = one
-        return found
+                merged[key] = one
+        return merged
     if _lists_alike(mine, theirs):
         alike = _lists_alike(mine, base)
         before = base if alike else [ABSENT] * len(mine)
@@ -79,7 +79,7 @@ def _merge(name: str, base: Any, mine: Any, theirs: Any, rule: MergeRule) -> Any
     if same(theirs, base):
         return mine
     if rule != "add" and not callable(rule) and same(mine, theirs):
-        return mine  # the same change twice is two changes to who adds them up
+        return mine  # but for "add" the same change twice is two changes
     return _decided(name or "the state", base, mine, theirs, rule)
 
 
@@ -136,7 +136,7 @@ def _numbers_alike(*sides: Any) -> bool:
 
 
 def _as(like: Any, value: Any) -> Any:
-    """With the type that it had: the mean of whole numbers is one."""
+    """The value with the type of ``like``: the mean of whole numbers is one."""
     if hasattr(like, "astype"):
         return value.astype(like.dtype)
     if hasattr(like, "dtype"):

@@ -1,4 +1,4 @@
-"""From what a trial reports to the JSON text that travels."""
+"""The JSON text of a metric that a trial reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On which file system a path lies by the table of mounts, and whether machines share it."""
+"""File systems of paths by the kernel's table of mounts, and whether machines share them."""
 
 from __future__ import annotations
 
@@ -50,8 +50,11 @@ def network_type(folder: str | os.PathLike[str], *, mountinfo: Path = MOUNTINFO)
 
 
 def named_on_network(folder: str | os.PathLike[str], *, mountinfo: Path = MOUNTINFO) -> bool:
-    """Whether a folder lies on a share by its spelling. Asks no file system but the kernel's
-    table, so that a server which is away keeps nobody; links are not followed."""
+    """Whether a folder lies on a share by its spelling.
+
+    Reads the kernel's table only, so that a server which is away blocks nobody. Links are not
+    followed.
+    """
     try:
         lines = mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -60,7 +63,7 @@ def named_on_network(folder: str | os.PathLike[str], *, mountinfo: Path = MOUNTI
 
 
 def unescaped(word: str) -> str:
-    """A word of the table, which writes blanks and the like as octal numbers."""
+    """A field of the table, which writes blanks and the like as octal numbers."""
     return _OCTAL.sub(lambda match: chr(int(match[1], 8)), word)
 
 
@@ -73,10 +76,10 @@ def type_of_mount(path: str, lines: list[str]) -> str | None:
     best_length = -1
     for line in lines:
         fields, separator, rest = line.partition(" - ")
-        words = fields.split(" ")
-        if not separator or len(words) < 5:
+        columns = fields.split(" ")
+        if not separator or len(columns) < 5:
             continue
-        place = unescaped(words[4])
+        place = unescaped(columns[4])
         below = path == place or path.startswith(place.rstrip("/") + "/")
         if below and len(place) >= best_length:
             best, best_length = rest.split(" ", 1)[0], len(place)

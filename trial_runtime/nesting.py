@@ -1,4 +1,4 @@
-"""How deep in other experiments a process is, and whether author's code is being imported in it.
+"""The depth of a process in other experiments, and whether it is importing the author's code.
 
 An experiment's processes import the author's modules. A script that starts an experiment as it
 is imported would start another one there, whose trials start more: one file fills a machine.
@@ -32,7 +32,7 @@ _GUARD = "put that under `if __name__ == '__main__':`"
 
 @contextmanager
 def importing(name: str) -> Iterator[None]:
-    """Whatever starts an experiment meanwhile, here or in a program started here, is refused."""
+    """Refuse any experiment that is started inside, here or in a program started here."""
     global _imports_here
     before = os.environ.get(IMPORTING_VARIABLE)
     os.environ[IMPORTING_VARIABLE] = name
@@ -53,7 +53,7 @@ def mark_inside(environment: MutableMapping[str, str]) -> None:
 
 
 def refusal() -> str:
-    """Why no experiment may be started in this process, in one sentence; empty if it may."""
+    """The reason why no experiment may be started in this process; empty if one may."""
     name = os.environ.get(IMPORTING_VARIABLE, "")
     if _imports_here or _is_imported_by_multiprocessing():
         starter = _module_being_run(sys._getframe(1)) or name or "the script"
@@ -74,8 +74,11 @@ def _depth(environment: MutableMapping[str, str]) -> int:
 
 
 def _is_imported_by_multiprocessing() -> bool:
-    """A process that ``multiprocessing`` has just spawned imports the script again. It refuses to
-    start processes then; ours are not started by it, so we ask."""
+    """Whether ``multiprocessing`` has just spawned this process, which imports the script again.
+
+    That library refuses to start processes then. Ours are not started by it, so they need the
+    question.
+    """
     module = sys.modules.get("multiprocessing.process")
     if module is None:
         return False

@@ -1,5 +1,7 @@
-"""Opens files where the code of trials, or who guesses a name, may have put anything: a pipe would
-be waited for without end, a link would lead elsewhere."""
+"""Opening files where the code of trials, or anybody who guesses a name, may have put anything.
+
+A pipe would be waited for without end, and a link would lead to another place.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,12 @@ from typing import Optional
 
 def open_regular(path: str, flags: int, mode: int = 0o644, *, dir_fd: Optional[int] = None) -> int:
     """A descriptor of a regular file that is no link; never waits for another process.
+
+    Args:
+        path: of the file, relative to ``dir_fd`` if that is given.
+        flags: as for :func:`os.open`; no links, no blocking and close-on-exec are added.
+        mode: permissions of a file that is created.
+        dir_fd: an open folder.
 
     Raises:
         OSError: there is none, or it is something else.

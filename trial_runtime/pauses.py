@@ -1,4 +1,4 @@
-"""Trying again after pauses that grow: the one rule for all that is tried again here."""
+"""Growing pauses between tries: the one rule for everything that is retried here."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ _MOST_DOUBLINGS = 30
 
 
 def growing_pause(failures: int, first_s: float, longest_s: float) -> float:
-    """How long to wait before the next try (seconds). Pure.
+    """The pause before the next try (seconds). Pure.
 
     Args:
         failures: how many tries in a row have failed; 0 is as 1.
         first_s: the pause after the first of them; it doubles with each.
-        longest_s: what it grows to.
+        longest_s: the longest pause.
     """
     return min(longest_s, first_s * 2.0 ** min(max(0, failures - 1), _MOST_DOUBLINGS))

@@ -1,4 +1,4 @@
-"""What tells a process from a later one of the same number: when it started."""
+"""The start time of a process, which distinguishes it from a later one of the same number."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 
 
 def start_time(pid: int) -> str | None:
-    """When a process started, as a text that no other process of this number shares; None if
-    there is no such process, or only its zombie. The wall clock plays no part in it."""
+    """The start of a process, as a text that no other process of this number shares.
+
+    None if there is no such process, or only its zombie. The wall clock plays no part in it.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:
@@ -20,8 +22,10 @@ def start_time(pid: int) -> str | None:
 
 
 def boot_id() -> str:
-    """Tells this life of the machine from the one before, where numbers and start times of
-    processes may be the same again; empty where the system has no such thing."""
+    """The id of the machine's current boot; empty where the system has none.
+
+    After a reboot numbers and start times of processes may be the same again.
+    """
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -29,7 +33,7 @@ def boot_id() -> str:
 
 
 def _start_time_by_ps(pid: int) -> str | None:
-    """macOS has no /proc."""
+    """The start of a process on macOS, which has no /proc."""
     import psutil
 
     try:

@@ -1,4 +1,4 @@
-"""The file in which ``bequeath hosts add`` records keys of machines: read by all who use SSH."""
+"""The file in which ``bequeath hosts add`` records keys of machines, read for every SSH."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ _HOME_VARIABLE = "BEQUEATH_HOME"
 
 
 def recorded_hosts() -> Path:
-    """Below BEQUEATH_HOME, or in the user's configuration; it need not be there."""
+    """The path of the file, below BEQUEATH_HOME or in the user's configuration.
+
+    It need not exist.
+    """
     home = os.environ.get(_HOME_VARIABLE)
     if home:
         return Path(home).expanduser() / "known_hosts"

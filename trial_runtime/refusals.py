@@ -1,6 +1,6 @@
-"""What was not taken from whom, counted by reason; said now and then, not each time.
+"""Counts of refused messages by reason, logged now and then rather than each time.
 
-A peer that floods us with nonsense would otherwise flood the log as well.
+A peer that sends a flood of nonsense would otherwise flood the log as well.
 """
 
 from __future__ import annotations
@@ -25,5 +25,5 @@ class Refusals:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The sum over all reasons."""
         return sum(self.counts.values())

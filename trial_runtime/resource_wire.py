@@ -1,6 +1,6 @@
-"""What an agent says of its host's devices, cores and memory: parts of :mod:`trial_runtime.wire`.
+"""Parts of :mod:`trial_runtime.wire` about a host's devices, cores and memory.
 
-Bounded in number and size like all that a peer says; fields may only be added at the end.
+Bounded in number and size like everything that a peer sends. Fields may only be added at the end.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from trial_runtime.trial_wire import Count, Name
 
-#: More devices, attempts or names than this are not told in one message.
+#: One message names at most so many devices, attempts or names.
 MOST_DEVICES = 256
 MOST_SAMPLES = 512
 MOST_CUSTOM = 64
@@ -23,8 +23,10 @@ Amount = Annotated[float, Meta(ge=0, le=1e12)]
 
 
 class DeviceTold(msgspec.Struct, frozen=True, array_like=True):
-    """One GPU, or one MIG device of the GPU ``parent``. ``trouble``: why nothing new may go
-    there; empty if something may."""
+    """One GPU, or one MIG device of the GPU ``parent``.
+
+    ``trouble``: the reason why no new trial may use it; empty if one may.
+    """
 
     id: Name
     index: Count = 0
@@ -35,8 +37,10 @@ class DeviceTold(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OfferTold(msgspec.Struct, frozen=True, array_like=True):
-    """What a host has for trials beside slots. None: not counted there. ``cached``: digests of
-    weights that lie on its disk."""
+    """The resources of a host for trials beside slots.
+
+    None: not counted there. ``cached``: digests of weights that lie on its disk.
+    """
 
     devices: Annotated[tuple[DeviceTold, ...], Meta(max_length=MOST_DEVICES)] = ()
     cpus: Optional[Amount] = None
@@ -46,9 +50,11 @@ class OfferTold(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DeviceSample(msgspec.Struct, frozen=True, array_like=True):
-    """How busy a device is. None for what it does not tell: a MIG device has no utilization of
-    its own, and its power and temperature are its GPU's. ``old``: for how many seconds the
-    driver has said nothing newer."""
+    """The load of a device.
+
+    None for a value that it does not report: a MIG device has no utilization of its own, and its
+    power and temperature are its GPU's. ``old_s``: seconds since the driver's last answer.
+    """
 
     id: Name
     index: Count = 0
@@ -63,8 +69,11 @@ class DeviceSample(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AttemptSample(msgspec.Struct, frozen=True, array_like=True):
-    """What the processes of an attempt take, all together. ``cpu``: percent of one core;
-    ``gpu_bytes``: of its devices' memory, None where the driver does not tell it by process."""
+    """The usage of all processes of an attempt together.
+
+    ``cpu``: percent of one core. ``gpu_bytes``: of its devices' memory; None where the driver does
+    not report it by process.
+    """
 
     trial: Count
     attempt: Count
@@ -75,7 +84,7 @@ class AttemptSample(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Samples(msgspec.Struct, frozen=True, array_like=True):
-    """The newest of each. Kept in the head's memory only."""
+    """The newest samples of devices and attempts. Kept in the head's memory only."""
 
     devices: Annotated[tuple[DeviceSample, ...], Meta(max_length=MOST_DEVICES)] = ()
     attempts: Annotated[tuple[AttemptSample, ...], Meta(max_length=MOST_SAMPLES)] = ()

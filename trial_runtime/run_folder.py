@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class NotOurs(PermissionError):
-    """What lies where the folder belongs is somebody else's, or no folder."""
+    """Raised when the folder's place is taken by somebody else's folder, or by no folder."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(13, "is not a folder of ours", str(path))
@@ -21,14 +21,14 @@ RECORD = "run_folder"
 
 
 def run_folder_below(base: Path, experiment: Path) -> Path:
-    """Make it, unless it is there: private, short, and the same each time.
+    """Make the folder, unless it is there: private, short, and the same each time.
 
     Short, since the path of a socket is limited to about a hundred bytes. Where somebody else's
     folder is in the way, one by a name of chance is made and noted in the experiment's folder: in a
     place where all may write, nobody can keep us from having one.
 
     Args:
-        base: a folder in which others may write, too.
+        base: a folder in which others may write, too, such as ``/tmp``.
         experiment: the experiment's folder on this host.
 
     Raises:
@@ -51,15 +51,15 @@ def run_folder_below(base: Path, experiment: Path) -> Path:
     with open(os.open(draft, flags, 0o600), "wb") as file:
         file.write(os.fsencode(f"{made}\0{experiment.resolve()}"))
     draft.replace(experiment / RECORD)
-    found = _noted(experiment)  # another process of ours may just have noted its own
-    if found is None or found == Path(made):
+    noted = _noted(experiment)  # another process of ours may just have noted its own
+    if noted is None or noted == Path(made):
         return Path(made)
     os.rmdir(made)
-    return found
+    return noted
 
 
 def is_private(folder: Path) -> bool:
-    """Whether it is a folder, no link, that is ours and shut to all others."""
+    """Whether a path is a folder, no link, that is ours and closed to all others."""
     try:
         info = folder.lstat()
     except OSError:
@@ -85,8 +85,10 @@ def _usual(base: Path, experiment: Path) -> Path:
 
 
 def _noted(experiment: Path) -> Path | None:
-    """The folder that was noted, if it is there still, and ours; none in a copy of the experiment's
-    folder, which must not share the sockets of the original."""
+    """The folder that was noted, if it is still there, and ours.
+
+    None in a copy of the experiment's folder, which must not share the sockets of the original.
+    """
     try:
         with open(experiment / RECORD, "rb") as file:
             name, _, noted_by = os.fsdecode(file.read(1 << 14)).partition("\0")

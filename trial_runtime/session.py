@@ -27,18 +27,18 @@ class AgentSession:
         self.file = file
         self.link = link or AgentLink(file.address, file.routing)
         self.final_reported = False
-        self._heeding = False
+        self._accepts_stop = False
 
     def report_intermediate(self, value: Any) -> None:
-        """Hand in an intermediate metric."""
+        """Send an intermediate metric."""
         self.link.post([wire.Metric(metric_text(value, limit=self.file.max_metric_bytes))])
 
     def report_final(self, value: Any) -> None:
-        """Hand in the final metric; returns when this process cannot lose it any more."""
+        """Send the final metric; returns when this process cannot lose it any more."""
         self.post_final(metric_text(value, limit=self.file.max_metric_bytes))
 
     def post_final(self, text: str) -> None:
-        """The same of a metric that is JSON text already."""
+        """Send a final metric that is JSON text already."""
         if self.final_reported:
             warn("a second final result is recorded and does not count")
         self.final_reported = True
@@ -46,7 +46,13 @@ class AgentSession:
         failpoint("trial.final.reported")
 
     def published(self, digest: str, kind: wire.WeightsKind, nbytes: int) -> None:
-        """Tell that complete weights are at the save path."""
+        """Announce complete weights at the save path; returns when the agent has the message.
+
+        Args:
+            digest: of the weights.
+            kind: of the store that wrote them.
+            nbytes: of all tensors; those that equal the parent's count as well.
+        """
         self.link.post([wire.PublishedMessage(digest, kind, nbytes)], wait=True)
 
     def offer(self, offer: wire.Offered) -> wire.OfferAnswered:
@@ -54,16 +60,16 @@ class AgentSession:
         return self.link.ask(offer)
 
     def stop_reason(self) -> str | None:
-        """Why this attempt should stop, or None."""
-        if not self._heeding:
-            self._heeding = True
-            self.link.post([wire.Heeding()])
+        """The reason why this attempt should stop, or None."""
+        if not self._accepts_stop:
+            self._accepts_stop = True
+            self.link.post([wire.AcceptsStop()])
         self.link.poll()
         return self.link.stop_reason
 
 
 def warn(text: str) -> None:
-    """A line on the trial's standard error."""
+    """Write a line to the trial's standard error."""
     sys.stderr.write(f"[bequeath] {text}\n")
 
 
@@ -71,7 +77,7 @@ _current: Session | None = None
 
 
 def current() -> Session:
-    """This process's session, found through the environment at the first call.
+    """This process's session, read as the environment says at the first call.
 
     Raises:
         BrokenSession: the environment names a session file that cannot be used.

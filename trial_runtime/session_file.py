@@ -1,4 +1,4 @@
-"""What an attempt is told before its first line runs: the file that ``BEQUEATH_SESSION`` names.
+"""The session file of an attempt, which ``BEQUEATH_SESSION`` names before its first line runs.
 
 It holds a secret, so it is written with mode 0600 and never shown.
 """
@@ -21,7 +21,7 @@ SESSION_VARIABLE = "BEQUEATH_SESSION"
 #: Names the folder that :func:`trial_runtime.checkpoint_dir` gives, for programs without Python.
 CHECKPOINTS_VARIABLE = "BEQUEATH_CHECKPOINT_DIR"
 
-#: Says to which attempt a process belongs that cannot have a session of its own.
+#: Names the attempt of a process that cannot have a session of its own.
 MARKER_VARIABLE = "BEQUEATH_ATTEMPT"
 
 
@@ -30,8 +30,10 @@ AGENT_VARIABLE = "BEQUEATH_AGENT"
 
 
 class PinnedVersion(msgspec.Struct, frozen=True, array_like=True):
-    """A version of a shared store that the trial reads. ``path`` is relative to the folder of the
-    experiment's stores."""
+    """A version of a shared store that the trial reads.
+
+    ``path`` is relative to the folder of the experiment's stores.
+    """
 
     store: str
     number: int
@@ -102,7 +104,7 @@ def write_session(path: str, session: SessionFile) -> None:
 
 
 def remove_session(path: str) -> None:
-    """The attempt is over, and its secret of no use any more."""
+    """Remove the session file of an attempt that is over, and with it the secret."""
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -146,7 +148,7 @@ def read_session(path: str) -> SessionFile:
 
 
 def _content_of(path: str) -> bytes:
-    """Without a file object: a forked trial would copy some more pages for it."""
+    """The bytes of a file, without a file object: a forked trial would copy more pages for it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         content = b""
@@ -158,7 +160,7 @@ def _content_of(path: str) -> bytes:
 
 
 def _broken(message: str, *, hint: str = "", where: str = "") -> BrokenSession:
-    """Errors are loaded when one is raised: every trial would pay for them."""
+    """An error whose module is imported only now: else every trial would pay for it."""
     from trial_runtime.api_errors import BrokenSession
 
     return BrokenSession(message, hint=hint, where=where)

@@ -1,9 +1,9 @@
-"""For how long a peer has been silent: what leases are judged by.
+"""The silence of a peer, by which leases are judged.
 
-A process that was stopped, swapped out or starved for a minute has heard nothing for a minute,
-whatever its peers said: their words lie unread in a socket. So only time in which we listened
-counts, and none that we slept through. The clock is monotonic: steps of the wall clock end no
-lease.
+A process that was stopped, swapped out or starved for a minute has read nothing for a minute,
+whatever its peers sent: their messages lie unread in a socket. So only time in which this process
+listened counts, and none that it slept through. The clock is monotonic: steps of the wall clock end
+no lease.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 
 class Silence:
-    """Seconds since a peer's last word, as far as we listened.
+    """Seconds since a peer's last message, as far as this process listened.
 
     Args:
-        step_s: what counts at most between two calls of :meth:`look`, which should come
+        step_s: the most that counts between two calls of :meth:`look`, which should come
             twice as often.
         clock: monotonic seconds.
     """
@@ -28,12 +28,12 @@ class Silence:
         self._looked = clock()
 
     def heard(self) -> None:
-        """The peer has spoken."""
+        """Note that the peer has sent something."""
         self._silent_s = 0.0
         self._looked = self._clock()
 
     def look(self) -> float:
-        """We have listened up to now; returns :attr:`seconds`."""
+        """Note that this process has listened up to now; returns :attr:`seconds`."""
         now = self._clock()
         self._silent_s += min(now - self._looked, self._step_s)
         self._looked = now
@@ -41,5 +41,5 @@ class Silence:
 
     @property
     def seconds(self) -> float:
-        """How long the peer has been silent."""
+        """The peer's silence up to now."""
         return self._silent_s + min(self._clock() - self._looked, self._step_s)

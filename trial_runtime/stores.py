@@ -34,16 +34,16 @@ class SharedStore:
 
     def __init__(self, name: str) -> None:
         self._session = _session.current()
-        told = self._session.file
+        file = self._session.file
         self.name = name
-        self._folder = told.stores or os.path.join(told.folder, "stores")
-        if told.attempt and not told.stores:
+        self._folder = file.stores or os.path.join(file.folder, "stores")
+        if file.attempt and not file.stores:
             raise NoSharedStore(
                 "this experiment has no shared stores",
                 hint="they need a weights root, and a head of this version",
             )
-        found = [each for each in told.versions if each.store == name]
-        self._base: Optional[PinnedVersion] = found[0] if found else None
+        pinned = [each for each in file.versions if each.store == name]
+        self._base: Optional[PinnedVersion] = pinned[0] if pinned else None
         self._newest = self._base
 
     @property
@@ -77,7 +77,7 @@ class SharedStore:
         return self.version
 
     def publish(self, state: Any, merge: Optional[MergeRule] = None) -> int:
-        """Make a state the next version; blocks until the head has said that it is, durably.
+        """Make a state the next version; blocks until the head has accepted it durably.
 
         Without ``merge`` that fails if others have published since the version this stands at.
         With one, the newest is loaded then, what was changed on both sides is brought together,
@@ -137,11 +137,11 @@ class SharedStore:
         return merged
 
     def _write(self, state: Any, parent: Optional[PinnedVersion]) -> PinnedVersion:
-        """A folder of its own, that nobody else can name: it becomes a version, or goes."""
+        """Save a state in a folder that nobody else can name: it becomes a version, or goes."""
         from trial_runtime import weights
 
-        told = self._session.file
-        owner = f"{told.trial}.{told.attempt}"
+        file = self._session.file
+        owner = f"{file.trial}.{file.attempt}"
         path = f"{self.name}/{owner}-{secrets.token_hex(8)}"
         try:
             published = weights.save(
@@ -153,7 +153,7 @@ class SharedStore:
                 writer=f"{owner}, for the shared store {self.name}",
             )
         except BaseException:
-            shutil.rmtree(self._path(path), ignore_errors=True)  # nobody was told of it
+            shutil.rmtree(self._path(path), ignore_errors=True)  # it was not offered
             raise
         self._nbytes = published.bytes_total
         failpoint("store.version.written")

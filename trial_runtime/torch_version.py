@@ -1,4 +1,4 @@
-"""Which versions of torch keep a file that they read from running code."""
+"""Versions of torch that keep a file which they read from running code."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SAFE_TORCH: Final = (2, 10)
 
 
 def why_unsafe(version: str) -> str:
-    """Why a torch of this version must not read files that others made; empty if it may."""
-    found = re.match(r"(\d+)\.(\d+)(?:\.\d+)?(a|b|rc|\.dev)?", version)
-    if found is not None:
-        release = (int(found[1]), int(found[2]))
-        if release > SAFE_TORCH or (release == SAFE_TORCH and not found[3]):
+    """The reason why a torch of this version must not read files of others; empty if it may."""
+    match = re.match(r"(\d+)\.(\d+)(?:\.\d+)?(a|b|rc|\.dev)?", version)
+    if match is not None:
+        release = (int(match[1]), int(match[2]))
+        if release > SAFE_TORCH or (release == SAFE_TORCH and not match[3]):
             return ""
     return (
         f"torch {version} runs what a hostile file of torch.save says "

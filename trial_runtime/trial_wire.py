@@ -1,4 +1,4 @@
-"""What goes over the wire between a trial and its agent: all that a trial has to load.
+"""The messages between a trial and its agent, apart from the rest since each trial loads them.
 
 A frame is one byte of version and a msgpack body, a list of messages, since both sides
 coalesce. Structs are arrays on the wire, so fields may only be added at their end, with a
@@ -53,15 +53,17 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Attach(Message, frozen=True, tag="a"):
-    """First word of a connection: a process of the attempt is there. ``attempt`` says of which,
-    where a warm worker's processes could be of one or another."""
+    """The first message of a connection: a process of an attempt has started.
+
+    ``attempt`` names the attempt where a warm worker's processes could belong to one or another.
+    """
 
     pid: Count
     attempt: Optional[tuple[Count, Count]] = None
 
 
-class Heeding(Message, frozen=True, tag="h"):
-    """The trial asks ``should_stop``, so it deserves time to act on the answer."""
+class AcceptsStop(Message, frozen=True, tag="h"):
+    """The trial calls ``should_stop``, so it gets time to act on a stop."""
 
 
 class Metric(Message, frozen=True, tag="m"):
@@ -85,8 +87,10 @@ class PublishedMessage(Message, frozen=True, tag="w"):
 
 
 class Offered(Message, frozen=True, tag="o"):
-    """What would be version ``base + 1`` of a shared store lies at ``path``, relative to the
-    folder of the experiment's stores: is it? Said again until :class:`OfferAnswered`."""
+    """An offer of version ``base + 1`` of a shared store, repeated until :class:`OfferAnswered`.
+
+    ``path`` is relative to the folder of the experiment's stores.
+    """
 
     store: Name
     base: Count
@@ -96,8 +100,11 @@ class Offered(Message, frozen=True, tag="o"):
 
 
 class Done(Message, frozen=True, tag="d"):
-    """A warm worker's function returned or raised. ``code`` is what the exit status would be;
-    ``spent``: the worker should be replaced."""
+    """A warm worker's function returned or raised.
+
+    ``code`` is the exit status that a process of its own would have. ``spent``: the worker should
+    be replaced.
+    """
 
     attempt: tuple[Count, Count]
     code: Code
@@ -107,7 +114,7 @@ class Done(Message, frozen=True, tag="d"):
     spent: bool = False
 
 
-FromTrial = Union[Attach, Heeding, Metric, Final, PublishedMessage, Done, Offered]
+FromTrial = Union[Attach, AcceptsStop, Metric, Final, PublishedMessage, Done, Offered]
 
 
 # -- agent → trial -------------------------------------------------------------------------
@@ -126,22 +133,27 @@ class StopAsked(Message, frozen=True, tag="s"):
 
 
 class Refused(Message, frozen=True, tag="x"):
-    """The agent does not take this: a cap was passed, or the attempt is over."""
+    """The agent refuses a message: a cap was passed, or the attempt is over."""
 
     text: str
 
 
 class Run(Message, frozen=True, tag="n"):
-    """Run the function for this attempt (warm workers only). ``marker`` marks the processes
-    that it starts, for the agent to find those it leaves behind."""
+    """Run the function for this attempt (warm workers only).
+
+    ``marker`` marks the processes that it starts, so that the agent finds those it leaves behind.
+    """
 
     session: SessionFile
     marker: str
 
 
 class OfferAnswered(Message, frozen=True, tag="v"):
-    """Whether what was offered to a shared store (``digest``) is a version now. ``newest`` is its
-    newest: this one, if ``accepted``. ``refusal``: why none such can be accepted, ever."""
+    """The answer to an offer of ``digest`` to a shared store.
+
+    ``newest`` is the store's newest version: this one, if ``accepted``. ``refusal``: the reason why
+    no such version can ever be accepted.
+    """
 
     digest: Name
     accepted: bool
@@ -170,7 +182,7 @@ def frame(body: Any) -> bytes:
 
 
 def body(payload: bytes, decoder: msgspec.msgpack.Decoder[T]) -> T:
-    """The inverse of :func:`frame`; raises :class:`WireError`."""
+    """Decode what :func:`frame` returned; raises :class:`WireError`."""
     if not payload or payload[0] != VERSION:
         theirs = payload[0] if payload else "none"
         raise WireError(f"wire version {theirs}, where {VERSION} is spoken")
@@ -181,7 +193,7 @@ def body(payload: bytes, decoder: msgspec.msgpack.Decoder[T]) -> T:
 
 
 def brief(error: Exception) -> str:
-    """Its text, bounded and printable: some errors quote what they refuse."""
+    """The text of an error, bounded and printable: some errors quote what they refuse."""
     text = str(error)
     text = text if len(text) <= 200 else f"{text[:200]}..."
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

@@ -1,7 +1,8 @@
 """All messages: those of :mod:`trial_runtime.trial_wire`, and those of agent and head.
 
-Words of the agent (:mod:`trial_runtime.agent_messages`) are numbered and kept until the head has
-them on disk; everything the head says carries its epoch, which is what fences an older head.
+Messages of the agent about attempts (:mod:`trial_runtime.agent_messages`) are numbered and kept
+until the head has them on disk. Each frame of the head carries its epoch, which fences an older
+head.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ from trial_runtime.trial_wire import (
     MAX_TRIAL_FRAME_BYTES,
     MAX_TRIAL_MESSAGES,
     VERSION,
+    AcceptsStop,
     Attach,
     Count,
     Done,
     Final,
     FromTrial,
-    Heeding,
     Leave,
     Message,
     Metric,
@@ -84,6 +85,7 @@ __all__ = [
     "TIMED_OUT",
     "UNCOUNTED",
     "VERSION",
+    "AcceptsStop",
     "Ack",
     "AgentFrame",
     "AgentHello",
@@ -101,7 +103,6 @@ __all__ = [
     "FromTrial",
     "HeadFrame",
     "Heartbeat",
-    "Heeding",
     "Leave",
     "Metric",
     "MetricRelayed",
@@ -147,35 +148,41 @@ Slots = Annotated[int, Meta(ge=1, le=99_999)]
 # -- agent → head --------------------------------------------------------------------------
 
 
-#: Words in one message of an agent, and messages in one frame of it: it sends 2,000, and a few.
-#: What a list may hold is known before any of it is decoded.
-MAX_WORDS = 4096
+#: Numbered messages in one :class:`Words` of an agent, and messages in one frame of it: it sends
+#: 2,000, and a few. The length of a list is bounded before any of it is decoded.
+MAX_NUMBERED = 4096
 MAX_AGENT_MESSAGES = 256
 
-#: Attempts that an agent may say it holds: more than fit into its outbox.
+#: Attempts that an agent may claim to hold: more than fit into its outbox.
 MAX_HOLDS = 1 << 18
 
-#: Reasons for which it did not take something, its own and those of older heads.
+#: Reasons for which it refused messages, of its trials and of older heads.
 MAX_REFUSED = 256
 
 
 class Words(Message, frozen=True, tag="W"):
-    """Numbered words; the first has number ``first``. Kept until the head acknowledges them."""
+    """Numbered messages about attempts, kept until the head acknowledges them.
+
+    The first has number ``first``; the others follow without a gap.
+    """
 
     first: Count
-    words: Annotated[list[msgspec.Raw], Meta(max_length=MAX_WORDS)]
+    messages: Annotated[list[msgspec.Raw], Meta(max_length=MAX_NUMBERED)]
 
 
 class AgentHello(Message, frozen=True, tag="H"):
-    """An agent introduces itself to a head: ``life`` tells one agent process from the next,
-    ``holds`` are the attempts it runs or has words of, ``first`` its oldest kept word,
-    ``orders`` the number of the newest order it heard from this head. With ``trouble`` it does
-    not join: what has to be mended on its host first; it goes on looking whether it was.
-    ``hands_in``: it has words for all that, of what an agent before it ran, and joins to say
+    """An agent introduces itself to a head.
+
+    ``life`` is the agent's incarnation: it distinguishes one agent process from the next.
+    ``holds``: the attempts that it runs or has messages of. ``first``: the number of its oldest
+    kept message. ``orders``: the number of the newest order that it received from this head.
+    ``trouble``: a fault of its host that keeps it from joining; it goes on checking.
+    ``hands_in``: in spite of that it has messages, left by an agent before it, and joins to send
     them; it takes nothing new, and leaves again when they are on disk.
-    ``hopeless``: nobody mends that without changing the experiment or the host. ``offer``: what
-    it has beside slots; None from an agent that does not count. ``share``: the token below its
-    weights root, from one that was not told which it must find."""
+    ``hopeless``: the trouble stays until somebody changes the experiment or the host.
+    ``offer``: its resources beside slots; None from an agent that does not count.
+    ``share``: the token below its weights root, from an agent whose configuration names none.
+    """
 
     life: Name
     worker: Name
@@ -192,17 +199,20 @@ class AgentHello(Message, frozen=True, tag="H"):
 
 
 class Offers(Message, frozen=True, tag="O"):
-    """What the agent has for trials is another than it said before. ``life`` as in its hello."""
+    """The agent's offer for trials has changed. ``life`` as in its hello."""
 
     life: Name
     offer: OfferTold
 
 
 class Heartbeat(Message, frozen=True, tag="B"):
-    """The agent lives. ``newest`` is the number of its newest word, ``sent`` that of the newest
-    one it sent: a head that has not got it by now never will. ``refused`` is what it has not
-    taken from trials and strangers, counted by reason. ``samples``: what trials take, where
-    that was measured since the heartbeat before."""
+    """The agent lives.
+
+    ``newest`` is the number of its newest numbered message, ``sent`` that of the newest one it
+    sent: a head that has not received it by now never will. ``refused`` counts the messages of
+    trials and strangers that it refused, by reason. ``samples``: the usage of trials, where it was
+    measured since the last heartbeat.
+    """
 
     life: Name
     running: Count
@@ -227,19 +237,21 @@ FromAgent = Union[Words, AgentHello, Heartbeat, Fenced, Offers]
 
 
 class Welcome(Message, frozen=True, tag="w"):
-    """The head is there and knows nothing yet: say hello, then all words not acknowledged."""
+    """The head asks for a hello, and then for all messages that are not acknowledged."""
 
 
 class Ack(Message, frozen=True, tag="k"):
-    """All words up to and including ``number`` are durably on disk."""
+    """All numbered messages up to and including ``number`` are durably on disk."""
 
     number: int
 
 
 class Start(Message, frozen=True, tag="s"):
-    """Run an attempt; see ``StartAttempt`` of the core. ``devices`` are ids of those it may use,
-    ``device_share`` its part of the one device (0: nobody shares it by parts); ``cpus`` (cores)
-    and ``memory_bytes`` are bounds, 0 for none."""
+    """Run an attempt; see ``StartAttempt`` of the core.
+
+    ``devices``: the ids of those it may use. ``device_share``: its part of the one device (0: it
+    is not shared by parts). ``cpus`` (cores) and ``memory_bytes`` are bounds, 0 for none.
+    """
 
     trial: int
     attempt: int
@@ -256,7 +268,7 @@ class Start(Message, frozen=True, tag="s"):
 
 
 class VersionAnswered(Message, frozen=True, tag="v"):
-    """The answer to what an attempt offered. It may get lost: the trial asks again."""
+    """The answer to an attempt's offer. It may get lost: the trial offers again."""
 
     trial: Count
     attempt: Count
@@ -264,7 +276,7 @@ class VersionAnswered(Message, frozen=True, tag="v"):
 
 
 class Stop(Message, frozen=True, tag="t"):
-    """End an attempt: told, then SIGTERM, then SIGKILL after ``grace_s``."""
+    """End an attempt: by ``StopAsked``, then SIGTERM, then SIGKILL after ``grace_s``."""
 
     trial: int
     attempt: int
@@ -277,24 +289,26 @@ class Ping(Message, frozen=True, tag="p"):
 
 
 class Shutdown(Message, frozen=True, tag="q"):
-    """End all attempts within ``grace_s``, hand in what is left, exit."""
+    """End all attempts within ``grace_s``, send what is left, exit."""
 
     grace_s: float
 
 
 FromHead = Union[Welcome, Ack, Start, Stop, Ping, Shutdown, VersionAnswered]
 
-#: What the next message of its kind makes up for. All else is an order: both ends count it, and
-#: they must count the same, or what one counts alone stands for one that was lost.
+#: Messages that the next one of their kind makes up for. All others are orders: both ends count
+#: them, and a difference between the counts means that an order was lost.
 UNCOUNTED = (Welcome, Ack, Ping)
 
 
 class HeadFrame(msgspec.Struct, frozen=True, array_like=True):
-    """From the head: its epoch in every frame, which is what fences an older head. ``orders``
-    counts the orders up to the end of this frame: an agent that has heard fewer missed some
-    (a connection that broke takes what was under way). Zero where nobody counts. ``life`` is that
-    of the agent it is meant for, which has the same routing id as the one before it and the one
-    after it; empty if it is meant for whoever is there."""
+    """A frame from the head, with its epoch, which fences an older head.
+
+    ``orders`` counts the orders up to the end of this frame: an agent that has received fewer
+    missed some (a connection that broke loses what was under way). Zero where nobody counts.
+    ``life`` is the incarnation of the agent that the frame is for, since the agents before and
+    after it have the same routing id; empty if it is for any.
+    """
 
     epoch: Count
     messages: list[FromHead]
@@ -303,7 +317,7 @@ class HeadFrame(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AgentFrame(msgspec.Struct, frozen=True, array_like=True):
-    """From the agent: the epoch of the head it is meant for."""
+    """A frame from an agent, with the epoch of the head that it is for."""
 
     epoch: Count
     messages: Annotated[list[FromAgent], Meta(max_length=MAX_AGENT_MESSAGES)]
@@ -335,5 +349,5 @@ def from_head(payload: bytes) -> HeadFrame:
 
 
 def encode_order(message: FromHead) -> msgspec.Raw:
-    """A message of a head as it will lie in its frame, so that its size is known before."""
+    """Encode a message of a head as its frame carries it, so that its size is known before."""
     return msgspec.Raw(_encoder.encode(message))

@@ -181,7 +181,7 @@ class Experiment:
     def spooled_ends(self) -> list[tuple[int, int]]:
         """The attempts that have ended by what lies in the agent's spool."""
         found = Outbox(str(self.folder / "spool-local")).next_frame()
-        words = [wire.decode_word(raw) for raw in (found.words if found is not None else [])]
+        words = [wire.decode_word(raw) for raw in (found.messages if found is not None else [])]
         return [(word.trial, word.attempt) for word in words if isinstance(word, wire.Ended)]
 
     def _generations(self, calls: list[tuple[str, int, object]]) -> dict[int, float]:

@@ -147,7 +147,7 @@ def true_frame(draw: random.Random) -> bytes:
         draw.choices(
             (
                 wire.Attach(7),
-                wire.Heeding(),
+                wire.AcceptsStop(),
                 wire.Metric("0.5"),
                 wire.Final('{"default":1}'),
                 wire.PublishedMessage("ab", "bequeath", 7),
@@ -216,7 +216,7 @@ def test_a_flood_is_cut_off_and_the_others_are_heard(scene: Scene) -> None:
     mine = scene.start()
     before = scene.memory()
     over = threading.Event()
-    frame = wire.frame([wire.Heeding()] * 1000)
+    frame = wire.frame([wire.AcceptsStop()] * 1000)
 
     def flood() -> None:
         with Speaker(mine, mine.routing, patience_s=0.1) as rude:

@@ -347,7 +347,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
 # ---- trial_runtime: agent and api ------------------------------------------------------------
 
 _TRIALS: tuple[Mutation, ...] = (
-    # agent, `TrialWords.hear`: a process that connects after its attempt was told to stop is not
+    # agent, `TrialMessages.hear`: a process that connects after its attempt was told to stop is not
     # told. Scenario: a trial is stopped while it still imports; it connects, asks should_stop()
     # (false), trains on, and is killed when its grace is over: what it would have saved is lost.
     Mutation(
@@ -355,15 +355,17 @@ _TRIALS: tuple[Mutation, ...] = (
         6,
         "a trial that was to stop before it had said anything never hears of it, and is killed "
         "in place of saving what it has",
-        "trial_runtime/agent/trial_words.py",
+        "trial_runtime/agent/trial_messages.py",
         "                if attempt.stop_reason is not None:\n"
-        "                    self._door.send(connection, [wire.StopAsked(attempt.stop_reason)])\n",
+        "                    self._endpoint.send("
+        "connection, [wire.StopAsked(attempt.stop_reason)])\n",
         "",
         ("tests/unit/trial_runtime/test_processes_of_a_trial.py",),
     ),
-    # agent, `Door._pay`: a receipt that was held back once is owed for ever: none is planned again.
-    # Scenario: a trial that reports faster than maxMessageRate is slowed down once, as it should
-    # be; the second time its receipt never comes, and its report waits until it is called gone.
+    # agent, `TrialEndpoint._pay`: a receipt that was held back once is owed for ever: none is
+    # planned again. Scenario: a trial that reports faster than maxMessageRate is slowed down once,
+    # as it should be; the second time its receipt never comes, and its report waits until it is
+    # called gone.
     Mutation(
         "a-trial-is-slowed-down-once-and-then-for-ever",
         8,
@@ -395,8 +397,8 @@ _TRIALS: tuple[Mutation, ...] = (
         "weights of a trial that started from a shared store cannot be saved, or lose tensors "
         "once the version they came from is removed",
         "trial_runtime/api.py",
-        'ours = told.restore_kind == "bequeath" and not told.from_store',
-        'ours = told.restore_kind == "bequeath"',
+        'ours = file.restore_kind == "bequeath" and not file.from_store',
+        'ours = file.restore_kind == "bequeath"',
         ("tests/unit/trial_runtime/test_whence.py",),
     ),
     # agent on another machine, `attending._ensure`: what an agent that has died left running is not

@@ -1,8 +1,8 @@
 """The agent: parent of the trials on a host, on behalf of a head that may come and go.
 
-It starts attempts and tells how they ended, relays what they say (numbered, and kept until
-the head has it on disk), bounds their output, ends what they leave behind, and ends itself
-when no head has been heard of for ``headGrace``. It decides nothing about trials.
+It starts attempts and reports how they ended, relays their messages (numbered, and kept until
+the head has them on disk), bounds their output, ends the processes they leave behind, and ends
+itself after ``headGrace`` without a head. It decides nothing about trials.
 
 Read ``agent.py`` (the loop), ``attempts.py`` (an attempt's way through it), then the runners:
 ``fresh.py``, ``forked.py`` with ``zygote.py``, ``warm.py`` with ``worker.py``.

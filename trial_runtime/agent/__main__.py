@@ -30,11 +30,11 @@ def main() -> int:
 
 def _on_record() -> bool:
     """Wait for the head's line; false if it died before it could write down that we exist."""
-    told = os.read(0, 1)
+    line = os.read(0, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    return bool(told)
+    return bool(line)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The agent's loop: one thread that listens to the head, the trials and their processes.
 
-Each turn takes everything that can be read, and what came of it leaves as one frame. Words
-that can wait (metrics, starts) wait a few milliseconds for others.
+Each turn takes everything that can be read, and the messages that result leave as one frame.
+Messages that can wait (metrics, starts) wait a few milliseconds for others.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from trial_runtime.endpoint import Endpoint
 from trial_runtime.masking import Mask, MaskFilter
 from trial_runtime.session_file import AGENT_VARIABLE
 
-#: How long words that are not urgent wait for company; metrics are looked at by people.
+#: For how long messages that are not urgent wait for others; metrics are looked at by people.
 LINGER_S = 0.01
-ENOUGH_WORDS = 512
+ENOUGH_MESSAGES = 512
 
-#: After a shutdown the head may take this long to acknowledge the last words.
+#: After a shutdown the head may take this long to acknowledge the last messages.
 FAREWELL_S = 2.0
 
 #: A head that is silent for fewer heartbeats than this is not gone, whatever the file says:
-#: with ``headGrace: 0`` an agent would leave before its head has said a first word.
+#: with ``headGrace: 0`` an agent would leave before its head has sent a first message.
 LEAST_GRACE_BEATS = 3
 
 #: As plain numbers: arithmetic with pyzmq's enumerations shows in a turn of the loop.
@@ -69,8 +69,8 @@ class Agent:
     """An agent of one experiment on one host. ``run`` blocks until it is over.
 
     Args:
-        config: what it was told at its start.
-        config_path: where later heads write what has changed of that: their address.
+        config: as it was at the agent's start.
+        config_path: the file in which later heads write what has changed: their address.
     """
 
     def __init__(self, config: AgentConfig, config_path: str | None = None) -> None:
@@ -83,7 +83,7 @@ class Agent:
         self._memory = OutOfMemoryWatch()
         self._outbox = Outbox(config.spool_path)
         self._outbox.end_orphans()
-        self._door = TrialEndpoint(config.run_folder, config.worker, config.trial, self._timers)
+        self._endpoint = TrialEndpoint(config.run_folder, config.worker, config.trial, self._timers)
         self._children = ChildWatch(self._watch)
         self._outputs = Outputs(config.trial, self._watch)
         self._guard = Guard(config.run_folder, self._children, self._timers)
@@ -91,7 +91,7 @@ class Agent:
         self._remote = remote_weights(config)
         self._attempts = Attempts(
             config,
-            door=self._door,
+            endpoint=self._endpoint,
             outbox=self._outbox,
             outputs=self._outputs,
             helper=self._helper,
@@ -101,13 +101,13 @@ class Agent:
         )
         self._mask = Mask()
         self._mask.learn(secrets_of(config))
-        self._elsewhere = PathMapping(config)
-        self._attempts.mask = lambda text: self._elsewhere.told(self._mask(text))
+        self._paths = PathMapping(config)
+        self._attempts.mask = lambda text: self._paths.for_head(self._mask(text))
         for log in (_log, logging.getLogger("bequeath.weights")):
             log.addFilter(MaskFilter(self._mask))
         self._warm: WarmRunner | None = None
         self._attempts.runner = self._make_runner()
-        self._lending = self._attempts.lending = Allocation(
+        self._allocation = self._attempts.allocation = Allocation(
             config,
             self._watch,
             self._timers,
@@ -121,7 +121,7 @@ class Agent:
             self._outbox,
             self._attempts.holds,
             self._where_is_the_head,
-            self._lending.offer,
+            self._allocation.offer,
         )
         self._poller = zmq.Poller()
         self._listening = False
@@ -138,7 +138,7 @@ class Agent:
         self._poller.register(self._watch.fileno(), zmq.POLLIN)
         self._guard.start()
         self._listen(True)
-        self._lending.start()
+        self._allocation.start()
         self._tick()
         if looks_at_root(self._config):
             head = self._head
@@ -162,20 +162,20 @@ class Agent:
             self._poller.modify(self._head.socket, zmq.POLLIN)
         if head & _IN:
             self._obey(self._head.receive())
-        # Trials before exits: what a process said counts before that it is gone.
-        if self._door.fileno() in ready or (self._listening and self._door.has_put_by):
+        # Trials before exits: the messages of a process come before its end.
+        if self._endpoint.fileno() in ready or (self._listening and self._endpoint.has_put_by):
             self._hear()
         if self._watch.fileno() in ready:
             self._watch.dispatch()
         self._timers.fire(time.monotonic())
-        self._send_words()
+        self._send_messages()
         self._listen(not self._outbox.full)
 
     def _obey(self, orders: list[wire.FromHead]) -> None:
         for order in orders:
             if isinstance(order, wire.Start):
                 if self._leave_at is None:
-                    self._attempts.start(self._elsewhere.order(order))
+                    self._attempts.start(self._paths.order(order))
             elif isinstance(order, wire.Stop):
                 self._attempts.stop(order)
             elif isinstance(order, wire.VersionAnswered):
@@ -184,21 +184,21 @@ class Agent:
                 self._shut_down("the head", order.grace_s)
 
     def _tell_offer(self) -> None:
-        devices = self._lending.devices
+        devices = self._allocation.devices
         if devices.trouble is not None:
             self._head.tell_trouble(devices.trouble, "devices", hopeless=devices.hopeless)
         self._head.tell_offer()
 
     def _hear(self) -> None:
-        hear, warm = self._attempts.words.hear, self._warm
-        for connection, messages in self._door.receive():
+        hear, warm = self._attempts.messages.hear, self._warm
+        for connection, messages in self._endpoint.receive():
             hear(connection, messages)
             if warm is not None:
                 for message in messages:
                     if isinstance(message, (wire.Done, wire.Attach)):
                         warm.take(connection, message)
 
-    def _send_words(self) -> None:
+    def _send_messages(self) -> None:
         outbox = self._outbox
         waiting = outbox.unsent
         if not waiting:
@@ -207,13 +207,13 @@ class Agent:
         now = time.monotonic()
         if self._linger_until is None:
             self._linger_until = now + LINGER_S
-        if outbox.urgent or waiting >= ENOUGH_WORDS or now >= self._linger_until:
+        if outbox.urgent or waiting >= ENOUGH_MESSAGES or now >= self._linger_until:
             # When the head does not take them, look again soon rather than at once.
             self._linger_until = None if self._head.flush() else now + 5 * LINGER_S
             outbox.urgent = False
 
     def _timeout_ms(self) -> int:
-        if self._listening and self._door.has_put_by:
+        if self._listening and self._endpoint.has_put_by:
             return 0
         due = self._timers.next()
         if self._linger_until is not None and (due is None or self._linger_until < due):
@@ -225,10 +225,10 @@ class Agent:
     def _listen(self, wanted: bool) -> None:
         """While the outbox is full trials are not listened to, so that their reports wait."""
         if wanted and not self._listening:
-            self._poller.register(self._door.fileno(), zmq.POLLIN)
+            self._poller.register(self._endpoint.fileno(), zmq.POLLIN)
         elif self._listening and not wanted:
             _log.warning("the outbox is full: trials wait until the head acknowledges")
-            self._poller.unregister(self._door.fileno())
+            self._poller.unregister(self._endpoint.fileno())
         self._listening = wanted
 
     # -- time ------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ class Agent:
         self._timers.at(now + self._config.heartbeat_s, self._tick)
         self._memory.sample(now)
         self._head.heartbeat(
-            self._attempts.running, self._door.refusals.counts, self._lending.samples()
+            self._attempts.running, self._endpoint.refusals.counts, self._allocation.samples()
         )
         self._attempts.sweep_strays()
         self._head.look()
@@ -264,7 +264,7 @@ class Agent:
     def _spool(self) -> None:
         try:
             self._outbox.spool()
-        except OSError as error:  # a full disk: words stay in memory, and bounded there
+        except OSError as error:  # a full disk: messages stay in memory, and bounded there
             _log.error("cannot spool words for the next head: %s", error)
 
     def _shut_down(self, why: str, grace_s: float) -> None:
@@ -287,18 +287,18 @@ class Agent:
 
     def _environment(self) -> dict[str, str]:
         environment = dict(self._base_environment)
-        told = self._config.trial.environment
-        if any(is_reference(value) for value in told.values()):
-            secrets = resolve_references(told)
+        configured = self._config.trial.environment
+        if any(is_reference(value) for value in configured.values()):
+            secrets = resolve_references(configured)
             self._mask.learn(secrets.values())
             environment.update(secrets)
         return environment
 
     def _make_runner(self) -> Runner:
         spec = self._config.trial
-        means = RunnerContext(
+        context = RunnerContext(
             spec,
-            self._door,
+            self._endpoint,
             self._outputs,
             self._watch,
             self._children,
@@ -308,7 +308,7 @@ class Agent:
         )
         if spec.reuse == "inProcess" and spec.function is not None:
             self._warm = WarmRunner(
-                means,
+                context,
                 self._config.run_folder,
                 f"{self._config.experiment_folder}/logs/workers.log",
                 self._config.slots,
@@ -316,9 +316,9 @@ class Agent:
             return self._warm
         if spec.reuse == "forked":
             if spec.command is None or script_of(spec.command) is not None:
-                return ForkedRunner(means)
+                return ForkedRunner(context)
             _log.warning("reuseMode forked: this command needs a shell, so each trial gets one")
-        return FreshRunner(means)
+        return FreshRunner(context)
 
     def _close(self) -> None:
         self._attempts.runner.close()
@@ -335,7 +335,7 @@ class Agent:
         if self._outbox.first <= self._outbox.newest:
             self._spool()
         self._head.close()
-        self._door.close()
+        self._endpoint.close()
         self._watch.close()
         self._context.term()
         _log.info("left (pid %d)", os.getpid())

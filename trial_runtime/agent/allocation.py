@@ -1,4 +1,4 @@
-"""What this host lends to trials: offered to the head, handed to each attempt, taken back.
+"""Resources of this host for trials: offered to the head, allocated to attempts, released.
 
 Devices are chosen by the head and watched here; cores are counted by the head and chosen here;
 memory and CPU time are counted by the head and held to their bounds here, as far as this host's
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt, Share
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.devices.handing import share_variables
+from trial_runtime.agent.devices.variables import share_variables
 from trial_runtime.agent.devices.visible import VISIBLE
 from trial_runtime.agent.devices.watching import DeviceWatch, Looks
 from trial_runtime.agent.limits import cgroup
@@ -29,19 +29,23 @@ from trial_runtime.agent.timers import Timers
 from trial_runtime.agent.watch import Watch
 from trial_runtime.resource_wire import MOST_CUSTOM, MOST_DEVICES, MOST_SAMPLES
 
-#: Weights that are remembered to be on this host's disk: what is told is journalled.
+#: Weights that are remembered to be on this host's disk: the offer of them is journalled.
 _LOADED = 64
 
 _log = logging.getLogger("bequeath.agent")
 
 
 class Allocation:
-    """Owned by the agent's loop.
+    """The resources of this host and their shares. Owned by the agent's loop.
 
     Args:
-        attempts: those that have not ended.
-        stop: ends an attempt for a reason, with a text that says why.
-        changed: called when the offer is another, or is known at all.
+        config: of the agent.
+        watch: of the agent's loop.
+        timers: of the agent's loop.
+        attempts: returns the attempts that have not ended.
+        stop: ends an attempt, given a reason, a text for the user and a grace (seconds).
+        changed: called when the offer has changed, and once when it is first known.
+        nvml: asks the driver for devices; a test may have its own.
     """
 
     def __init__(
@@ -64,10 +68,10 @@ class Allocation:
         self._memory_bytes = usable_memory_bytes()
         self._cgroups: Optional[cgroup.Cgroups] = None
         self._looked_for_cgroups = False
-        self._dying: list[str] = []  # groups that are not empty yet
+        self._dying: list[str] = []  # control groups that are not empty yet
         self._copies = copies_parents(config)
         self._loaded: OrderedDict[str, None] = OrderedDict()  # weights, by digest, newest last
-        self._cached: tuple[str, ...] = ()  # of these, what was told
+        self._cached: tuple[str, ...] = ()  # of these, the ones that were offered
         self.devices = DeviceWatch(
             config.resources,
             watch,
@@ -77,18 +81,20 @@ class Allocation:
             nvml=nvml,
             visible_devices=os.environ.get(VISIBLE),
         )
-        self._told = (self.devices.seen_at, float("-inf"))  # when what was told was measured
+        self._sampled = (self.devices.seen_at, float("-inf"))  # when the newest samples were taken
         self._sampler = Sampler(watch, timers, self._measured, self._too_much)
 
     def start(self) -> None:
-        """Look from now on."""
+        """Watch devices and processes from now on."""
         self.devices.start()
         self._sampler.start()
 
     def offer(self, newest: bool = True) -> wire.OfferTold:
-        """What there is for trials, free or not: the head knows who has what. Which weights lie
-        on this host is only a hint, and changes with every trial: unless ``newest``, it is what
-        was told last."""
+        """All resources for trials, free or not: the head knows the shares of attempts.
+
+        The weights on this host are only a hint, and change with every trial: unless ``newest``,
+        the offer repeats those of the last one.
+        """
         if newest:
             self._cached = tuple(self._loaded)
         custom = sorted(self._config.resources.custom.items())[:MOST_CUSTOM]
@@ -102,13 +108,16 @@ class Allocation:
 
     # -- attempts ------------------------------------------------------------------------------
 
-    def lend(self, attempt: Attempt) -> None:
-        """Settle what an attempt gets, before its process starts. Raises ``OSError`` where its
-        memory or CPU time cannot be bounded as it should."""
+    def allocate(self, attempt: Attempt) -> None:
+        """Settle an attempt's share, before its process starts.
+
+        Raises:
+            OSError: its memory or CPU time cannot be bounded as it should.
+        """
         start = attempt.start
         cores: tuple[int, ...] = ()
         if start.cpus > 0 and hasattr(os, "sched_setaffinity"):
-            cores = self._cores.lend(attempt.key, start.cpus)
+            cores = self._cores.allocate(attempt.key, start.cpus)
         group = ""
         wanted = start.memory_bytes > 0 or start.cpus > 0
         if wanted and self._config.trial.reuse != "inProcess":
@@ -127,9 +136,9 @@ class Allocation:
                 cgroup=group,
             )
 
-    def take_back(self, attempt: Attempt) -> None:
-        """Its processes are gone: what it had is free for others."""
-        self._cores.take_back(attempt.key)
+    def release(self, attempt: Attempt) -> None:
+        """Free the share of an attempt whose processes are gone."""
+        self._cores.release(attempt.key)
         if attempt.share.cgroup:
             self._dying.append(attempt.share.cgroup)
             self._remove_groups()
@@ -138,7 +147,7 @@ class Allocation:
         self._remember(attempt)
 
     def killed_for_memory(self, attempt: Attempt) -> str:
-        """That the kernel ended it at its own bound, in a sentence; empty if it did not."""
+        """A sentence if the kernel ended an attempt at its own memory bound; empty if not."""
         group = attempt.share.cgroup
         if not group or self._cgroups is None or not self._cgroups.struck(group):
             return ""
@@ -146,15 +155,17 @@ class Allocation:
         return f"took more memory than its trialMemorySize of {bound}: ended by the kernel"
 
     def when_judged(self, attempt: Attempt, call: Callable[[], None]) -> None:
-        """Call once it is known whether the devices of an attempt that failed are lost; at once
-        where it had none."""
+        """Call once it is known whether the devices of a failed attempt are lost.
+
+        An attempt without devices is judged at once.
+        """
         if attempt.start.devices:
             self.devices.after_a_look(call)
         else:
             call()
 
     def lost_device(self, attempt: Attempt) -> str:
-        """Which of its devices is out of reach, in a sentence; empty if none is."""
+        """A sentence that names a device of the attempt that is lost; empty if none is."""
         for each in attempt.start.devices:
             if self.devices.is_lost(each):
                 return f"its GPU {each} was lost while it ran"
@@ -163,11 +174,11 @@ class Allocation:
     # -- samples -------------------------------------------------------------------------------
 
     def samples(self) -> Optional[wire.Samples]:
-        """What is known of devices and attempts; None where nothing was measured since."""
+        """The newest samples of devices and attempts; None if they were returned before."""
         newest = (self.devices.seen_at, self._sampler.latest_at)
-        if newest == self._told:
+        if newest == self._sampled:
             return None
-        self._told = newest
+        self._sampled = newest
         troubles = {each.id: each.trouble for each in self.devices.offered}
         old_s = self.devices.old_s
         devices = tuple(
@@ -206,13 +217,13 @@ class Allocation:
 
     def _gpu_bytes(self, devices: tuple[str, ...], pids: frozenset[int]) -> Optional[int]:
         uses = [use for each in self.devices.seen if each.id in devices for use in each.uses]
-        told = [use.nbytes for use in uses if use.pid in pids and use.nbytes is not None]
-        return sum(told) if told else None
+        known = [use.nbytes for use in uses if use.pid in pids and use.nbytes is not None]
+        return sum(known) if known else None
 
     # -- inside --------------------------------------------------------------------------------
 
     def _remove_groups(self) -> None:
-        """One in which something is still dying goes with the next, or with the leftovers."""
+        """Remove control groups; one with a dying process goes with the next, or at a restart."""
         groups, self._dying = self._dying, []
         for path in groups:
             try:
@@ -224,7 +235,7 @@ class Allocation:
                 self._dying.append(path)
 
     def _remember(self, attempt: Attempt) -> None:
-        """Its parent's files were copied to this host's disk, where there is a cache at all."""
+        """Note that the parent's files are on this host's disk now, where there is a cache."""
         digest, ended = attempt.session.restore_digest, attempt.exit
         if self._copies and digest and ended is not None and ended.code == 0:
             self._loaded[digest] = None

@@ -1,17 +1,17 @@
-"""How much a trial may say in a time: a bucket that fills at a steady rate."""
+"""The rate limit on a trial's messages: a bucket of tokens that fills at a steady rate."""
 
 from __future__ import annotations
 
-#: Seconds' worth that may be said at once.
+#: Seconds' worth of messages that may come at once.
 BURST_S = 1.0
 
-#: Seconds' worth of debt beyond which a speaker is no longer listened to. Our library keeps
-#: far below it, since it waits for receipts, which are held back while there is a debt.
+#: Seconds' worth of debt beyond which a speaker's connection is closed. Our library keeps far
+#: below it, since it waits for receipts, which are held back while there is a debt.
 FLOOD_S = 10.0
 
 
 class Allowance:
-    """Tokens of one speaker. It may run into debt: what has arrived cannot be unsaid.
+    """The tokens of one speaker. They may become a debt: messages that arrived cannot be undone.
 
     Args:
         rate: tokens a second, and ``BURST_S`` times as many at once.
@@ -26,7 +26,7 @@ class Allowance:
         self.level = rate * BURST_S
 
     def spend(self, tokens: float, now: float) -> None:
-        """Take so many."""
+        """Take so many tokens at ``now`` (monotonic seconds)."""
         self.level = min(self._rate * BURST_S, self.level + (now - self._at) * self._rate) - tokens
         self._at = now
 
@@ -36,5 +36,5 @@ class Allowance:
 
     @property
     def flooded(self) -> bool:
-        """Whether the debt is beyond what anybody who heeds receipts can have."""
+        """Whether the debt is larger than a sender that waits for receipts can have."""
         return self.level < -self._rate * FLOOD_S

@@ -13,31 +13,34 @@ from trial_runtime.session_file import SessionFile
 
 
 class Phase(Enum):
-    """Where an attempt stands."""
+    """The phase of an attempt, as its agent sees it."""
 
     WAITING = "waiting"  # for its predecessor to be gone, or for its parent's weights
     RUNNING = "running"
-    LEAVING = "leaving"  # its process is gone; its last words are awaited
+    LEAVING = "leaving"  # its process is gone; its last messages are awaited
     OVER = "over"
 
 
 @dataclass(frozen=True)
 class Exit:
-    """How a process ended, or a warm worker's function returned."""
+    """The end of a process, or of a warm worker's function."""
 
     code: int | None = None
     signal: int | None = None
     text: str = ""
     cpu_s: float = 0.0
     out_of_memory: bool = False
-    lost: bool = False  # nobody saw how: what ran it is gone
+    lost: bool = False  # nobody saw the end: its parent process is gone
     returned: bool = False  # a function of a warm worker came back: nothing is gone
 
 
 @dataclass(frozen=True)
 class Share:
-    """What of its host an attempt was lent, beside a slot: environment variables that say so,
-    the cores it is pinned to (none: all), the control group that bounds its memory."""
+    """An attempt's share of its host, beside a slot.
+
+    ``variables`` of its environment name the share. ``cores`` are those it is pinned to (none:
+    all). ``cgroup`` is the control group that bounds its memory and CPU time.
+    """
 
     variables: dict[str, str] = field(default_factory=dict)
     cores: tuple[int, ...] = ()
@@ -46,7 +49,7 @@ class Share:
 
 @dataclass(eq=False)
 class Attempt:
-    """The agent's record. Changed only by the agent's loop."""
+    """The agent's record of an attempt. Changed only by the agent's loop."""
 
     start: wire.Start
     session: SessionFile
@@ -55,18 +58,16 @@ class Attempt:
     pid: int = 0
     seq: int = 0
     metrics: int = 0  # and whatever else counts with them
-    announced: int = 0  # weights that the head was told of
+    announced: int = 0  # how many weights were reported to the head
     has_final: bool = False
-    published: wire.PublishedMessage | None = None  # what it announced last
-    unsaid: wire.PublishedMessage | None = (
-        None  # its newest weights, if the head was not told of them
-    )
-    heeding: bool = False
+    published: wire.PublishedMessage | None = None  # its last announcement of weights
+    unreported: wire.PublishedMessage | None = None  # its newest weights, until they are reported
+    accepts_stop: bool = False
     attached: bool = False  # a process of it has opened a connection
     stop_reason: str | None = None
     stop_text: str = ""  # more about that, for the user
-    remark: str = ""  # what its end says beside how it ended
-    killed_at: float = math.inf  # when its grace is over, once it was told to stop
+    remark: str = ""  # more for the text of its end
+    killed_at: float = math.inf  # when the grace of an ordered stop is over
     started_at: float = 0.0
     exit: Exit | None = None
     busy: bool = False  # something is being done for it on the share, which may take its time
@@ -90,7 +91,7 @@ class Attempt:
         return (self.start.trial, self.start.attempt)
 
     def cancel_timers(self) -> None:
-        """Plan nothing more for this attempt."""
+        """Cancel all that is planned for this attempt."""
         for timer in self.timers:
             timer.cancel()
         self.timers.clear()

@@ -1,9 +1,9 @@
-"""The attempts on this host, from the head's order to the word that they ended.
+"""The attempts on this host, from the head's order to the report of their end.
 
-Of each attempt: room is made at its save path, its parent's plain files are verified, its
-process starts; words are numbered and handed to the outbox; when the process is gone its
-last words are awaited, what it left behind is killed, plain weights are digested, and only
-then the end is told. The order is what makes the end the last word.
+For each attempt: room is made at its save path, its parent's plain files are verified, its
+process starts; its messages are numbered and put into the outbox. When the process is gone its
+last messages are awaited, the processes it left behind are killed, plain weights are digested, and
+only then the end is reported. This sequence makes the end the last message.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.agent.runners import CannotStart, Runner
 from trial_runtime.agent.timers import Timers
 from trial_runtime.agent.trial_endpoint import TrialEndpoint
-from trial_runtime.agent.trial_words import TrialWords
+from trial_runtime.agent.trial_messages import TrialMessages
 from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
     from trial_runtime.agent.allocation import Allocation
-    from trial_runtime.agent.nni_words import NniWords
+    from trial_runtime.agent.nni_metrics import NniMetrics
     from trial_runtime.weights.plain import PublishedDigest
 
-#: A trial that asks ``should_stop`` has this part of its grace before the signal comes.
-HEEDING_PART = 0.5
+#: A trial that calls ``should_stop`` has this part of its grace before the signal comes.
+PART_BEFORE_SIGNAL = 0.5
 
 #: Ended attempts remembered, so that an order that is repeated starts nothing twice.
 _REMEMBERED = 4096
@@ -54,13 +54,24 @@ _log = logging.getLogger("bequeath.agent")
 
 
 class Attempts:
-    """All attempts of this agent. Owned by its loop."""
+    """All attempts of this agent. Owned by its loop.
+
+    Args:
+        config: of the agent.
+        endpoint: the socket of the trials.
+        outbox: takes the messages for the head.
+        outputs: the pipes and logs of attempts.
+        helper: does work that may block.
+        timers: of the agent's loop.
+        memory: sees whether the kernel killed a process for lack of memory.
+        remote: the weights root, if that is no folder.
+    """
 
     def __init__(
         self,
         config: AgentConfig,
         *,
-        door: TrialEndpoint,
+        endpoint: TrialEndpoint,
         outbox: Outbox,
         outputs: Outputs,
         helper: Helper,
@@ -69,7 +80,7 @@ class Attempts:
         remote: RemoteWeights | None = None,
     ) -> None:
         self._config = config
-        self._door = door
+        self._endpoint = endpoint
         self._outbox = outbox
         self._outputs = outputs
         self._helper = helper
@@ -77,33 +88,35 @@ class Attempts:
         self._memory = memory
         self._remote = remote
         self._readying = Readying(config, helper, remote)
-        self.words = TrialWords(config.trial, door, outbox, holds_weights=remote is not None)
+        self.messages = TrialMessages(
+            config.trial, endpoint, outbox, holds_weights=remote is not None
+        )
         if remote is not None:
             from trial_runtime.agent.remote_offers import RemoteOffers
 
-            words = self.words
-            words.offers = RemoteOffers(remote, helper, words.reports.offered, words.tell)
-        self._nni_words: NniWords | None = None
+            messages = self.messages
+            messages.offers = RemoteOffers(remote, helper, messages.reports.offered, messages.tell)
+        self._nni_metrics: NniMetrics | None = None
         if config.trial.nni:
-            from trial_runtime.agent.nni_words import NniWords
+            from trial_runtime.agent.nni_metrics import NniMetrics
 
-            self._nni_words = NniWords(config.trial, self.words.reports, timers)
+            self._nni_metrics = NniMetrics(config.trial, self.messages.reports, timers)
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
-        self.lending: Allocation  # as well
+        self.allocation: Allocation  # as well
         self.mask: Callable[[str], str] = str  # takes secrets out of what is kept for good
 
     # -- orders ----------------------------------------------------------------------------
 
     def start(self, order: wire.Start) -> None:
-        """Run an attempt. Repeating an order changes nothing."""
+        """Run an attempt. An order that is repeated changes nothing."""
         key = (order.trial, order.attempt)
         if key in self._live or key in self._ended:
             return
         failpoint("agent.order.taken")
         try:
-            session = session_for(self._config, order, self._door.address)
+            session = session_for(self._config, order, self._endpoint.address)
             if not self._readying.beside:
                 session = located(self._config, order, session)
         except Unpreparable as error:
@@ -113,24 +126,24 @@ class Attempts:
         self._live[key] = attempt
         before = [a for a in self._live.values() if a.trial == order.trial and a is not attempt]
         for each in before:
-            # Superseded: whatever it still does may not touch what this one will write.
+            # Superseded: it must not touch the files that this attempt will write.
             _log.warning("ending %r, which a later attempt supersedes", each)
             self._stop(each, wire.LOST, 0.0)
         if not before:
             self._prepare(attempt)
 
     def stop(self, order: wire.Stop) -> None:
-        """End an attempt: told, then SIGTERM, then SIGKILL after its grace. Repeating an order
-        changes nothing, one with a shorter grace goes further."""
+        """End an attempt: by a message, then SIGTERM, then SIGKILL after its grace. Repeating an
+        order changes nothing, one with a shorter grace goes further."""
         attempt = self._live.get((order.trial, order.attempt))
         if attempt is not None:
             self._stop(attempt, order.reason, order.grace_s)
 
     def answer(self, order: wire.VersionAnswered) -> None:
-        """Tell an attempt what became of what it offered to a shared store."""
+        """Pass on to an attempt the head's answer to its offer to a shared store."""
         attempt = self._live.get((order.trial, order.attempt))
         if attempt is not None:
-            self.words.answer(attempt, order.answer)
+            self.messages.answer(attempt, order.answer)
 
     def stop_all(self, reason: str, grace_s: float) -> None:
         """End all attempts."""
@@ -139,34 +152,41 @@ class Attempts:
 
     @property
     def running(self) -> int:
-        """How many attempts have not ended."""
+        """The number of attempts that have not ended."""
         return len(self._live)
 
     def live(self) -> list[Attempt]:
-        """Those that have not ended."""
+        """The attempts that have not ended."""
         return list(self._live.values())
 
     def end(self, attempt: Attempt, reason: str, text: str, grace_s: float) -> None:
-        """End one for a reason of this host's, which ``text`` tells."""
+        """End an attempt for a cause on this host; the first such cause counts.
+
+        Args:
+            attempt: one that has not ended.
+            reason: one of :data:`trial_runtime.wire.END_REASONS`.
+            text: the cause, for the user.
+            grace_s: time until SIGKILL (seconds); 0 kills at once.
+        """
         if attempt.stop_reason is None:
             attempt.stop_text = text
             self._stop(attempt, reason, grace_s)
 
     def holds(self) -> list[tuple[int, int]]:
-        """The attempts that have not ended."""
+        """The numbers (trial, attempt) of the attempts that have not ended."""
         return list(self._live)
 
-    # -- what runners tell ---------------------------------------------------------------------
+    # -- called by runners ---------------------------------------------------------------------
 
     def started(self, attempt: Attempt) -> None:
-        """The attempt's process is there."""
+        """Note that the attempt's process has started."""
         failpoint("agent.process.started")
         attempt.phase = Phase.RUNNING
         attempt.started_at = time.monotonic()
         # Not urgent: for a short trial it leaves with its result.
         self._outbox.add(wire.Started(attempt.trial, attempt.number, attempt.pid), urgent=False)
-        if self._nni_words is not None:
-            self._nni_words.follow(attempt)
+        if self._nni_metrics is not None:
+            self._nni_metrics.follow(attempt)
         timeout_s = self._config.trial.timeout_s
         if timeout_s is not None:
             grace_s = self._config.trial.stop_grace_s
@@ -179,7 +199,7 @@ class Attempts:
             )
 
     def exited(self, attempt: Attempt, outcome: Exit) -> None:
-        """The attempt's process is gone, or its function is over."""
+        """Note that the attempt's process is gone, or its function is over."""
         if attempt.exit is not None:
             return
         failpoint("agent.exit.seen")
@@ -187,11 +207,11 @@ class Attempts:
         attempt.phase = Phase.LEAVING
         attempt.cancel_timers()
         if not outcome.returned:
-            # What it had sent is with the kernel, however it died.
-            for connection, messages in self._door.last_words(attempt):
-                self.words.hear(connection, messages)
-        if self._nni_words is not None:
-            self._nni_words.last(attempt)
+            # The messages it had sent are with the kernel, however it died.
+            for connection, messages in self._endpoint.last_messages(attempt):
+                self.messages.hear(connection, messages)
+        if self._nni_metrics is not None:
+            self._nni_metrics.last(attempt)
         self._finish(attempt)
 
     # -- inside --------------------------------------------------------------------------------
@@ -203,8 +223,8 @@ class Attempts:
         if attempt.phase is not Phase.WAITING:
             return
         if error is not None and attempt.stop_reason is None:
-            told = isinstance(error, Unpreparable)
-            text = str(error) if told else f"the parent's weights: {error}"
+            plain = isinstance(error, Unpreparable)
+            text = str(error) if plain else f"the parent's weights: {error}"
             self._end(attempt, Ending(wire.START_FAILED, text))
             return
         if self._remote is not None or attempt.session.restore_kind == "files":
@@ -220,7 +240,7 @@ class Attempts:
                 make_room(attempt.session.save_path, attempt.number)
             if attempt.session.save_path is not None:
                 failpoint("agent.room.made")
-            self.lending.lend(attempt)
+            self.allocation.allocate(attempt)
             self.runner.launch(attempt)
         except (Unpreparable, CannotStart, LookupError, OSError) as error:
             self._end(attempt, Ending(wire.START_FAILED, str(error)))
@@ -232,7 +252,7 @@ class Attempts:
         if not again:
             attempt.stop_reason = reason
         if attempt.busy:
-            return  # room is made for it, and nobody else may have that place before it is done
+            return  # room is made at its save path, which no other may use before that is done
         if attempt.phase is Phase.WAITING and attempt.pid == 0 and not self._launched(attempt):
             self._end(attempt, Ending(attempt.stop_reason or reason, ""))
             return
@@ -241,8 +261,8 @@ class Attempts:
             return  # a head repeats its orders after each hello: only a shorter grace says more
         attempt.killed_at = now + grace_s
         heard = not again and self.runner.tell_to_stop(attempt, reason)
-        if heard and attempt.heeding and grace_s > 0:
-            when = now + grace_s * HEEDING_PART
+        if heard and attempt.accepts_stop and grace_s > 0:
+            when = now + grace_s * PART_BEFORE_SIGNAL
             attempt.timers.append(self._timers.at(when, lambda: self.runner.terminate(attempt)))
         else:
             self.runner.terminate(attempt)
@@ -256,29 +276,29 @@ class Attempts:
         return bool(attempt.outputs)
 
     def _finish(self, attempt: Attempt) -> None:
-        """All that the attempt said has been heard."""
+        """Go on once all messages of the attempt have been read."""
         assert attempt.exit is not None
         attempt.cancel_timers()
         self._outputs.finish(attempt)
         if self.runner.sweeps_at_once:
             self._sweep(attempt)
         if attempt.exit.code != 0 and attempt.stop_reason is None:
-            # If a device of its is lost, it failed for that, and it is no fault of the trial.
-            self.lending.when_judged(attempt, lambda: self._conclude(attempt))
+            # If one of its devices is lost, it failed for that, and not by a fault of its own.
+            self.allocation.when_judged(attempt, lambda: self._conclude(attempt))
         else:
             self._conclude(attempt)
 
     def _conclude(self, attempt: Attempt) -> None:
-        """How it ended, and the weights it has left, if any."""
+        """Judge how it ended, and look for the weights it has left."""
         assert attempt.exit is not None
         failed = attempt.exit.code != 0
-        if failed and attempt.stop_reason is None and self.lending.lost_device(attempt):
+        if failed and attempt.stop_reason is None and self.allocation.lost_device(attempt):
             attempt.stop_reason = wire.LOST
-            attempt.stop_text = self.lending.lost_device(attempt)
+            attempt.stop_text = self.allocation.lost_device(attempt)
         killed = attempt.exit.signal == 9 or attempt.exit.code == 137
-        if killed and attempt.stop_reason is None and self.lending.killed_for_memory(attempt):
+        if killed and attempt.stop_reason is None and self.allocation.killed_for_memory(attempt):
             attempt.stop_reason = wire.OUT_OF_MEMORY
-            attempt.stop_text = self.lending.killed_for_memory(attempt)
+            attempt.stop_text = self.allocation.killed_for_memory(attempt)
         ending = ending_of(
             attempt.exit,
             stop_reason=attempt.stop_reason,
@@ -288,54 +308,53 @@ class Attempts:
             tail=attempt.stderr.tail() if failed and attempt.stderr is not None else "",
             stop_text=attempt.stop_text,
         )
-        # Complete weights count, however their trial ended; but what one wrote that was
-        # superseded is nobody's.
+        # Complete weights count, however their trial ended, unless the attempt was superseded.
         announced = attempt.published is not None and attempt.stop_reason != wire.LOST
         left = ending.reason == wire.FINISHED or announced
         if not left or attempt.session.save_path is None:
-            attempt.unsaid = None
+            attempt.unreported = None
             self._end(attempt, ending)
             return
         self._helper.submit(
             lambda: weights_left_by(attempt, self._remote),
-            lambda found, error: self._digested(attempt, ending, found, error),
+            lambda left, error: self._digested(attempt, ending, left, error),
         )
 
     def _digested(
         self,
         attempt: Attempt,
         ending: Ending,
-        found: PublishedDigest | None,
+        weights: PublishedDigest | None,
         error: Exception | None,
     ) -> None:
         failpoint("agent.files.digested")
         if error is not None:
-            # Nothing there is no error of this attempt: the table of endings knows the case.
-            attempt.unsaid = None
+            # No weights are no error of this attempt: the table of endings has the case.
+            attempt.unreported = None
             _log.info("no weights of %r: %s", attempt, error)
             ending = Ending(ending.reason, f"{ending.text}\nno weights to commit: {error}".lstrip())
-        elif attempt.published is not None and found is not None:
-            attempt.unsaid = wire.PublishedMessage(found.digest, found.kind, found.nbytes)
-            found = None  # told before the end
-        self._end(attempt, ending, found)
+        elif attempt.published is not None and weights is not None:
+            attempt.unreported = wire.PublishedMessage(weights.digest, weights.kind, weights.nbytes)
+            weights = None  # reported before the end
+        self._end(attempt, ending, weights)
 
     def _end(
         self, attempt: Attempt, ending: Ending, weights: PublishedDigest | None = None
     ) -> None:
-        """The attempt's last word."""
+        """Forget the attempt, and report its end as its last message."""
         outcome = attempt.exit or Exit()
         wall_s = time.monotonic() - attempt.started_at if attempt.started_at else 0.0
         attempt.phase = Phase.OVER
         attempt.cancel_timers()
         self._outputs.finish(attempt)
         self.runner.forget(attempt)
-        self.lending.take_back(attempt)
+        self.allocation.release(attempt)
         self._live.pop(attempt.key, None)
-        if self.words.offers is not None:
-            self.words.offers.forget(attempt)
+        if self.messages.offers is not None:
+            self.messages.offers.forget(attempt)
         if (remote := self._remote) is not None:
             self._helper.submit(lambda: remote.discard(attempt.key), lambda _gone, _error: None)
-        self.words.reports.last(attempt)
+        self.messages.reports.last(attempt)
         self._ended[attempt.key] = None
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
@@ -379,8 +398,10 @@ class Attempts:
         sweep.sweep_where(own, lambda pid: sweep.belongs(pid, path, attempt.pid))
 
     def sweep_strays(self) -> None:
-        """Kill the leftovers of attempts that are over; also those that nobody claims, when
-        no attempt runs that they could belong to."""
+        """Kill the leftovers of attempts that are over.
+
+        Processes without a known attempt are killed while no attempt runs.
+        """
         live = {each.session_path for each in self._live.values()}
 
         def stray(pid: int) -> bool:

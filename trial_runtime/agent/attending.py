@@ -1,9 +1,9 @@
-"""``python -m trial_runtime.agent.attending``: does for a head elsewhere what a head on this
-machine does itself: finds an agent or starts one, looks after its process, and ends it.
+"""``python -m trial_runtime.agent.attending``: finds, starts, checks or ends an agent on this
+machine for a head on another one.
 
-One order (JSON) on stdin, one answer (JSON) on stdout; it stays no longer than that takes. What
-is secret comes by stdin, and goes into files of mode 0600 in a folder of mode 0700 or into the
-environment of the agent.
+Reads one order (JSON) from stdin, writes one answer (JSON) to stdout, and ends. Secrets come by
+stdin, and go into files of mode 0600 in a folder of mode 0700 or into the environment of the
+agent.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from trial_runtime.trial_wire import VERSION
 #: What SIGKILL may take until a process is gone (seconds).
 KILL_S = 5.0
 
-#: How much of an agent's log tells why it ended (bytes).
-LAST_WORDS = 2000
+#: The part of an agent's log that is sent to say why it ended (bytes).
+LOG_TAIL_BYTES = 2000
 
 
 class Order(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What to do about the agent of ``worker`` in ``folder`` (the experiment's, on this host).
+    """An order about the agent of ``worker`` in ``folder`` (the experiment's, on this host).
 
-    ``ensure``: take it up, or start one with ``config``, which lacks what only this host knows:
-    where sockets may be. ``take up``: the same, but none is started. ``look``: whether it runs.
-    ``end``: wait ``grace_s`` for its end, then end it by force, with all that it ran; with
-    ``ask`` it is told first, by SIGTERM. ``epoch``: of the head that says so; ``number``: of its
-    orders, rising, so that one by a connection that is dead does not undo a later one; 0: none.
+    ``ensure``: take the agent up, or start one with ``config``, which lacks the folder for
+    sockets: only this host knows it. ``take up``: the same, but none is started. ``look``: whether
+    it runs. ``end``: wait ``grace_s`` for its end, then kill it, with all that it ran; with ``ask``
+    it gets SIGTERM first. ``epoch``: of the head that gives the order. ``number``: of its orders,
+    rising, so that one by a dead connection does not undo a later one; 0: none.
     """
 
     verb: Literal["ensure", "take up", "look", "end"]
@@ -65,9 +65,12 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of it. ``pid``: 0 if there is no agent. ``trouble``: why there can be none, or
-    the end of the log of one that has ended. ``outdated``: it is there, with another version of
-    our code than it would be started with now."""
+    """The result of an order.
+
+    ``pid``: 0 if there is no agent. ``trouble``: the reason why there can be none, or the end of
+    the log of one that has ended. ``outdated``: it runs, with another version of our code than it
+    would be started with now.
+    """
 
     pid: int = 0
     fresh: bool = False
@@ -76,25 +79,30 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def attend(order: Order) -> Answer:
-    """Carry out an order. Blocks for ``grace_s`` and some seconds at most, and while another one
-    about the same agents is carried out; one that a later one has overtaken is not carried out.
-    Raises ``OSError``."""
+    """Carry out an order, unless a later one has overtaken it.
+
+    Blocks for ``grace_s`` and some seconds at most, and while another order about the same agents
+    is carried out. Raises ``OSError``.
+    """
     with _alone(Path(order.folder)) as newest:
         if order.number:
-            told = (order.epoch, order.number)
-            if _is_overtaken(told, _read(newest), order):
+            mark = (order.epoch, order.number)
+            if _is_overtaken(mark, _read(newest), order):
                 return Answer(trouble="an order that was given later has been carried out")
             newest.seek(0)
             newest.truncate()
-            newest.write(b"%d %d" % told)
+            newest.write(b"%d %d" % mark)
             newest.flush()
         return _attend(order)
 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[BinaryIO]:
-    """One at a time: who has lost its connection goes on here, while its head has connected
-    anew and says the same again, and each would start an agent."""
+    """Hold the lock of the folder's agents.
+
+    A process whose connection broke goes on here, while its head has connected anew and repeats
+    the order: both would start an agent.
+    """
     with open(_run_folder(folder) / "attending", "a+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # on a disk of this host; ends with its process
         yield lock
@@ -107,11 +115,14 @@ def _read(newest: BinaryIO) -> tuple[int, int]:
     return (int(epoch), int(number)) if epoch.isdigit() and number.isdigit() else (0, 0)
 
 
-def _is_overtaken(told: tuple[int, int], newest: tuple[int, int], order: Order) -> bool:
-    """Of two orders of one head the later one counts. Of two heads the later one does while an
-    agent is here: an experiment that was restored from a backup may count from an earlier one."""
-    if told >= newest or told[0] == newest[0]:
-        return told < newest
+def _is_overtaken(mark: tuple[int, int], newest: tuple[int, int], order: Order) -> bool:
+    """Whether a later order was carried out already.
+
+    Of two orders of one head the later one counts. Of two heads the later one does while an
+    agent runs: an experiment that was restored from a backup may count from an earlier one.
+    """
+    if mark >= newest or mark[0] == newest[0]:
+        return mark < newest
     record = read_record(record_path(Path(order.folder), order.worker))
     return record is not None and is_running(record)
 
@@ -124,7 +135,7 @@ def _attend(order: Order) -> Answer:
     if order.verb == "look":
         if record is not None and is_running(record):
             return Answer(record.pid)
-        return Answer(trouble=_last_words(folder))
+        return Answer(trouble=_log_tail(folder))
     if record is not None:
         _end(record, order)
     _sweep(folder)
@@ -139,13 +150,13 @@ def _ensure(order: Order, folder: Path) -> Answer:
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     record = read_record(record_path(folder, order.worker))
-    found = record is not None and is_running(record)
-    if order.verb == "take up" and not found:
-        return Answer(trouble=_last_words(folder))
+    runs = record is not None and is_running(record)
+    if order.verb == "take up" and not runs:
+        return Answer(trouble=_log_tail(folder))
     # It reads this again when it looks for its head, which may be at another address now.
     config = replace(config, run_folder=str(_run_folder(folder)))
     write_private(config_path(folder, order.worker), encode_config(config))
-    if found:
+    if runs:
         assert record is not None
         if record.wire == VERSION:
             return Answer(record.pid, outdated=_is_outdated(record, config))
@@ -156,7 +167,7 @@ def _ensure(order: Order, folder: Path) -> Answer:
 
 
 def _is_outdated(record: AgentRecord, config: AgentConfig) -> bool:
-    """Folders of our package are called by its digest."""
+    """Whether the agent runs another version of our package, whose folders have its digest."""
     wanted = os.path.basename(config.runtime)
     return bool(wanted) and os.path.basename(record.runtime) != wanted
 
@@ -186,12 +197,12 @@ def _signal(record: AgentRecord, number: int) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """End what an agent that is gone has left running."""
+    """End the processes that an agent which is gone has left running."""
     kill_sessions_below(str(_run_folder(folder)))
 
 
 def _run_folder(folder: Path) -> Path:
-    """Not below XDG_RUNTIME_DIR: that goes away with the last login."""
+    """The folder for sockets, not below XDG_RUNTIME_DIR, which the last logout removes."""
     base = Path(tempfile.gettempdir())
     try:
         return run_folder_below(base, folder)
@@ -200,18 +211,18 @@ def _run_folder(folder: Path) -> Path:
         return run_folder_below(base, folder)
 
 
-def _last_words(folder: Path) -> str:
+def _log_tail(folder: Path) -> str:
     try:
         with open(folder / "logs" / "agent.log", "rb") as log:
             log.seek(0, os.SEEK_END)
-            log.seek(max(0, log.tell() - LAST_WORDS))
+            log.seek(max(0, log.tell() - LOG_TAIL_BYTES))
             return log.read().decode(errors="replace").strip()
     except OSError:
         return ""
 
 
 def main() -> int:
-    """One order."""
+    """Carry out the order on stdin; returns the exit status."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     try:
         answer = attend(order)

@@ -1,4 +1,4 @@
-"""Calling a trial that is a Python function, and telling how it went.
+"""Calling a trial that is a Python function, with its outcome as a value.
 
 Imports only what a fresh trial can afford: ``traceback`` comes when something fails.
 """
@@ -17,7 +17,15 @@ _OURS = __file__.removesuffix("agent/calling.py")
 
 
 class Result:
-    """How a call went: a returned value, or an exit code with the text to show."""
+    """The outcome of a call: a returned value, or an exit code with the text to show.
+
+    Args:
+        value: the returned value.
+        code: the exit status that a process of its own would have.
+        text: for standard error, such as a traceback.
+        out_of_memory: whether memory ran out.
+        spent: whether the process should not be used again.
+    """
 
     __slots__ = ("code", "out_of_memory", "spent", "text", "value")
 
@@ -34,13 +42,13 @@ class Result:
         self.code = code
         self.text = text
         self.out_of_memory = out_of_memory
-        self.spent = spent  # the process should not be used again
+        self.spent = spent
 
 
 def put_code_first(code_directory: str) -> None:
-    """Let the user's modules be found first, as if the script lay in their folder.
+    """Put the user's modules first on the path, as if the script lay in their folder.
 
-    What we need ourselves is imported before, so a user's module of any name harms nobody.
+    The modules that we need are imported before, so a user's module of any name harms nobody.
     """
     import trial_runtime.api
     import trial_runtime.local_channel  # noqa: F401 - which a session needs sooner or later
@@ -52,15 +60,15 @@ def put_code_first(code_directory: str) -> None:
 def find(call: str) -> Callable[..., Any]:
     """The function that ``module:function`` names. Raises whatever the import raises."""
     module_name, _, path = call.partition(":")
-    found: Any = sys.modules.get(module_name)
-    if found is None:  # it was not preloaded
+    target: Any = sys.modules.get(module_name)
+    if target is None:  # it was not preloaded
         with importing(module_name):
-            found = import_module(module_name)
+            target = import_module(module_name)
     for part in path.split("."):
-        found = getattr(found, part)
-    if not callable(found):
-        raise TypeError(f"{call} is not callable but {type(found).__name__}")
-    return found  # type: ignore[no-any-return]
+        target = getattr(target, part)
+    if not callable(target):
+        raise TypeError(f"{call} is not callable but {type(target).__name__}")
+    return target  # type: ignore[no-any-return]
 
 
 def preload(names: tuple[str, ...]) -> None:
@@ -84,7 +92,7 @@ def invoke(function: Callable[..., Any], parameters: Any) -> Any:
 
 
 def attempt_call(work: Callable[[], Any]) -> Result:
-    """Do the work; whatever it raises becomes a result, as an interpreter's exit would."""
+    """Do the work; an exception becomes a result, as it would end an interpreter."""
     try:
         return Result(work())
     except SystemExit as error:
@@ -102,7 +110,7 @@ def attempt_call(work: Callable[[], Any]) -> Result:
 
 
 def _trimmed() -> str:
-    """The traceback of what is being handled, without our frames around the author's."""
+    """The traceback of the exception being handled, without our frames around the author's."""
     import traceback
 
     kind, error, trace = sys.exc_info()
@@ -124,7 +132,7 @@ def _is_ours(filename: str) -> bool:
 
 
 def flush_streams() -> None:
-    """Push out what the user's code printed; a broken stream is no fault of the trial."""
+    """Flush the output of the user's code; a broken stream is no fault of the trial."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -135,8 +143,8 @@ def flush_streams() -> None:
 def leave(code: int) -> None:
     """End the process as the interpreter would, but without its slow dismantling.
 
-    Threads that are no daemons are waited for, exit handlers run, streams are flushed;
-    what is saved are the milliseconds in which objects are freed one by one.
+    Threads that are no daemons are waited for, exit handlers run, streams are flushed. This
+    saves the milliseconds in which objects are freed one by one.
     """
     import os
     import threading

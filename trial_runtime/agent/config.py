@@ -1,4 +1,4 @@
-"""What an agent is told by the file it is started with (mode 0600: it names secrets)."""
+"""The configuration file that an agent is started with (mode 0600: it names secrets)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from trial_runtime.weights.remote.address import RemoteRoot
 
 ReuseMode = Literal["none", "forked", "inProcess"]
 
-#: Argument of an agent that may begin once a line comes in: its head has written down by then
-#: that there is an agent. When nothing comes, that head has died, and the next one would start
-#: another agent beside it.
+#: Argument of an agent that may begin once a line comes in: its head has recorded the agent by
+#: then. When nothing comes, that head has died, and the next one would start another agent beside
+#: it.
 ON_RECORD = "--once-on-record"
 
 
 class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a trial is run. Exactly one of ``command`` (for ``bash -c``) and ``function``
-    (``module:function``) is set. Durations in seconds, sizes in bytes."""
+    """The way to run a trial.
+
+    Exactly one of ``command`` (for ``bash -c``) and ``function`` (``module:function``) is set.
+    Durations in seconds, sizes in bytes.
+    """
 
     code_directory: str
     command: Optional[str] = None
@@ -41,8 +44,11 @@ class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CacheSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The cache of weights on a host. ``folder``: one is found if it is empty. ``always``: also
-    where the weights root is on a disk of this host."""
+    """The cache of weights on a host.
+
+    ``folder``: if empty, the usual one of this host. ``always``: also where the weights root is on
+    a disk of this host.
+    """
 
     max_bytes: int
     folder: str = ""
@@ -50,12 +56,12 @@ class CacheSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ResourcesTold(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What of its host an agent may lend to trials beside slots.
+    """The resources of its host that an agent may offer beside slots.
 
-    ``count_gpus``: whether trials are given devices (then one without any sees none);
-    ``must_have_gpus``: no trial of this experiment can do without. ``gpu_indices``: the GPUs that
-    count, all if None; ``min_gpu_memory``: bytes that must be free on one; ``trials_per_gpu``:
-    0, if the file says nothing. ``custom``: what is only counted, by name.
+    ``count_gpus``: whether trials are given devices (then one without any sees none).
+    ``must_have_gpus``: each trial of this experiment needs one. ``gpu_indices``: the GPUs that
+    count, all if None. ``min_gpu_memory``: bytes that must be free on one. ``trials_per_gpu``:
+    0 if the file says nothing. ``custom``: resources that are only counted, by name.
     """
 
     count_gpus: bool = False
@@ -68,20 +74,23 @@ class ResourcesTold(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One agent. Folders are absolute; ``run_folder`` is short, since socket paths are.
-    ``stale_timeout_s``: how long weights that were announced may take to appear, where
-    parents are trained on other hosts than this one. ``canonical_root``,
-    ``canonical_read_roots``: how the head spells the roots, in the same order, where this host
-    may have them at other places. ``root_token``: what stands in the share's token file, see
-    :mod:`trial_runtime.weights.share`; with it an agent takes nothing before it has found it.
+    """The configuration of one agent.
+
+    Folders are absolute; ``run_folder`` is short, since socket paths are.
+    ``stale_timeout_s``: how long announced weights may take to appear, where parents are trained
+    on other hosts than this one. ``canonical_root``, ``canonical_read_roots``: the roots as the
+    head spells them, in the same order, where this host may have them at other places.
+    ``root_token``: the content of the share's token file, see :mod:`trial_runtime.weights.share`;
+    with it an agent takes no attempt before it has seen that file.
     ``domain``: the storage domain of this host, if the head does not see its weights: without a
-    token the agent lays one down itself, and says it.
-    ``cache``: whether parents' files are copied to this host's disk; not, if it is None.
-    ``remote``: where weights go, if not to a folder; ``weights_root`` is then one of this host,
-    for views of it. ``runtime``: the folder of our package, where it was brought for this, and
-    ``modules`` those of what it imports that this host's Python has not.
-    ``resources``: what it may lend beside slots. ``shared_stores``: the head answers what trials
-    offer to shared stores."""
+    token the agent writes one itself, and reports it.
+    ``cache``: of parents' files on this host's disk; None: there is none.
+    ``remote``: the weights root, if that is no folder; ``weights_root`` is then a folder of this
+    host for views of it. ``runtime``: the folder of our package, where it was copied to this host,
+    and ``modules`` the folders of its dependencies that this host's Python lacks.
+    ``resources``: those that it may offer. ``shared_stores``: whether the head answers offers to
+    shared stores.
+    """
 
     worker: str
     slots: int
@@ -112,12 +121,12 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def trials_folder(self) -> str:
-        """Where the folders of attempts are."""
+        """The folder of the folders of attempts."""
         return f"{self.experiment_folder}/trials"
 
     @property
     def spool_path(self) -> str:
-        """Words that no head has acknowledged when an agent ends."""
+        """The file of the messages that no head has acknowledged when an agent ends."""
         return f"{self.experiment_folder}/spool-{self.worker}"
 
 

@@ -1,4 +1,4 @@
-"""How an attempt ended, in one of the words of the wire."""
+"""The judgement how an attempt ended: one of the reasons of the wire."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MEMORY_ERROR = re.compile(
 #: bash: found and not executable; not found. Exit codes above this are 128 + signal.
 _NOT_EXECUTABLE, _NOT_FOUND, _SIGNAL_BASE = 126, 127, 128
 
-#: Signals that somebody sends. A process says something about the others, and nothing about these.
+#: Signals from outside. A process prints something about the others, and nothing about these.
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -45,11 +45,11 @@ def ending_of(
     """Judge an exit.
 
     Args:
-        exit: what was seen.
+        exit: the end of its process.
         stop_reason: why the attempt was asked to stop, if it was.
         out_of_memory: whether the kernel has killed something for memory lately.
         by_bash: the process was a bash that ran a command, with bash's exit codes.
-        spoke: the trial's code ran: it said something to the agent.
+        spoke: the trial's code ran: it sent something to the agent.
         tail: the last lines of its standard error.
         stop_text: more about why it was asked to stop.
     """
@@ -60,7 +60,7 @@ def ending_of(
     if exit.lost:
         return Ending(wire.LOST, text)
     if stop_reason is not None:
-        # A trial that heeds the request and exits with 0 was stopped all the same.
+        # A trial that obeys the request and exits with 0 was stopped all the same.
         text = text if exit.code != 0 else ""
         return Ending(stop_reason, f"{stop_text}\n{text}".strip() if stop_text else text)
     if exit.out_of_memory or (killed and out_of_memory):

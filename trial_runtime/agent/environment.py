@@ -9,7 +9,7 @@ from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.nesting import mark_inside
 
-#: What numerical libraries read at start to know how many threads they may use.
+#: Variables by which numerical libraries know how many threads they may use.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -18,7 +18,7 @@ THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
 )
 
-#: Where the module is that a Python imports as it starts.
+#: The folder of the module that a Python imports as it starts.
 _EVERY_PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "every_python")
 
 
@@ -40,7 +40,7 @@ def expose_package(run_folder: str) -> str:
 
 
 def base_environment(config: AgentConfig) -> dict[str, str]:
-    """What all trials share: ours, then the file's. References are not resolved here."""
+    """The variables that all trials share: ours, then the file's, references not resolved."""
     environment = dict(os.environ)
     folder = expose_package(config.run_folder)
     spec = config.trial
@@ -64,7 +64,7 @@ def base_environment(config: AgentConfig) -> dict[str, str]:
     mark_inside(environment)
     if config.read_roots:
         environment["BEQUEATH_WEIGHTS_READ_ROOTS"] = os.pathsep.join(config.read_roots)
-    # This agent's experiment decides, not whoever started it.
+    # This agent's experiment decides, not the environment of its starter.
     environment.pop("BEQUEATH_WEIGHTS_CACHE", None)
     if config.remote is not None:  # no cache in trials, but digests of files, to store them by
         environment["BEQUEATH_WEIGHTS_CACHE"] = "auto:0:"
@@ -76,8 +76,10 @@ def base_environment(config: AgentConfig) -> dict[str, str]:
 
 
 def _find_our_python(environment: dict[str, str]) -> None:
-    """Let ``python`` in a command be the one that bequeath runs with, where the user has
-    chosen none: no virtual environment is active, and ours is on no path."""
+    """Let ``python`` in a command be the one that bequeath runs with, unless the user chose one.
+
+    The user has chosen none if no virtual environment is active, and ours is on no path.
+    """
     if "VIRTUAL_ENV" in environment or "CONDA_PREFIX" in environment:
         return
     folder = os.path.dirname(sys.executable)
@@ -87,12 +89,12 @@ def _find_our_python(environment: dict[str, str]) -> None:
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value names where to find the value."""
+    """Whether a value only names the place of the value."""
     return value.startswith(("env:", "file:"))
 
 
 def resolve_references(wanted: dict[str, str]) -> dict[str, str]:
-    """The values that references name now; secrets are never stored.
+    """The values that references name at this moment; secrets are never stored.
 
     Raises:
         LookupError: a variable is not set, or a file cannot be read; names the reference.

@@ -35,13 +35,15 @@ _KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
 
 
 class ForkedRunner:
-    """See :class:`trial_runtime.agent.runners.Runner`. The server is started by the first
-    attempt, and again after it died."""
+    """See :class:`trial_runtime.agent.runners.Runner`.
+
+    The first attempt starts the server, and the next one after it died starts it again.
+    """
 
     sweeps_at_once = True
 
-    def __init__(self, means: RunnerContext) -> None:
-        self._means = means
+    def __init__(self, context: RunnerContext) -> None:
+        self._context = context
         self._channel: socket.socket | None = None
         self._server_pid = 0
         self._server_fault = ""
@@ -64,23 +66,25 @@ class ForkedRunner:
             self._waiting[attempt.key] = attempt
 
     def _ask_for(self, attempt: Attempt, channel: socket.socket) -> bool:
-        """Ask the server for a fork; false if it has not taken in yet what it was asked before,
-        so that its next answer says when there is room."""
-        ends = self._means.outputs.open(attempt)
+        """Ask the server for a fork; false if its socket is still full of earlier requests.
+
+        Its next answer shows that there is room.
+        """
+        ends = self._context.outputs.open(attempt)
         request = _encoder.encode(zygote.Fork(attempt.key, attempt.session_path))
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))]
         try:
             channel.sendmsg([request], rights)
         except OSError as error:
             if error.errno in _FULL and any(not each.pid for each in self._attempts.values()):
-                self._means.outputs.finish(attempt)
+                self._context.outputs.finish(attempt)
                 return False
             raise CannotStart(f"the fork server does not listen: {error.strerror}") from error
         finally:
             for end in ends:
                 os.close(end)
         self._attempts[attempt.key] = attempt
-        self._speakers[attempt.key] = self._means.door.admit(attempt.session.routing, attempt)
+        self._speakers[attempt.key] = self._context.endpoint.admit(attempt.session.routing, attempt)
         return True
 
     def _ask_for_those_that_wait(self) -> None:
@@ -90,15 +94,17 @@ class ForkedRunner:
                 if not self._ask_for(attempt, self._channel):
                     return
             except (CannotStart, OSError) as error:
-                self._means.on_exit(attempt, Exit(code=1, text=str(error)))
+                self._context.on_exit(attempt, Exit(code=1, text=str(error)))
             self._waiting.pop(key, None)
 
     def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
         speaker = self._speakers.get(attempt.key)
         if speaker is None:
             return False
-        told = [self._means.door.send(each, [StopAsked(reason)]) for each in speaker.connections]
-        return any(told)
+        reached = [
+            self._context.endpoint.send(each, [StopAsked(reason)]) for each in speaker.connections
+        ]
+        return any(reached)
 
     def terminate(self, attempt: Attempt) -> None:
         if attempt.exit is None and attempt.pid:
@@ -119,10 +125,10 @@ class ForkedRunner:
         self._kill_when_known.discard(attempt.key)
         speaker = self._speakers.pop(attempt.key, None)
         if speaker is not None:
-            self._means.door.dismiss(speaker)
+            self._context.endpoint.dismiss(speaker)
 
     def own_pids(self) -> set[int]:
-        return self._means.children.pids()
+        return self._context.children.pids()
 
     def close(self) -> None:
         for attempt in self._attempts.values():
@@ -132,25 +138,25 @@ class ForkedRunner:
 
     def _start_server(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, _KIND)
-        environment = self._means.environment()
+        environment = self._context.environment()
         changed = {k: environment[k] for k in zygote.ALLOCATOR if k in environment}
-        told = zygote.ZygoteFile(
+        file = zygote.ZygoteFile(
             os.getpid(),
-            self._means.spec.preload,
-            self._means.spec.code_directory,
-            self._means.spec.command,
+            self._context.spec.preload,
+            self._context.spec.code_directory,
+            self._context.spec.command,
             changed,
         )
-        environment[zygote.ZYGOTE_VARIABLE] = msgspec.json.encode(told).decode()
+        environment[zygote.ZYGOTE_VARIABLE] = msgspec.json.encode(file).decode()
         environment[SESSION_VARIABLE] = ""  # forks do not change what /proc shows of them
         environment.update(zygote.ALLOCATOR)
         code = f"from trial_runtime.agent.zygote import main; main({theirs.fileno()})"
         try:
             process = spawn(
                 python_command(code),
-                folder=self._means.spec.code_directory,
+                folder=self._context.spec.code_directory,
                 environment=environment,
-                stdout=2,  # the agent's own log: no trial speaks yet
+                stdout=2,  # the agent's own log: no trial runs yet
                 stderr=2,
                 pass_fds=(theirs.fileno(),),
             )
@@ -164,8 +170,8 @@ class ForkedRunner:
         self._channel = ours
         self._server_pid = process.pid
         self._server_fault = ""
-        self._means.watch.add(ours.fileno(), self._hear)
-        self._means.children.add(process.pid, self._server_died)
+        self._context.watch.add(ours.fileno(), self._hear)
+        self._context.children.add(process.pid, self._server_died)
         return ours
 
     def _hear(self) -> None:
@@ -178,7 +184,7 @@ class ForkedRunner:
             except ConnectionError:
                 content = b""
             if not content:
-                self._means.watch.remove(self._channel.fileno())
+                self._context.watch.remove(self._channel.fileno())
                 return  # its exit follows
             self._take(_replies.decode(content))
 
@@ -193,18 +199,18 @@ class ForkedRunner:
             attempt.pid = message.pid
             if attempt.key in self._kill_when_known:
                 _signal(message.pid, signal.SIGKILL)
-            self._means.on_start(attempt)
+            self._context.on_start(attempt)
         elif isinstance(message, zygote.ChildEnded):
             # Reaped by the server, so its number may belong to somebody else by now; its
             # orphans are the agent's children and are swept from there.
-            self._means.on_exit(attempt, exit_of(message.status, message.cpu_s))
+            self._context.on_exit(attempt, exit_of(message.status, message.cpu_s))
         else:
-            self._means.on_exit(attempt, Exit(code=1, text=message.text))
+            self._context.on_exit(attempt, Exit(code=1, text=message.text))
 
     def _server_died(self, outcome: Exit) -> None:
         self._hear()
         if self._channel is not None:
-            self._means.watch.remove(self._channel.fileno())
+            self._context.watch.remove(self._channel.fileno())
             self._channel.close()
             self._channel = None
         self._server_pid = 0
@@ -216,11 +222,11 @@ class ForkedRunner:
                 # Its parent-death signal ends it; make sure of its group.
                 if attempt.pid:
                     _signal(attempt.pid, signal.SIGKILL)
-                self._means.on_exit(attempt, Exit(code=1, text=text))
+                self._context.on_exit(attempt, Exit(code=1, text=text))
 
 
 def _signal(pid: int, number: int) -> None:
-    """To the group of a forked child; to itself if it has not come to make one yet."""
+    """Signal the group of a forked child; the child alone if it has not made one yet."""
     if not signal_group(pid, number):
         try:
             os.kill(pid, number)

@@ -26,14 +26,16 @@ _RUN_FUNCTION = "from trial_runtime.agent.run_function import main; main()"
 
 
 def _with_parent_death_signal() -> list[str]:
-    """What to put before a command; costs it about a millisecond."""
+    """The prefix that lets a command die with the agent; costs about a millisecond."""
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
 
 
 def _joining(cgroup: str) -> list[str]:
-    """What to put before a command that is to begin inside a control group: some ten
-    milliseconds of Python, and nothing where there is none."""
+    """The prefix that starts a command inside a control group, some ten milliseconds of Python.
+
+    Empty where there is none.
+    """
     if not cgroup:
         return []
     code = "import os,sys;open(sys.argv[1],'w').write('0');os.execvp(sys.argv[2],sys.argv[2:])"
@@ -45,21 +47,21 @@ class FreshRunner:
 
     If the agent itself is killed, its trials are ended by a parent-death signal, which
     ``setpriv`` (util-linux) asks for where it is there: code of ours in the child would need
-    a slow way to fork. What a trial had started in turn is ended by the agent's warden, and
-    by the head that watches the agent, or by the next one.
+    a slow way to fork. Processes that a trial had started in turn are ended by the agent's
+    warden, and by the head that watches the agent, or by the next one.
     """
 
     sweeps_at_once = True
 
-    def __init__(self, means: RunnerContext) -> None:
-        self._means = means
+    def __init__(self, context: RunnerContext) -> None:
+        self._context = context
         self._speakers: dict[tuple[int, int], Speaker] = {}
         # The user's own text, given to bash as it is: the one place with a shell.
         self._command = [
             *_with_parent_death_signal(),
             *(
-                ["bash", "-c", means.spec.command]
-                if means.spec.command is not None
+                ["bash", "-c", context.spec.command]
+                if context.spec.command is not None
                 else python_command(_RUN_FUNCTION)
             ),
         ]
@@ -67,18 +69,18 @@ class FreshRunner:
     def launch(self, attempt: Attempt) -> None:
         path = attempt.session_path
         write_session(path, attempt.session)
-        environment = self._means.environment()
+        environment = self._context.environment()
         environment[SESSION_VARIABLE] = path
         environment.update(attempt.share.variables)
-        wants_checkpoints = self._means.spec.command is not None and not self._means.spec.nni
+        wants_checkpoints = self._context.spec.command is not None and not self._context.spec.nni
         if attempt.session.checkpoints is not None and wants_checkpoints:
             # A program that does not ask us for it cannot ask us to make it either.
             if not attempt.has_room:  # else it was made beside the loop
                 make_checkpoints(attempt.session.checkpoints)
             environment[CHECKPOINTS_VARIABLE] = attempt.session.checkpoints
-        ends = self._means.outputs.open(attempt)
+        ends = self._context.outputs.open(attempt)
         try:
-            if self._means.spec.nni:
+            if self._context.spec.nni:
                 from trial_runtime.agent import nni_trial
 
                 nni_trial.furnish(attempt, environment)
@@ -96,16 +98,16 @@ class FreshRunner:
         # Reaped through its descriptor, with its resource usage; Popen need not look.
         process.returncode = 0
         attempt.pid = process.pid
-        self._speakers[attempt.key] = self._means.door.admit(attempt.session.routing, attempt)
-        self._means.on_start(attempt)
+        self._speakers[attempt.key] = self._context.endpoint.admit(attempt.session.routing, attempt)
+        self._context.on_start(attempt)
 
         def ended(outcome: Exit) -> None:
-            self._means.on_exit(attempt, outcome)
+            self._context.on_exit(attempt, outcome)
 
-        self._means.children.add(process.pid, ended)
+        self._context.children.add(process.pid, ended)
 
     def _folder_of(self, attempt: Attempt) -> str:
-        code, own = self._means.spec.code_directory, attempt.session.work_folder
+        code, own = self._context.spec.code_directory, attempt.session.work_folder
         if not own:
             return code
         try:
@@ -118,8 +120,10 @@ class FreshRunner:
         speaker = self._speakers.get(attempt.key)
         if speaker is None:
             return False
-        told = [self._means.door.send(each, [StopAsked(reason)]) for each in speaker.connections]
-        return any(told)
+        reached = [
+            self._context.endpoint.send(each, [StopAsked(reason)]) for each in speaker.connections
+        ]
+        return any(reached)
 
     def terminate(self, attempt: Attempt) -> None:
         if attempt.exit is None:
@@ -133,11 +137,11 @@ class FreshRunner:
         remove_session(attempt.session_path)
         speaker = self._speakers.pop(attempt.key, None)
         if speaker is not None:
-            self._means.door.dismiss(speaker)
+            self._context.endpoint.dismiss(speaker)
 
     def own_pids(self) -> set[int]:
-        return self._means.children.pids()
+        return self._context.children.pids()
 
     def close(self) -> None:
-        for pid in self._means.children.pids():
+        for pid in self._context.children.pids():
             kill_group(pid)

@@ -1,4 +1,4 @@
-"""The agent's side of its warden, which ends what the agent ran should the agent be killed."""
+"""The agent's side of its warden, which ends all processes of an agent that is killed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Guard:
     """Keeps a warden beside the agent (Linux; nowhere else can processes be known by a mark).
 
     Args:
-        run_folder: of the experiment; heads know by it what agents of theirs have left.
+        run_folder: of the experiment; by it heads recognise processes that their agents left.
+        children: of the agent.
+        timers: of the agent's loop.
     """
 
     def __init__(self, run_folder: str, children: ChildWatch, timers: Timers) -> None:
@@ -39,7 +41,7 @@ class Guard:
         self._tries = 0
 
     def start(self) -> None:
-        """Start a warden; without one, what a killed agent leaves is ended by its head only."""
+        """Start a warden; without one, only the head ends the processes of a killed agent."""
         if sys.platform != "linux":
             return
         try:

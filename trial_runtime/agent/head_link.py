@@ -1,4 +1,4 @@
-"""The agent's connection to its head: epochs, heartbeats, words out, acknowledgements in."""
+"""The agent's connection to its head: epochs, heartbeats, messages out, acknowledgements in."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from trial_runtime.failpoints import failpoint
 from trial_runtime.refusals import Refusals
 from trial_runtime.silence import Silence
 
-#: Silence after which words are spooled: longer than a busy head ever is between two pings.
+#: Silence after which messages are spooled: longer than a busy head ever is between two pings.
 QUIET_S = 3.0
 
-#: What counts as silence between two ticks of the agent at most, in heartbeats: less than the
+#: The most that counts as silence between two ticks of the agent, in heartbeats: less than the
 #: shortest grace, so that none ends by a pause of our own.
 _STEP_BEATS = 2
 
-#: What we have for trials is said again after this time (seconds): a connection that breaks
-#: takes what is under way, and only words are counted.
+#: The offer of resources is repeated after this time (seconds): a connection that breaks loses
+#: what is under way, and only numbered messages are counted.
 OFFER_AGAIN_S = 15.0
 
 #: The trouble that was first: a weights root that is not there.
@@ -41,14 +41,18 @@ _log = logging.getLogger("bequeath.agent")
 class HeadLink:
     """A DEALER to the head. Owned by the agent's loop.
 
-    Words leave only between a head's welcome and the next sign that it is gone; each new
-    head is told everything it may not know. A head of an older epoch is refused, and counted:
-    somebody has taken over from it.
+    Numbered messages leave only between a head's welcome and the next sign that it is gone; each
+    new head gets everything that it may not know. A head of an older epoch is refused, and
+    counted: another one has taken over from it.
 
     Args:
-        where: the head's address as of now; asked when the head is quiet.
-        offer: what this host has for trials beside slots, hints that change often as they were
-            told last, unless it is asked for the newest.
+        context: ZeroMQ's context; the caller owns it.
+        config: of the agent.
+        outbox: the messages to send.
+        holds: returns the numbers (trial, attempt) of the attempts that have not ended.
+        where: returns the head's address as of now; called when the head is quiet.
+        offer: returns the host's resources beside slots; called with false, hints that change
+            often are those of the last offer.
         clock: monotonic seconds.
     """
 
@@ -66,23 +70,23 @@ class HeadLink:
         self._config = config
         self._outbox = outbox
         self._holds = holds
-        self.life = secrets.token_hex(8)
+        self.incarnation = secrets.token_hex(8)
         self.epoch = config.epoch
         self.refused = Refusals()
         self._clock = clock
         self._silence = Silence(_STEP_BEATS * config.heartbeat_s, clock)
         self._greeted = False
-        # What keeps us from joining, by where it was looked for; None: not known yet.
+        # Reasons not to join, by the place that was checked; None: not known yet.
         self._troubles: dict[str, str | None] = {}
-        self._share = ""  # the token of our weights root, if the head did not tell us
+        self._share = ""  # the token of our weights root, if the head has not given it
         if looks_at_root(config):
             self._troubles[_ROOT] = None
         if config.resources.count_gpus:
             self._troubles["devices"] = None
         self._hopeless: set[str] = set()
-        self._hands_in = False  # may not join, and says nevertheless what it has to say
+        self._hands_in = False  # may not join, and sends its messages nevertheless
         self._offer = offer
-        self._offered: wire.OfferTold | None = None  # what this head was told
+        self._offered: wire.OfferTold | None = None  # the last offer to this head
         self._offered_at = 0.0
         self._orders = 0  # number of the newest order heard from this head
         self._where = where or (lambda: config.head)
@@ -92,7 +96,7 @@ class HeadLink:
 
     @property
     def greeted(self) -> bool:
-        """Whether this head has been told who we are."""
+        """Whether this head has our hello."""
         return self._greeted
 
     @property
@@ -102,16 +106,17 @@ class HeadLink:
 
     @property
     def silence_s(self) -> float:
-        """Seconds since the head's last word, as far as we listened."""
+        """Seconds since the head's last message, as far as we listened."""
         return self._silence.seconds
 
     def look(self) -> None:
-        """To be called at each heartbeat, after :meth:`receive`."""
+        """Measure the head's silence; called at each heartbeat, after :meth:`receive`."""
         self._silence.look()
 
     def reconnect(self) -> bool:
-        """Turn to a head that has come to another address, or to another socket at the same
-        path; true if there is one, and :attr:`socket` another.
+        """Connect to a head that is at another address, or at another socket of the same path.
+
+        Returns true if there is one; :attr:`socket` is a new one then.
 
         A head that was killed leaves a broken connection, which ZeroMQ mends. One that was
         stopped, and taken over from, holds its end open for as long as it likes.
@@ -137,11 +142,11 @@ class HeadLink:
             try:
                 payload = self.socket.recv(_NOBLOCK)
             except zmq.Again:
-                if self._hands_in:  # what we do not start is given again when we have joined anew
+                if self._hands_in:  # the head repeats a start when we have joined anew
                     orders = [each for each in orders if not isinstance(each, wire.Start)]
                 if missed:
-                    # What is heard behind a gap counts as lost, too: the hello says what we
-                    # hold now, and the head gives its orders by that. All but the last one.
+                    # Orders behind a gap count as lost, too: the hello names the attempts we
+                    # hold now, and the head gives its orders by that. All but a shutdown.
                     orders = [each for each in orders if isinstance(each, wire.Shutdown)]
                     self._begin_anew()
                 elif welcomed:
@@ -166,7 +171,7 @@ class HeadLink:
                 self._greeted = False
                 self._orders = 0
                 orders.clear()  # of a head that does not lead any more
-            if frame.life not in ("", self.life):
+            if frame.life not in ("", self.incarnation):
                 _log.info("dropped a frame for the agent before this one")
                 continue
             known = len(orders)
@@ -182,16 +187,22 @@ class HeadLink:
             self._orders = frame.orders or heard
 
     def _begin_anew(self) -> None:
-        """Orders were lost on the way. To the head we are a new agent that holds what we hold:
-        it asks again for what it misses, the one way of recovery that there is."""
+        """Join as a new incarnation after orders were lost on the way.
+
+        The head sees a new agent that holds the same attempts, and repeats the orders that it
+        misses: there is no other way of recovery.
+        """
         _log.warning("orders of the head were lost on the way; joining anew")
-        self.life = secrets.token_hex(8)
+        self.incarnation = secrets.token_hex(8)
         self.greet()
 
     def greet(self) -> None:
-        """Introduce ourselves; then all words are sent (again). With trouble on this host we
-        say so instead, at each heartbeat, and are not greeted back; unless an agent before us
-        left words: what its trials have done does not wait for this host to be mended."""
+        """Introduce ourselves; then all messages are sent (again).
+
+        With trouble on this host the hello reports that, at each heartbeat, and we do not join;
+        unless an agent before us left messages: the results of its trials do not wait for this
+        host to be mended.
+        """
         if None in self._troubles.values():
             return
         trouble = "; ".join(text for text in self._troubles.values() if text)
@@ -199,10 +210,11 @@ class HeadLink:
         holds = sorted(set(self._holds()) | outbox.attempts())
         hands_in = bool(trouble and holds)
         if self._hands_in and not hands_in:
-            self.life = secrets.token_hex(8)  # else it would be the hello that the head knows
+            # With the old one it would be the hello that the head knows.
+            self.incarnation = secrets.token_hex(8)
         self._hands_in = hands_in
         hello = wire.AgentHello(
-            self.life,
+            self.incarnation,
             config.worker,
             config.slots,
             os.getpid(),
@@ -221,16 +233,18 @@ class HeadLink:
             outbox.rewind()
 
     def found_share(self, token: str) -> None:
-        """What stands below our weights root, which the head cannot see. From any thread, before
-        :meth:`tell_trouble` says that there is none."""
+        """Note the token below our weights root, which the head cannot see.
+
+        Called from any thread, before :meth:`tell_trouble` reports that there is none.
+        """
         self._share = token
 
     def tell_trouble(self, trouble: str, place: str = _ROOT, *, hopeless: bool = False) -> None:
-        """What has to be mended on this host before we may join; nothing, if it is empty.
+        """Report a fault of this host that keeps us from joining, or that it has none.
 
         Args:
-            trouble: in a sentence.
-            place: where it was looked for; another place's trouble is another one.
+            trouble: in a sentence; empty: there is none.
+            place: the part of the host that was checked; each has a trouble of its own.
             hopeless: it does not pass by itself.
         """
         self._troubles[place] = trouble
@@ -240,43 +254,48 @@ class HeadLink:
             self.greet()
 
     def tell_offer(self) -> None:
-        """What we have for trials may be another than this head knows of."""
+        """Send the offer of resources, if it is another than this head knows."""
         now = self._clock()
         again = now - self._offered_at >= OFFER_AGAIN_S
         offer = self._offer(again) if self._greeted and not self._hands_in else None
         if offer is None or (offer == self._offered and not again):
             return
-        if self._send([wire.Offers(self.life, offer)]):
+        if self._send([wire.Offers(self.incarnation, offer)]):
             self._offered, self._offered_at = offer, now
 
     def heartbeat(
         self, running: int, refused: dict[str, int], samples: wire.Samples | None = None
     ) -> None:
-        """Say that we live, what was not taken from trials and older heads, and what trials
-        take."""
+        """Send a heartbeat, or a hello to a head that does not have ours.
+
+        Args:
+            running: how many attempts have not ended.
+            refused: the refused messages of trials, counted by reason.
+            samples: the usage of trials, if it was measured since.
+        """
         self.tell_offer()  # where one could not be sent before
         if self._hands_in and self._outbox.first > self._outbox.newest and not self._holds():
-            self.greet()  # all that was to be said is on disk
+            self.greet()  # all messages are on the head's disk
         elif self._greeted:
             refused = refused | self.refused.counts
             newest, sent = self._outbox.newest, self._outbox.sent
-            self._send([wire.Heartbeat(self.life, running, newest, refused, sent, samples)])
+            self._send([wire.Heartbeat(self.incarnation, running, newest, refused, sent, samples)])
         else:
             self.greet()
 
     def flush(self) -> bool:
-        """Send words that wait; false if the head does not take them now."""
+        """Send the messages that wait; false if the head does not take them now."""
         if not self._greeted:
             return False
-        while (words := self._outbox.next_frame()) is not None:
-            if not self._send([words]):
+        while (frame := self._outbox.next_frame()) is not None:
+            if not self._send([frame]):
                 return False
             failpoint("agent.words.sent")
-            self._outbox.mark_sent(words)
+            self._outbox.mark_sent(frame)
         return True
 
     def close(self) -> None:
-        """Leave, giving the last frames a moment to go."""
+        """Close the connection, leaving the last frames a moment to go."""
         self.socket.close(linger=500)
 
     def _send(self, messages: list[wire.FromAgent]) -> bool:
@@ -294,8 +313,10 @@ _IPC = "ipc://"
 
 
 def _socket_file(endpoint: Endpoint) -> tuple[int, int, int] | None:
-    """Which file the head listens on; None on TCP, or when there is none. The time is in it
-    since the number of a file that is gone may be given to the next."""
+    """The identity of the socket file that the head listens on; None on TCP, or without one.
+
+    The time is part of it, since a new file may get the number of one that is gone.
+    """
     if not endpoint.address.startswith(_IPC):
         return None
     try:

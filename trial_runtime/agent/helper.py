@@ -17,8 +17,8 @@ _Job = tuple[Callable[[], Any], Callable[[Any, "Exception | None"], None]]
 class Helper:
     """A few threads that do jobs; results come back to the loop through a pipe.
 
-    Threads are started when jobs come, so most agents never have one. More than one, since a
-    parent's weights that a file system does not show yet are waited for.
+    Threads are started when jobs come, so most agents never have one. There may be several, since
+    a job may wait for a parent's weights that a file system does not show yet.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Starting an agent's process, so that it outlives who starts it and is found again."""
+"""Starting an agent's process, so that it outlives its starter and is found again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trial_runtime.agent.record import (
     write_record,
 )
 from trial_runtime.failpoints import failpoint
-from trial_runtime.safe_path import module_words
+from trial_runtime.safe_path import module_arguments
 
 
 def start_agent(
@@ -29,7 +29,7 @@ def start_agent(
     Args:
         folder: the experiment's, on this machine.
         worker: its name.
-        environment: what it gets beside ours.
+        environment: variables that it gets beside ours.
 
     Raises:
         OSError: no process can be started, or nothing be written.
@@ -39,7 +39,7 @@ def start_agent(
     root = str(Path(wire.__file__).parent.parent)
     full = {**os.environ, **(environment or {})}
     full["PYTHONPATH"] = os.pathsep.join(p for p in (full.get("PYTHONPATH", ""), root) if p)
-    python = [sys.executable, *module_words("trial_runtime.agent")]
+    python = [sys.executable, *module_arguments("trial_runtime.agent")]
     with open(logs / "agent.log", "ab") as log:
         process = subprocess.Popen(
             [*python, str(config_path(folder, worker)), ON_RECORD],
@@ -61,7 +61,7 @@ def start_agent(
 
 
 def _let_go(agent: subprocess.Popen[bytes]) -> None:
-    """It is on record, so the next head will find it: it may begin."""
+    """Let an agent begin that is on record, so that the next head will find it."""
     assert agent.stdin is not None
     try:
         agent.stdin.write(b"\n")

@@ -12,12 +12,11 @@ if TYPE_CHECKING:
 
 
 def weights_left_by(attempt: Attempt, remote: RemoteWeights | None) -> PublishedDigest | None:
-    """What the head is to be told of: what lies at the save path, unless it is just what the
-    attempt has announced and the head knows of. Blocks on the disk, and on a remote root, where
-    it is copied to.
+    """The weights at the save path that the head does not know of; None if it knows them.
 
-    A process may be ended between the moment in which its next save replaced what it had
-    announced and the word of that: then what lies there counts, since nothing else is there.
+    Blocks on the disk, and on a remote root, where they are copied to. A process may be ended
+    between a save that replaced the announced weights and the announcement of it: then the newer
+    weights count, since there are no others.
 
     Raises:
         WeightsError: there is nothing complete, or another attempt's; or the remote root does not

@@ -32,7 +32,7 @@ class FrameTooLong(Exception):
 
 
 class Peer:
-    """One connection. ``owner`` is for whoever listens; None until it is set."""
+    """One connection. ``owner`` is set by the user of the listener; None until then."""
 
     __slots__ = ("_deaf", "_listener", "_received", "_unsent", "closed", "owner", "socket")
 
@@ -43,10 +43,10 @@ class Peer:
         self.socket = connection
         self.owner: Any = None
         self.closed = False
-        self._deaf = False  # it has hung up; what it said before may not have been read yet
+        self._deaf = False  # it has hung up; frames it sent before may still be unread
 
     def send(self, payload: bytes) -> bool:
-        """Hand over a frame without waiting; false if the peer is gone or never reads."""
+        """Send a frame without waiting; returns false if the peer is gone or never reads."""
         if self.closed or self._deaf:
             return False
         frame = LENGTH.pack(len(payload)) + payload
@@ -141,7 +141,7 @@ class Listener:
         return self._selector.fileno()
 
     def receive(self) -> Iterator[tuple[Peer, bytes | FrameTooLong | None]]:
-        """What has arrived: frames in order, a frame too long, or None as a peer's last word."""
+        """The frames that have arrived, in order; or a frame too long; None: a peer hung up."""
         for key, mask in self._selector.select(0):
             peer = key.data
             if peer is None:
@@ -153,7 +153,7 @@ class Listener:
                 yield from self._read(peer)
 
     def drain(self, peer: Peer) -> Iterator[tuple[Peer, bytes | FrameTooLong | None]]:
-        """All that a peer whose process is gone has left."""
+        """All unread frames of a peer whose process is gone."""
         more: int | None = 1
         while more and not peer.closed:
             more = yield from self._read(peer)
@@ -183,7 +183,7 @@ class Listener:
         return taken
 
     def _accept(self) -> Iterator[tuple[Peer, bytes | FrameTooLong | None]]:
-        """Let in who stands outside, and hear them at once: they may have left already."""
+        """Accept the peers that wait, and read them at once: they may have left already."""
         while len(self._peers) < self._most:
             try:
                 connection, _ = self._socket.accept()

@@ -39,7 +39,13 @@ def widen(pipe: int) -> None:
 
 
 class LogFile:
-    """One stream's file, ``path``, with older parts ``path.1``, ``path.2``…"""
+    """One stream's file, ``path``, with older parts ``path.1``, ``path.2``…
+
+    Args:
+        path: of the file.
+        max_bytes: of each part.
+        max_files: how many parts are kept, the newest included.
+    """
 
     def __init__(self, path: str, *, max_bytes: int, max_files: int) -> None:
         self.path = path
@@ -150,6 +156,6 @@ class LogFile:
             self._fail(error)
 
     def _fail(self, error: OSError) -> None:
-        """Go on emptying the pipe: a full disk for logs must not stop a training run."""
+        """Keep nothing more, but go on emptying the pipe: a full disk must not stop a trial."""
         self.failed = error.strerror or str(error)
         self.close()

@@ -1,4 +1,4 @@
-"""A look that is taken again and again beside the agent's loop, in a thread of its own.
+"""A check that is repeated beside the agent's loop, in a thread of its own.
 
 One that hangs (a driver, a server) holds up nothing but itself: the loop sees how long it has
 been under way, and no second one begins behind it.
@@ -19,11 +19,13 @@ T = TypeVar("T")
 
 
 class Looking(Generic[T]):
-    """Owned by the agent's loop; ``look`` is called in the thread, which starts with the first.
+    """Calls ``look`` in a thread, which starts with the first call. Owned by the agent's loop.
 
     Args:
-        look: raises what ``took`` is to be told.
-        took: called in the loop with what was found, or with the error.
+        watch: of the agent's loop.
+        name: of the thread.
+        look: the check; any exception of it goes to ``took``.
+        took: called in the loop with the result of ``look``, or with its error.
     """
 
     def __init__(
@@ -38,7 +40,7 @@ class Looking(Generic[T]):
         self._look = look
         self._took = took
         self._asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._found: queue.SimpleQueue[tuple[Optional[T], Optional[Exception]]] = (
+        self._results: queue.SimpleQueue[tuple[Optional[T], Optional[Exception]]] = (
             queue.SimpleQueue()
         )
         self._wake = -1
@@ -46,7 +48,7 @@ class Looking(Generic[T]):
 
     @property
     def under_way_s(self) -> float:
-        """How long the look that is being taken has lasted (seconds); 0 between looks."""
+        """The time since the current look began (seconds); 0 between looks."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     def begin(self) -> bool:
@@ -69,9 +71,9 @@ class Looking(Generic[T]):
     def _run(self) -> None:
         while self._asked.get():
             try:
-                self._found.put((self._look(), None))
+                self._results.put((self._look(), None))
             except Exception as error:  # noqa: BLE001 - top of a thread: handed to the loop
-                self._found.put((None, error))
+                self._results.put((None, error))
             os.write(self._wake, b"\0")
 
     def _deliver(self, woken: int) -> None:
@@ -81,8 +83,8 @@ class Looking(Generic[T]):
             pass
         while True:
             try:
-                found, error = self._found.get_nowait()
+                result, error = self._results.get_nowait()
             except queue.Empty:
                 return
             self._began = None
-            self._took(found, error)
+            self._took(result, error)

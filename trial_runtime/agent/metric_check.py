@@ -1,7 +1,7 @@
-"""Whether a metric that a trial sent is one: its library checks, but anybody may send.
+"""The check of metrics that a trial sent: its library checks them, but any code may send.
 
-What passes here is decoded by the journal's writer, the tuner host and the command line, so
-that nothing may pass on which one of them would stumble.
+A metric that passes is decoded by the journal's writer, the tuner host and the command line, so
+none may pass on which one of them would fail.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ import msgspec
 
 from trial_runtime.trial_wire import UNREADABLE
 
-#: As the library of trials has it, plus one for what it calls the top.
+#: As in the library of trials, plus one for the top level.
 _DEEPEST = 9
 
 _decoder = msgspec.json.Decoder()
 
 
 def metric_fault(text: str, limit: int, *, any_value: bool = False) -> str:
-    """What is wrong with the JSON text of a metric of at most ``limit`` bytes, or ''.
+    """The fault of a metric; empty if it has none.
 
-    ``any_value``: it may be any JSON value, as tuners written for NNI can read.
+    Args:
+        text: the metric as JSON.
+        limit: its largest size in bytes.
+        any_value: accept any JSON value, as tuners written for NNI can read.
     """
     if len(text) > limit or len(text.encode()) > limit:
         return f"a metric of {len(text):,} characters; {limit:,} bytes are allowed"

@@ -1,4 +1,4 @@
-"""What a trial written for NNI finds around it: variables, and the folder that they name."""
+"""The surroundings of a trial written for NNI: variables, and the folder that they name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.runners import CannotStart
 from trial_runtime.opening import open_regular
 
-#: Tells our module ``nni`` that it may give its place to a real one.
+#: Allows our module ``nni`` to give its place to a real one.
 FILES_ARE_READ = "BEQUEATH_NNI_FILES"
 
 #: Where NNI keeps a trial's parameters, below ``NNI_SYS_DIR``.
@@ -23,7 +23,7 @@ PARAMETER_FILE = "parameter.cfg"
 def shared_variables(config: AgentConfig) -> dict[str, str]:
     """The variables that all trials of an experiment have in common."""
     return {
-        # Also elsewhere: it makes NNI's own library speak by its file, which the agent reads.
+        # On any platform: it makes NNI's own library write its file, which the agent reads.
         "NNI_PLATFORM": "local",
         FILES_ARE_READ: "1",
         "NNI_EXP_ID": config.experiment,
@@ -39,7 +39,7 @@ def module_path() -> str:
 
 
 def furnish(attempt: Attempt, environment: MutableMapping[str, str]) -> None:
-    """Lay the parameters where NNI has them, and say where that is.
+    """Write the parameters where NNI has them, and set the variables that name the place.
 
     Raises:
         CannotStart: the attempt's folder cannot be written to.

@@ -1,16 +1,16 @@
-"""Whether the kernel has killed something for lack of memory lately."""
+"""The watch whether the kernel has lately killed a process for lack of memory."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
 
-#: How far back a kill may lie: tearing down a large process takes a while.
+#: A kill may lie so far back (seconds): tearing down a large process takes a while.
 WINDOW_S = 10.0
 
 
 class OutOfMemoryWatch:
-    """Samples the kernel's counters; cheap enough for once a second, too dear for each trial."""
+    """Samples the kernel's counters: cheap enough once a second, too expensive for each trial."""
 
     def __init__(self) -> None:
         self._cgroup_events = _cgroup_events_path()

@@ -1,8 +1,8 @@
-"""Words for the head, kept until it has acknowledged them.
+"""Messages for the head, kept until it has acknowledged them.
 
 Nothing is dropped: when the outbox is full the agent stops listening to its trials, whose
-reports then wait. While no head answers, words are copied to the spool, so that an agent
-started later on the same folder can still hand them in.
+reports then wait. While no head answers, messages are copied to the spool, so that an agent
+started later on the same folder can still send them.
 """
 
 from __future__ import annotations
@@ -20,47 +20,47 @@ from trial_runtime import wire
 from trial_runtime.failpoints import failpoint
 from trial_runtime.opening import create_private, open_regular
 
-#: Encoded words kept at most (bytes): a metric takes about 30, so this is two million.
+#: Encoded messages kept at most (bytes): a metric takes about 30, so this is two million.
 MAX_BYTES = 64 << 20
-_PER_WORD_BYTES = 80  # what CPython needs beside the content
+_OVERHEAD_BYTES = 80  # CPython's overhead beside the content
 
-#: Words and bytes in one frame to the head: large enough to amortise, small enough not to
+#: Messages and bytes in one frame to the head: large enough to amortise, small enough not to
 #: hold up its loop.
-WORDS_PER_FRAME = 2000
+MESSAGES_PER_FRAME = 2000
 BYTES_PER_FRAME = 1 << 20
 
-#: What a spool begins with. Without it, it is of a version that had no checksums.
+#: The beginning of a spool. One without it is of a version that had no checksums.
 _MAGIC = b"BQS\x02"
 _RECORD = struct.Struct("<II")  # length, CRC-32
 _OLD_RECORD = struct.Struct("<I")
 
 
 class Outbox:
-    """Numbered words, from ``first`` on. Not thread-safe: the agent's loop owns it."""
+    """Numbered messages, from ``first`` on. Not thread-safe: the agent's loop owns it."""
 
     def __init__(self, spool_path: str) -> None:
         self._spool_path = spool_path
-        self._words: deque[msgspec.Raw] = deque()
+        self._messages: deque[msgspec.Raw] = deque()
         self._sizes = 0
-        self._spooled = 0  # number of the newest word that lies in the spool
-        self._spool_bytes = 0  # of the spool, up to that word: what follows was torn
+        self._spooled = 0  # number of the newest message that lies in the spool
+        self._spool_bytes = 0  # of the spool, up to that message: the rest was torn
         self.first = 1
         self.newest = 0
-        self.sent = 0  # number of the newest word sent to this head
+        self.sent = 0  # number of the newest message sent to this head
         self.urgent = False
         self._load()
 
-    def add(self, word: wire.Word, *, urgent: bool) -> None:
-        """Keep a word; ``urgent`` ones leave with the current turn of the loop."""
-        raw = wire.encode_word(word)
-        self._words.append(raw)
-        self._sizes += len(bytes(raw)) + _PER_WORD_BYTES
+    def add(self, message: wire.Word, *, urgent: bool) -> None:
+        """Keep a message; ``urgent`` ones leave with the current turn of the loop."""
+        raw = wire.encode_word(message)
+        self._messages.append(raw)
+        self._sizes += len(bytes(raw)) + _OVERHEAD_BYTES
         self.newest += 1
         self.urgent = self.urgent or urgent
 
     @property
     def unsent(self) -> int:
-        """How many words wait to be sent."""
+        """The number of messages that wait to be sent."""
         return self.newest - self.sent
 
     @property
@@ -69,34 +69,34 @@ class Outbox:
         return self._sizes >= MAX_BYTES
 
     def next_frame(self) -> wire.Words | None:
-        """The next words to send; call :meth:`mark_sent` when they went."""
+        """The next messages to send; call :meth:`mark_sent` when they went."""
         if self.sent >= self.newest:
             return None
         start = self.sent + 1 - self.first
-        words: list[msgspec.Raw] = []
+        messages: list[msgspec.Raw] = []
         size = 0
-        for raw in islice(self._words, start, start + WORDS_PER_FRAME):
-            words.append(raw)
+        for raw in islice(self._messages, start, start + MESSAGES_PER_FRAME):
+            messages.append(raw)
             size += len(bytes(raw))
             if size >= BYTES_PER_FRAME:
                 break
-        return wire.Words(self.sent + 1, words)
+        return wire.Words(self.sent + 1, messages)
 
-    def mark_sent(self, words: wire.Words) -> None:
-        """These words went to the head."""
-        self.sent = words.first + len(words.words) - 1
+    def mark_sent(self, frame: wire.Words) -> None:
+        """Note that these messages went to the head."""
+        self.sent = frame.first + len(frame.messages) - 1
         if self.sent >= self.newest:
             self.urgent = False
 
     def rewind(self) -> None:
-        """A head that knows nothing: send all again."""
+        """Send all messages again, to a head that knows nothing."""
         self.sent = self.first - 1
-        self.urgent = bool(self._words)
+        self.urgent = bool(self._messages)
 
     def acknowledge(self, number: int) -> None:
-        """The head has all words up to ``number`` on disk."""
-        while self._words and self.first <= number:
-            self._sizes -= len(bytes(self._words.popleft())) + _PER_WORD_BYTES
+        """Drop all messages up to ``number``, which the head has on disk."""
+        while self._messages and self.first <= number:
+            self._sizes -= len(bytes(self._messages.popleft())) + _OVERHEAD_BYTES
             self.first += 1
         self.sent = max(self.sent, self.first - 1)
         if self._spooled and number >= self._spooled:
@@ -104,40 +104,40 @@ class Outbox:
             self._drop_spool()
 
     def attempts(self) -> set[tuple[int, int]]:
-        """The attempts there are words of."""
-        words = (wire.decode_word(raw) for raw in self._words)
-        return {(word.trial, word.attempt) for word in words}
+        """The attempts that the messages are about."""
+        messages = (wire.decode_word(raw) for raw in self._messages)
+        return {(each.trial, each.attempt) for each in messages}
 
     def end_orphans(self) -> None:
-        """To be called once, at an agent's start: what the one before us ran ended with it.
+        """Report the end of the attempts of an agent before us, which ended with it.
 
-        Who has words of an attempt answers for it: a head would take it for running, and wait
-        for its end for ever.
+        Called once, at an agent's start. An agent that has messages of an attempt answers for it:
+        a head would take the attempt for running, and wait for its end for ever.
         """
-        words = [wire.decode_word(raw) for raw in self._words]
-        over = {(word.trial, word.attempt) for word in words if isinstance(word, wire.Ended)}
-        for trial, attempt in sorted({(word.trial, word.attempt) for word in words} - over):
+        messages = [wire.decode_word(raw) for raw in self._messages]
+        over = {(each.trial, each.attempt) for each in messages if isinstance(each, wire.Ended)}
+        for trial, attempt in sorted({(each.trial, each.attempt) for each in messages} - over):
             text = "its agent ended while no head was there"
             self.add(wire.Ended(trial, attempt, wire.LOST, text=text), urgent=True)
 
     def spool(self) -> None:
-        """Copy what is not acknowledged to disk; cheap when nothing is new."""
+        """Copy the messages that are not acknowledged to disk; cheap when nothing is new."""
         if self._spooled >= self.newest:
             return
         if self._spooled < self.first:
             self._spool_bytes = 0
-        # Whole: under another name first, since what is there may be an agent's before us.
+        # Whole: under another name first, since the old spool may be of an agent before us.
         whole = self._spool_bytes == 0
         path = f"{self._spool_path}.new" if whole else self._spool_path
         start = 0 if whole else max(self._spooled + 1 - self.first, 0)
         pieces = [_MAGIC] if whole else []
-        for word in islice(self._words, start, None):
-            raw = bytes(word)
+        for encoded in islice(self._messages, start, None):
+            raw = bytes(encoded)
             pieces += (_RECORD.pack(len(raw), crc32(raw)), raw)
         flags = os.O_WRONLY | os.O_CREAT
         descriptor = create_private(path) if whole else open_regular(path, flags, 0o600)
         with open(descriptor, "wb") as file:
-            # What a write that failed has left there would hide all that follows it.
+            # The remains of a write that failed would hide all that follows.
             file.truncate(self._spool_bytes)
             file.seek(self._spool_bytes)
             file.writelines(pieces)
@@ -159,8 +159,8 @@ class Outbox:
         end = 0
         for raw, position in _records(content):
             end = position
-            self._words.append(msgspec.Raw(raw))
-            self._sizes += len(raw) + _PER_WORD_BYTES
+            self._messages.append(msgspec.Raw(raw))
+            self._sizes += len(raw) + _OVERHEAD_BYTES
             self.newest += 1
         self._spooled = self.newest
         if content.startswith(_MAGIC):
@@ -176,8 +176,10 @@ class Outbox:
 
 
 def _records(content: bytes) -> Iterator[tuple[bytes, int]]:
-    """The words of a spool, each with where it ends, up to where its writer died or the disk
-    has changed it."""
+    """The messages of a spool, each with the offset of its end.
+
+    They end where the writer died or the disk has changed the file.
+    """
     checked = content.startswith(_MAGIC)
     position = len(_MAGIC) if checked else 0
     head = _RECORD if checked else _OLD_RECORD

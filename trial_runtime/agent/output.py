@@ -41,9 +41,9 @@ class Outputs:
         return ends[0], ends[1]
 
     def finish(self, attempt: Attempt) -> None:
-        """Take what is left in the pipes and close them, also if somebody still holds them."""
+        """Read the rest of the pipes and close them, also if a process still holds them."""
         for read_end, file in list(attempt.outputs):
-            # What a killed writer left is at most what the pipe holds: one round takes it.
+            # A killed writer left at most what the pipe holds: one round takes it.
             file.pump(read_end)
             self._close(attempt, read_end, file)
 

@@ -20,7 +20,13 @@ KEPT_BYTES: Final = 2 << 20
 
 
 class OwnLog(logging.StreamHandler):  # type: ignore[type-arg]
-    """Writes lines to standard error, and bounds the file behind it, if it is ``path``."""
+    """Writes lines to standard error, and bounds the file behind it, if it is ``path``.
+
+    Args:
+        path: of the log.
+        max_bytes: a longer log is begun anew.
+        kept_bytes: the part of its end that is kept beside it then.
+    """
 
     def __init__(
         self, path: Path, *, max_bytes: int = LOG_BYTES, kept_bytes: int = KEPT_BYTES
@@ -36,20 +42,20 @@ class OwnLog(logging.StreamHandler):  # type: ignore[type-arg]
         self.setFormatter(formatter)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line more."""
+        """Write a line."""
         super().emit(record)
         try:
-            found = os.fstat(self.stream.fileno())
-            if found.st_size > self._max_bytes and self._is_ours(found):
-                self._begin_anew(found.st_size)
+            opened = os.fstat(self.stream.fileno())
+            if opened.st_size > self._max_bytes and self._is_ours(opened):
+                self._begin_anew(opened.st_size)
         except (OSError, ValueError):
             pass  # a log is no reason to end
 
-    def _is_ours(self, found: os.stat_result) -> bool:
+    def _is_ours(self, opened: os.stat_result) -> bool:
         """Whether standard error is the log, and not a terminal or somebody else's file."""
         there = self._path.stat()
-        same = (there.st_dev, there.st_ino) == (found.st_dev, found.st_ino)
-        return same and stat.S_ISREG(found.st_mode)
+        same = (there.st_dev, there.st_ino) == (opened.st_dev, opened.st_ino)
+        return same and stat.S_ISREG(opened.st_mode)
 
     def _begin_anew(self, size: int) -> None:
         with self._path.open("r+b") as log:

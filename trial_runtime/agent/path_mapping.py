@@ -1,8 +1,8 @@
 """Paths of weights as this host has them, and as its head calls them.
 
 The weights root, and the read roots, may be mounted at other places than on the head's
-machine. What the head orders is translated on its way in, what it is told on its way out;
-between, everything on this host knows its own places only.
+machine. The head's orders are translated on their way in, the texts for it on their way out;
+in between, this host uses its own paths only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class PathMapping:
         self._all = sorted(_different(there, here), key=lambda pair: -len(pair[0]))
         self._names = {here: there for there, here in self._all}
         longest_first = sorted(self._names, key=len, reverse=True)
-        # Whole names only, and all at once: one root may be called as another one is elsewhere.
+        # Whole names only, and all at once: a root here may have the path of another one there.
         self._named = re.compile(
             r"(?<![\w/.-])(" + "|".join(map(re.escape, longest_first)) + r")(?![\w-]|\.\w)"
         )
@@ -52,11 +52,11 @@ class PathMapping:
             restore_path=self.here(restore) if restore is not None else None,
         )
 
-    def told(self, text: str) -> str:
+    def for_head(self, text: str) -> str:
         """A text for the head, in which this host's roots are called as the head calls them."""
         if not self._names:
             return text
-        return self._named.sub(lambda found: self._names[found[1]], text)
+        return self._named.sub(lambda match: self._names[match[1]], text)
 
 
 def _different(there: tuple[str, ...], here: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -71,13 +71,13 @@ def on_another_host(
     weights_root: str = "",
     read_roots: dict[str, str] | None = None,
 ) -> AgentConfig:
-    """What an agent is told that shares the weights root with the head's machine.
+    """The configuration of an agent on a host that shares the weights root with the head's.
 
     Args:
         config: as it would be on the head's machine.
-        token: what :func:`trial_runtime.weights.share.lay_token` gave for the head's root.
-        weights_root: where that host has mounted it; the same place, if empty.
-        read_roots: where it has those read roots that are not at the same place.
+        token: of the head's root, by :func:`trial_runtime.weights.share.lay_token`.
+        weights_root: its mount point on that host; the same place, if empty.
+        read_roots: paths on that host of the read roots that are not at the same place.
     """
     moved = read_roots or {}
     there = replace(

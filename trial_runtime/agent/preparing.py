@@ -1,4 +1,4 @@
-"""What is settled before an attempt's process starts: its paths, parameters and session."""
+"""Preparing an attempt before its process starts: its paths, parameters and session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,13 @@ class Unpreparable(Exception):
 
 
 def session_for(config: AgentConfig, start: wire.Start, address: str) -> SessionFile:
-    """The session of an attempt but for its paths, see :func:`located`. Touches no disk."""
+    """The session of an attempt without its paths, see :func:`located`. Touches no disk.
+
+    Args:
+        config: of the agent.
+        start: the head's order.
+        address: of the agent's socket for trials.
+    """
     root = view_of(config, start.trial, start.attempt)
     spec = config.trial
     folder = f"{config.trials_folder}/{start.trial}/{start.attempt}"
@@ -60,8 +66,11 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
 
 
 def stores_folder(config: AgentConfig, weights_root: str) -> str:
-    """Where the experiment's shared stores lie for who has this weights root; empty where there
-    are none: for a head that knows of none. A view of a store elsewhere is the experiment's own."""
+    """The folder of the experiment's shared stores below a weights root.
+
+    Empty for a head that knows of none. A view of a remote root belongs to one experiment, so its
+    stores need no folder of their own for each.
+    """
     if not config.shared_stores:
         return ""
     if config.remote is not None:
@@ -70,8 +79,14 @@ def stores_folder(config: AgentConfig, weights_root: str) -> str:
 
 
 def located(config: AgentConfig, start: wire.Start, session: SessionFile) -> SessionFile:
-    """A session with absolute paths, which are checked once more on this host. Waits for the
-    server where the weights root is shared.
+    """A session with absolute paths, which are checked once more on this host.
+
+    Waits for the server where the weights root is shared.
+
+    Args:
+        config: of the agent.
+        start: the head's order, with paths relative to the weights root.
+        session: as of :func:`session_for`.
 
     Raises:
         Unpreparable: a path leads out of the weights root.
@@ -107,8 +122,10 @@ def _paths(
 
 
 def _with_paths(config: AgentConfig, text: str, save: str | None, restore: str | None) -> str:
-    """The parameters as the trial should see them: a script that knows nothing of us opens
-    the paths in them as they are, so they must be good on this host."""
+    """The parameters as the trial should see them, with paths that are valid on this host.
+
+    A script that does not use our library opens the paths as they are.
+    """
     parameters = _parameters.decode(text)
     if not isinstance(parameters, dict):
         return text
@@ -120,16 +137,19 @@ def _with_paths(config: AgentConfig, text: str, save: str | None, restore: str |
 
 
 def session_path(config: AgentConfig, start: wire.Start) -> str:
-    """Where the session file of an attempt lies while it runs: in the private run folder, so
-    that a trial which prints nothing leaves no trace in the experiment's folder."""
+    """The path of an attempt's session file while it runs.
+
+    It is in the private run folder, so that a trial which prints nothing leaves no trace in the
+    experiment's folder.
+    """
     return f"{config.run_folder}/s{start.trial}.{start.attempt}.json"
 
 
 def make_room(save_path: str, attempt: int) -> None:
-    """Set aside what an attempt before left at the save path; make the folder above it.
+    """Set aside the files of an earlier attempt at the save path; make the folder above it.
 
-    Nothing is deleted: it may be what a user wants to look at. Nothing is done through a
-    link that somebody has put on the way since the path was resolved.
+    Nothing is deleted: a user may want to look at it. Nothing is done through a link that
+    somebody has put on the way since the path was resolved.
 
     Raises:
         Unpreparable: the disk or its permissions do not allow it, or a link is in the way.
@@ -157,13 +177,13 @@ def make_room(save_path: str, attempt: int) -> None:
             try:
                 os.rename(name, aside, src_dir_fd=at, dst_dir_fd=at)
             except FileNotFoundError:
-                # Done before, by a server that crashed before it could say so.
+                # Done before, by a server that crashed before it could answer.
                 if not os.path.lexists(os.path.join(above, aside)):
                     raise
             failpoint("agent.leftovers.set_aside")
     except OSError as error:
-        told = named(error, save_path)
-        why = f"cannot prepare {save_path}: {error.strerror}" if told is None else str(told)
+        fault = named(error, save_path)
+        why = f"cannot prepare {save_path}: {error.strerror}" if fault is None else str(fault)
         raise Unpreparable(why) from error
     except PathError as error:
         raise Unpreparable(f"cannot prepare {save_path}: {error}") from error

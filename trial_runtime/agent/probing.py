@@ -1,7 +1,7 @@
-"""Whether this host has the share that the head has: looked at before the agent joins.
+"""The check before an agent joins: whether this host has the share that the head has.
 
-The looks are taken beside the loop, since a server that is away lets them wait for as long
-as it is. Once the agent has joined it looks no more: from then on trials meet the share.
+The checks run beside the loop, since each waits for as long as the server is away. Once the agent
+has joined it checks no more: from then on trials meet the share.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from trial_runtime.agent.timers import Timers
 
 #: Between a look that found trouble and the next one, in seconds.
 AGAIN_S: Final = 5.0
-#: For how long trouble may pass by itself before it is told: a folder that an NFS client has
+#: For how long trouble may pass by itself before it is reported: a folder that an NFS client has
 #: cached, a mount that is just coming.
 PATIENCE_S: Final = 5.0
-#: After which a look that has not come back is told.
+#: After which a look that has not come back is reported.
 SLOW_S: Final = 20.0
 
 _log = logging.getLogger("bequeath.agent")
@@ -36,8 +36,14 @@ class RootProbe:
     """Looks until the weights root is as it should be. Owned by the agent's loop.
 
     Args:
-        tell: called in the loop with what has to be mended, and with nothing in the end.
-        found: called, from any thread, with the token of a share that the head cannot see.
+        config: of the agent.
+        helper: takes the looks.
+        timers: of the agent's loop.
+        tell: called in the loop with a fault to mend, and with an empty text in the end.
+        on_token: called, from any thread, with the token of a share that the head cannot see.
+        again_s: seconds between a look that found trouble and the next one.
+        patience_s: for how long trouble may pass by itself before it is reported (seconds).
+        slow_s: seconds after which a look that has not come back is reported.
     """
 
     def __init__(
@@ -46,7 +52,7 @@ class RootProbe:
         helper: Helper,
         timers: Timers,
         tell: Callable[[str], None],
-        found: Callable[[str], None] = lambda token: None,
+        on_token: Callable[[str], None] = lambda token: None,
         *,
         again_s: float = AGAIN_S,
         patience_s: float = PATIENCE_S,
@@ -56,14 +62,14 @@ class RootProbe:
         self._helper = helper
         self._timers = timers
         self._tell = tell
-        self._found = found
+        self._on_token = on_token
         self._again_s = again_s
         self._patience_s = min(patience_s, config.stale_timeout_s)
         self._slow_s = slow_s
-        self._said = ""
+        self._reported = ""
 
     def look(self) -> None:
-        """Take a look; what comes of it is told, and looked at again where it is trouble."""
+        """Take a look and report its result; after trouble another look follows."""
         slow = self._timers.at(time.monotonic() + self._slow_s, self._is_slow)
 
         def done(trouble: str | None, error: Exception | None) -> None:
@@ -88,7 +94,7 @@ class RootProbe:
                 token = lay_token(root)
             except OSError as fault:
                 return f"the weights root {root} takes no files: {fault.strerror}"
-            self._found(token)
+            self._on_token(token)
         trouble = ""
         for _ in Patience(self._patience_s).looks(root):
             trouble = trouble_with(root, token, config.canonical_root)
@@ -97,15 +103,15 @@ class RootProbe:
         return trouble
 
     def _is_slow(self) -> None:
-        if self._said:  # what was found before is told already, and may be found again
+        if self._reported:  # a fault is reported already, and may still be there
             return
         root = self._config.weights_root
         self._say(f"the weights root {root} does not answer on this host: its server may be away")
 
     def _say(self, trouble: str) -> None:
-        if trouble and trouble != self._said:
+        if trouble and trouble != self._reported:
             _log.warning("not joining: %s", trouble)
-        elif self._said and not trouble:
+        elif self._reported and not trouble:
             _log.info("the weights root is as it should be now")
-        self._said = trouble
+        self._reported = trouble
         self._tell(trouble)

@@ -1,6 +1,6 @@
-"""The processes of this host, read from ``/proc``: who descends from whom, and what they take.
+"""The processes of this host, read from ``/proc``: their parents, sessions and usage.
 
-Without psutil: an agent's host has only what an agent needs. Empty where there is no ``/proc``.
+Without psutil, which an agent's host may lack. Empty where there is no ``/proc``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ _GENERATIONS = 64
 
 @dataclass(frozen=True)
 class Row:
-    """One process. ``session`` is the number of its session's leader; ``cpu_s`` what it and the
-    children it has collected have spent."""
+    """One process.
+
+    ``session`` is the pid of its session's leader. ``cpu_s``: the CPU time that it and the children
+    it has collected have spent.
+    """
 
     pid: int
     parent: int
@@ -30,7 +33,7 @@ class Row:
 
 
 def row_of(pid: int) -> Optional[Row]:
-    """One process; None if there is none."""
+    """The row of one process; None if there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             content = file.read(2048)
@@ -44,17 +47,17 @@ def row_of(pid: int) -> Optional[Row]:
 
 def process_table() -> dict[int, Row]:
     """All processes, by number. Some 20 microseconds each."""
-    found: dict[int, Row] = {}
+    table: dict[int, Row] = {}
     try:
         names = os.listdir("/proc")
     except OSError:
-        return found
+        return table
     for name in names:
         if name.isdigit():
             row = row_of(int(name))
             if row is not None:
-                found[row.pid] = row
-    return found
+                table[row.pid] = row
+    return table
 
 
 def descends_from(pid: int, ancestor: int) -> Optional[bool]:
@@ -65,7 +68,7 @@ def descends_from(pid: int, ancestor: int) -> Optional[bool]:
     row: Optional[Row] = first
     for _ in range(_GENERATIONS):
         if row is None:
-            return False  # it ended while we looked: its children are elsewhere now
+            return False  # it ended meanwhile: its children have another parent now
         if row.pid == ancestor:
             return True
         if row.parent <= 1:
@@ -75,42 +78,46 @@ def descends_from(pid: int, ancestor: int) -> Optional[bool]:
 
 
 def families(table: Mapping[int, Row], leaders: Iterable[int]) -> dict[int, list[Row]]:
-    """The processes of each leader: its descendants, and what is in its session (a child whose
-    parent has ended is somebody else's child)."""
+    """The processes of each leader: its descendants, and those in its session.
+
+    A child whose parent has ended has another parent, but is still in its session.
+    """
     wanted = set(leaders)
     owner: dict[int, int] = {}
     for pid, row in table.items():
         trail = []
         at: Optional[Row] = row
-        found = 0
+        leader = 0
         for _ in range(_GENERATIONS):
             if at is None:
                 break
             if at.pid in owner:
-                found = owner[at.pid]
+                leader = owner[at.pid]
                 break
             trail.append(at.pid)
             if at.pid in wanted:
-                found = at.pid
+                leader = at.pid
                 break
             at = table.get(at.parent)
-        if not found and row.session in wanted:
+        if not leader and row.session in wanted:
             owner[pid] = row.session
             continue
         for each in trail:
-            owner[each] = found
+            owner[each] = leader
     members: dict[int, list[Row]] = {leader: [] for leader in wanted}
     for pid, row in table.items():
-        found = owner.get(pid, 0) or (row.session if row.session in wanted else 0)
-        if found:
-            members[found].append(row)
+        leader = owner.get(pid, 0) or (row.session if row.session in wanted else 0)
+        if leader:
+            members[leader].append(row)
     return members
 
 
 def proportional_bytes(pid: int) -> int:
-    """What a process takes of memory, pages it shares counted in part: dearer than the table
-    (milliseconds), and right where a process was forked from one that had much loaded. The
-    whole of it where the kernel does not tell; 0 if the process is gone."""
+    """The memory of a process with shared pages counted in part; 0 if the process is gone.
+
+    Takes milliseconds, more than the table, and is right where a process was forked from one that
+    had much loaded. All pages count where the kernel does not report this.
+    """
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             for line in file:

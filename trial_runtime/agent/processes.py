@@ -12,13 +12,15 @@ from trial_runtime.agent.attempt import Exit
 from trial_runtime.agent.runners import CannotStart
 from trial_runtime.agent.sweep import has_ended
 from trial_runtime.agent.watch import Watch
-from trial_runtime.safe_path import code_words
+from trial_runtime.safe_path import code_arguments
 
 
 def python_command(code: str) -> list[str]:
-    """A Python of ours, in which neither the current folder nor the code directory can put
-    another ``trial_runtime`` in front of the agent's."""
-    return [sys.executable, *code_words(code)]
+    """The command of a Python that runs ``code`` with the agent's ``trial_runtime``.
+
+    Neither the current folder nor the code directory can put another one in front of it.
+    """
+    return [sys.executable, *code_arguments(code)]
 
 
 def spawn(
@@ -33,15 +35,23 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own.
 
-    Never with ``preexec_fn``: that would forbid vfork, whose cost does not grow with us. Pinned
-    to ``cores`` from its first moment, as it inherits what this thread is pinned to meanwhile.
+    Never with ``preexec_fn``: that would forbid vfork, whose cost does not grow with us.
+
+    Args:
+        command: the program and its arguments.
+        folder: the current folder of the process.
+        environment: all of its variables.
+        stdout: a descriptor.
+        stderr: a descriptor.
+        pass_fds: further descriptors that it inherits.
+        cores: those it is pinned to from its first moment; all, if empty.
 
     Raises:
         CannotStart: the folder or the program is missing, or the machine is out of processes.
     """
     ours = os.sched_getaffinity(0) if cores else set()
     try:
-        if cores:
+        if cores:  # the process inherits what this thread is pinned to
             os.sched_setaffinity(0, cores)
         return subprocess.Popen(
             command,
@@ -62,7 +72,7 @@ def spawn(
 
 
 def _kernel_has_pidfds() -> bool:
-    """Python may have the function where the kernel (before 5.3), or a sandbox, refuses it."""
+    """Whether the kernel has pidfds: before 5.3, and in some sandboxes, only Python has them."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):
@@ -98,7 +108,7 @@ class ChildWatch:
         return set(self._children)
 
     def ask_all(self) -> None:
-        """Look after each child (where there are no pidfds)."""
+        """Check each child (where there are no pidfds)."""
         for pid in list(self._children):
             self._ended(pid)
 

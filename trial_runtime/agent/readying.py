@@ -1,8 +1,8 @@
-"""What is done before an attempt's process starts, and where: in the loop, or beside it.
+"""Making an attempt ready before its process starts: in the loop, or beside it.
 
-A look at a share whose server is away waits for as long as it is. The loop must not, since the
-head would miss its heartbeats: so where the weights root is shared, all that touches it is
-done by the helper's threads. On a disk of this host it costs less to do it at once.
+Access to a share whose server is away waits for as long as it is. The loop must not, since the
+head would miss its heartbeats: so where the weights root is shared, the helper's threads do all
+that touches it. On a disk of this host it costs less to do it at once.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Readying:
             )
         elif self.beside:
 
-            def done(found: SessionFile | None, error: Exception | None) -> None:
+            def done(session: SessionFile | None, error: Exception | None) -> None:
                 attempt.busy = False
-                if found is not None:
-                    attempt.session = found
+                if session is not None:
+                    attempt.session = session
                     attempt.has_room = True
                 ready(attempt, error)
 
@@ -53,7 +53,7 @@ class Readying:
             self._helper.submit(lambda: self._on_share(attempt), done)
         elif session.restore_kind == "files":
             self._helper.submit(
-                lambda: _verify_parent(session), lambda _found, error: ready(attempt, error)
+                lambda: _verify_parent(session), lambda _none, error: ready(attempt, error)
             )
         else:
             ready(attempt, None)
@@ -69,7 +69,7 @@ class Readying:
 
 
 def _verify_parent(session: SessionFile) -> None:
-    """Plain files are compared here; weights of ours by whoever loads them."""
+    """Verify plain files of a parent; weights in our format are verified as they are loaded."""
     if session.restore_kind == "files" and session.restore_path is not None:
         from trial_runtime.weights.plain import verify_tree
 

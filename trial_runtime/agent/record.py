@@ -1,4 +1,4 @@
-"""Which process an agent is, on disk: so that a later head, or somebody for it, finds it again."""
+"""The record of an agent's process on disk, by which a later head finds it again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from trial_runtime.trial_wire import VERSION
 
 
 class AgentRecord(msgspec.Struct, frozen=True):
-    """The agent that was started last. ``started`` tells its pid from a later process's, and
-    ``boot`` from one of the machine's next life (empty in records of older versions). ``runtime``:
-    the folder from which it has our package, and ``wire`` the version of messages that it speaks
-    (those who wrote neither spoke 1)."""
+    """The agent that was started last.
+
+    ``started`` distinguishes it from a later process of the same pid, and ``boot`` from one after
+    a reboot (empty in records of older versions). ``runtime``: the folder from which it has our
+    package. ``wire``: the version of its messages (1 in records without it).
+    """
 
     pid: int
     started: str
@@ -26,18 +28,21 @@ class AgentRecord(msgspec.Struct, frozen=True):
 
 
 def record_path(folder: Path, worker: str) -> Path:
-    """Where the record of a worker's agent lies in the experiment's folder."""
+    """The path of the record of a worker's agent in the experiment's folder."""
     return folder / f"agent-{worker}.json"
 
 
 def config_path(folder: Path, worker: str) -> Path:
-    """Where it reads what it is told."""
+    """The path of its configuration file."""
     return folder / f"agent-{worker}.config.json"
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, all at once and durably: after a power cut
-    it is this one, or the one before, and not an empty one. Blocks for the disk."""
+    """Write a file that only its owner can read, all at once and durably.
+
+    After a power cut there is this one, or the one before, and not an empty one. Blocks for the
+    disk.
+    """
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     with open(create_private(str(partial)), "wb") as file:
         file.write(content)
@@ -47,12 +52,12 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def record_of(pid: int, runtime: str = "") -> AgentRecord:
-    """A record of a process that runs now, with our package from the folder ``runtime``."""
+    """The record of a process that runs now, with our package from the folder ``runtime``."""
     return AgentRecord(pid, start_time(pid) or "", boot_id(), runtime, VERSION)
 
 
 def write_record(path: Path, record: AgentRecord) -> None:
-    """Let a later head find this agent."""
+    """Write the record by which a later head finds this agent."""
     write_private(path, msgspec.json.encode(record))
 
 

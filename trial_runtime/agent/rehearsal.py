@@ -1,9 +1,9 @@
-"""What every forked trial does around its own code, done in its server before there is any.
+"""A rehearsal of a forked trial in its server, before there is any trial.
 
 A forked child copies each page that it writes to, and CPython writes where it only reads: it counts
-references, specialises code that has run eight times, and remembers where a class has an
-attribute in place of what it had remembered there before. What the server has done already is
-specialised and remembered, so each child copies a hundred pages less.
+references, specialises code that has run eight times, and caches where a class has an attribute.
+Code that the server has run already is specialised and cached, so each child copies a hundred
+pages less.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ _NOWHERE = f"unix:{os.devnull}"
 
 
 def nothing(_parameters: Any) -> float:
-    """The trial that is rehearsed."""
+    """Do nothing: the trial that is rehearsed."""
     return 1.0
 
 
 def rehearse(code_directory: str) -> None:
-    """Report the result of a trial that does nothing, to ourselves. Touches no file, and leaves
-    the process as it was."""
-    told = encode_session(
+    """Run a trial that does nothing, and report its result to this process itself.
+
+    Touches no file, and leaves the process as it was.
+    """
+    encoded = encode_session(
         SessionFile(
             SESSION_VERSION,
             _NOWHERE,
@@ -70,18 +72,18 @@ def rehearse(code_directory: str) -> None:
     with ours, theirs, out_of_reach():
         for number in range(1, _TIMES + 1):
             agent.send(wire.frame([wire.Receipt(number)]))
-            _one(decode_session(told), link)
+            _one(decode_session(encoded), link)
     os.environ.pop(SESSION_VARIABLE, None)
     sessions.adopt(None)
 
 
-def _one(told: SessionFile, link: AgentLink) -> None:
+def _one(file: SessionFile, link: AgentLink) -> None:
     die_with_parent(os.getppid())
     os.environ[SESSION_VARIABLE] = ""
-    session = sessions.AgentSession(told, link)
+    session = sessions.AgentSession(file, link)
     sessions.adopt(session)
     settle(session.file)
     with suppress(OSError):  # of a trial, this is where it meets its agent
-        LocalChannel(told.address, "", patience_s=1.0)
+        LocalChannel(file.address, "", patience_s=1.0)
     run(session)
     flush_streams()

@@ -1,8 +1,8 @@
 """Versions of shared stores on a weights root that is no folder.
 
-A trial writes into its view and offers what lies there. Its agent copies that to the remote root
-first, so that whoever is told of the version finds it; and lays the newest version down in the view
-before the trial hears that another one came first.
+A trial writes a version into its view and offers it. Its agent copies it to the remote root first,
+so that each reader finds it there. Before the trial learns that another version came first, the
+agent copies the newest one into the view.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from trial_runtime.errors import WeightsError
 from trial_runtime.failpoints import failpoint
 from trial_runtime.weights.remote.faults import RemoteUnavailable
 
-#: Offers of one attempt that are copied at the same time; others are said again.
+#: Offers of one attempt that are copied at the same time; the trial repeats others.
 MOST_AT_ONCE = 16
 
 _log = logging.getLogger("bequeath.agent")
 
 
 class RemoteOffers:
-    """Owned by the agent's loop; the helper's threads copy.
+    """The offers on a remote root. Owned by the agent's loop; the helper's threads copy.
 
     Args:
         remote: the weights root.
-        helper: does what takes long.
-        relay: hands an offer on to the head.
-        tell: hands an answer on to the attempt.
+        helper: does the copying.
+        relay: passes an offer on to the head.
+        tell: passes an answer on to the attempt.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class RemoteOffers:
         self._under_way: set[tuple[tuple[int, int], str]] = set()
         self._there: dict[tuple[tuple[int, int], str], wire.Offered] = {}
 
-    def offer(self, attempt: Attempt, word: wire.Offered) -> None:
-        """Copy what is offered, then hand the offer on. A trial says it again until answered."""
-        mark = (attempt.key, word.digest)
+    def offer(self, attempt: Attempt, offer: wire.Offered) -> None:
+        """Copy the version, then relay the offer. A trial repeats it until it is answered."""
+        mark = (attempt.key, offer.digest)
         if mark in self._there:
-            self._relay(attempt, word)
+            self._relay(attempt, offer)
             return
         of_it = sum(key == attempt.key for key, _digest in self._under_way)
         if mark in self._under_way or of_it >= MOST_AT_ONCE:
@@ -64,20 +64,20 @@ class RemoteOffers:
         def done(_result: None, error: Optional[Exception]) -> None:
             failpoint("agent.version.pushed")
             self._under_way.discard(mark)
-            if attempt.phase is Phase.OVER:  # nothing that it says counts; a sweep finds the copy
+            if attempt.phase is Phase.OVER:  # its offers do not count; a sweep removes the copy
                 return
             if error is None:
-                self._there[mark] = word
-                self._relay(attempt, word)
+                self._there[mark] = offer
+                self._relay(attempt, offer)
                 return
-            _log.warning("a version of %r by %r was not stored: %s", word.store, attempt, error)
+            _log.warning("a version of %r by %r was not stored: %s", offer.store, attempt, error)
             if isinstance(error, WeightsError) and not isinstance(error, RemoteUnavailable):
-                self._tell(attempt, wire.OfferAnswered(word.digest, False, refusal=str(error)))
+                self._tell(attempt, wire.OfferAnswered(offer.digest, False, refusal=str(error)))
 
-        self._helper.submit(lambda: self._remote.push_version(attempt.key, word), done)
+        self._helper.submit(lambda: self._remote.push_version(attempt.key, offer), done)
 
     def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
-        """Tell an attempt what became of its offer, once it can read what it is told of."""
+        """Pass an answer on to an attempt, once it can read the version that the answer names."""
         mark = (attempt.key, answer.digest)
         offered = self._there.get(mark)
         newest = answer.newest
@@ -85,7 +85,7 @@ class RemoteOffers:
             self._tell(attempt, answer)
             return
         if mark in self._under_way:
-            return  # said again while the newest is on its way
+            return  # an answer repeated while the newest version is on its way
         self._under_way.add(mark)
 
         def done(_result: None, error: Optional[Exception]) -> None:
@@ -104,6 +104,6 @@ class RemoteOffers:
         self._helper.submit(bring, done)
 
     def forget(self, attempt: Attempt) -> None:
-        """The attempt is over."""
+        """Drop the offers of an attempt that is over."""
         for mark in [each for each in self._there if each[0] == attempt.key]:
             del self._there[mark]

@@ -1,8 +1,8 @@
 """The agent's part of a weights root that is no folder.
 
 Each attempt has a *view*: a folder of its own that looks like the weights root to it. Before
-it starts its parent's weights are laid down there; when it has ended, what it published is
-copied to the remote root, and the view goes. So an attempt that was given up and lives on
+it starts its parent's weights are copied there; when it has ended, the weights it published are
+copied to the remote root, and the view is removed. So an attempt that was given up and runs on
 touches nothing of its successor's.
 """
 
@@ -33,28 +33,34 @@ _log = logging.getLogger("bequeath.agent")
 
 
 def view_of(config: AgentConfig, trial: int, attempt: int) -> str:
-    """The folder that is the weights root for an attempt."""
+    """The folder that is the weights root for an attempt.
+
+    Args:
+        config: of the agent.
+        trial: the trial's number.
+        attempt: the attempt's number.
+    """
     if config.remote is None:
         return config.weights_root
     return os.path.join(os.path.realpath(config.weights_root), _VIEWS, f"{trial}.{attempt}")
 
 
 def remote_weights(config: AgentConfig) -> RemoteWeights | None:
-    """What an agent needs for its weights root; None if that is a folder."""
+    """The agent's access to its weights root; None if that is a folder."""
     if config.remote is None:
         return None
     from trial_runtime.weights.cache import WeightsCache
     from trial_runtime.weights.cache_place import default_folder
     from trial_runtime.weights.remote.place import Place
 
-    told = config.cache or CacheSpec(0)
-    folder = os.path.expanduser(told.folder) if told.folder else default_folder()
-    cache = WeightsCache(folder, told.max_bytes)
+    spec = config.cache or CacheSpec(0)
+    folder = os.path.expanduser(spec.folder) if spec.folder else default_folder()
+    cache = WeightsCache(folder, spec.max_bytes)
     return RemoteWeights(config, Place(config.remote, owner=config.worker), cache)
 
 
 def secrets_of(config: AgentConfig) -> list[str]:
-    """What must not be seen in this agent's words."""
+    """The secrets to mask in this agent's messages and logs."""
     if config.remote is None:
         return []
     from trial_runtime.weights.remote.credentials import secrets
@@ -63,11 +69,13 @@ def secrets_of(config: AgentConfig) -> list[str]:
 
 
 class RemoteWeights:
-    """Brings parents here and takes children away. Methods run in the helper's threads.
+    """Copies parents' weights to views, and published weights to the remote root.
+
+    Methods run in the helper's threads.
 
     Args:
         config: of the agent; names a remote root.
-        place: where weights go.
+        place: the remote root.
         cache: of this host.
     """
 
@@ -133,7 +141,12 @@ class RemoteWeights:
         failpoint("agent.parent.pulled")
 
     def pull_version(self, key: tuple[int, int], path: str, digest: str) -> None:
-        """Lay a version of a shared store down in an attempt's view. Blocks.
+        """Copy a version of a shared store into an attempt's view. Blocks.
+
+        Args:
+            key: trial and attempt.
+            path: of the version, relative to the folder of the stores.
+            digest: of the version.
 
         Raises:
             WeightsError: it cannot be had.
@@ -141,8 +154,8 @@ class RemoteWeights:
         """
         self._pull(key, view_of(self._config, *key), _stored(path), digest, "bequeath")
 
-    def push_version(self, key: tuple[int, int], word: wire.Offered) -> None:
-        """Copy what an attempt offers to a shared store to the remote root. Blocks.
+    def push_version(self, key: tuple[int, int], offer: wire.Offered) -> None:
+        """Copy a version that an attempt offers to a shared store to the remote root. Blocks.
 
         Raises:
             WeightsError: it is not there as announced, or the remote root does not take it.
@@ -156,19 +169,21 @@ class RemoteWeights:
         pushed = push(
             self._place,
             view,
-            _stored(word.path),
-            writer=f"{key[0]}.{key[1]}, for the shared store {word.store}",
+            _stored(offer.path),
+            writer=f"{key[0]}.{key[1]}, for the shared store {offer.store}",
             inherited=inherited,
-            announced=word.digest,
+            announced=offer.digest,
         )
         with self._lock:
             known = self._inherited.setdefault(key, {})
             known.update((file.path, file) for file in pushed.record.files)
-        self._keep_copies(view, _stored(word.path), pushed.record.files)
+        self._keep_copies(view, _stored(offer.path), pushed.record.files)
 
     def drop_version(self, key: tuple[int, int], path: str) -> None:
-        """Remove from the remote root what was refused: nobody can have been told of it. What is
-        left by a fault goes with the head's next sweep after the attempt. Blocks."""
+        """Remove a refused version from the remote root: no reader knows of it. Blocks.
+
+        Remains after a fault go with the head's next sweep after the attempt.
+        """
         from trial_runtime.weights.remote.record import objects_of, records_of
 
         stored = _stored(path)
@@ -194,11 +209,11 @@ class RemoteWeights:
                 _log.warning("what an agent before has left half written stays: %s", error)
 
     def publish(self, order: wire.Start, announced: str | None) -> PublishedDigest:
-        """Copy what an attempt left at its save path to the remote root. Blocks.
+        """Copy the weights that an attempt left at its save path to the remote root. Blocks.
 
         Args:
             order: the attempt's.
-            announced: the digest that the trial told; None for plain files.
+            announced: the digest that the trial announced; None for plain files.
 
         Raises:
             WeightsError: there is nothing, or the remote root does not take it.
@@ -224,7 +239,7 @@ class RemoteWeights:
         return pushed.published
 
     def _keep_copies(self, view: str, save_path: str, files: tuple[StoredFile, ...]) -> None:
-        """Children are likely to start here: they find the files in the host's cache."""
+        """Put the files into the host's cache: children are likely to start here."""
         from trial_runtime.weights.paths import open_regular
 
         for file in files:
@@ -239,7 +254,7 @@ class RemoteWeights:
                     return  # no room: they fetch them
 
     def discard(self, key: tuple[int, int]) -> None:
-        """The attempt is over: its view goes."""
+        """Remove the view of an attempt that is over."""
         with self._lock:
             self._inherited.pop(key, None)
             if key in self._busy:
@@ -248,19 +263,18 @@ class RemoteWeights:
         shutil.rmtree(view_of(self._config, *key), ignore_errors=True)
 
     def close(self) -> None:
-        """The agent leaves, and all attempts are over: views that were still to go do so now."""
+        """Remove the views that are left: the agent leaves, and all attempts are over."""
         above = os.path.dirname(view_of(self._config, 0, 0))
         for name in os.listdir(above) if os.path.isdir(above) else ():
             shutil.rmtree(os.path.join(above, name), ignore_errors=True)
 
 
 def _stored(path: str) -> str:
-    """Where a version lies in a view, and by which name on the remote root."""
+    """The path of a version in a view, which is also its name on the remote root."""
     return f"{STORES_NAME}/{path}"
 
 
 def version_of(start: wire.Start) -> str:
-    """The path below the stores of the version that an attempt starts from; empty if it starts
-    from none."""
+    """The path below the stores of the version that an attempt starts from; empty if none."""
     above, _, below = (start.restore_path or "").partition("/")
     return below if above == STORES_NAME else ""

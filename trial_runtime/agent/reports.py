@@ -1,5 +1,7 @@
-"""What attempts report, on its way to the head: numbered, and of each attempt not more than a
-bounded number of words, since each is a row of the journal."""
+"""Reports of attempts on their way to the head: numbered, and bounded for each attempt.
+
+Each report is a row of the journal, so their number has a bound.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,12 @@ from trial_runtime.agent.outbox import Outbox
 
 
 class Reports:
-    """Owned by the agent's loop.
+    """The counted reports of all attempts. Owned by the agent's loop.
 
     One number bounds metrics, later final metrics and offered versions together, and announced
     weights by themselves: a trial whose metric is refused fails, and it may save as often as it
-    reports. The first final metric is always taken, since the attempt's result is made of it; and
-    the newest weights are always told, with the attempt's end if not before.
+    reports. The first final metric is always taken, since it is the attempt's result; and the
+    newest weights are always reported, with the attempt's end if not before.
     """
 
     def __init__(self, spec: TrialSpec, outbox: Outbox) -> None:
@@ -51,32 +53,39 @@ class Reports:
         )
         return True
 
-    def published(self, attempt: Attempt, word: wire.PublishedMessage) -> None:
-        """Its weights are where a child finds them. Beyond the bound only the newest count, and
-        are told at the end."""
+    def published(self, attempt: Attempt, published: wire.PublishedMessage) -> None:
+        """Report weights that are where a child finds them.
+
+        Beyond the bound only the newest count, and are reported at the end.
+        """
         if attempt.announced >= self._most:
-            attempt.unsaid = word
+            attempt.unreported = published
             return
         attempt.announced += 1
-        self._tell(attempt, word)
+        self._tell(attempt, published)
 
     def last(self, attempt: Attempt) -> None:
-        """Before its end is told: weights that were not told of yet."""
-        if attempt.unsaid is not None:
-            self._tell(attempt, attempt.unsaid)
-            attempt.unsaid = None
+        """Report the weights that are not reported yet, before the attempt's end."""
+        if attempt.unreported is not None:
+            self._tell(attempt, attempt.unreported)
+            attempt.unreported = None
 
-    def _tell(self, attempt: Attempt, word: wire.PublishedMessage) -> None:
+    def _tell(self, attempt: Attempt, published: wire.PublishedMessage) -> None:
         attempt.seq += 1
         self._outbox.add(
             wire.PublishedRelayed(
-                attempt.trial, attempt.number, attempt.seq, word.digest, word.kind, word.nbytes
+                attempt.trial,
+                attempt.number,
+                attempt.seq,
+                published.digest,
+                published.kind,
+                published.nbytes,
             ),
             urgent=True,
         )
 
-    def offered(self, attempt: Attempt, word: wire.Offered) -> None:
-        """What it offers lies where readers find it."""
+    def offered(self, attempt: Attempt, offer: wire.Offered) -> None:
+        """Report an offer of a version, which lies where readers find it."""
         attempt.metrics += 1
         attempt.seq += 1
         self._outbox.add(
@@ -84,11 +93,11 @@ class Reports:
                 attempt.trial,
                 attempt.number,
                 attempt.seq,
-                word.store,
-                word.base,
-                word.path,
-                word.digest,
-                word.nbytes,
+                offer.store,
+                offer.base,
+                offer.path,
+                offer.digest,
+                offer.nbytes,
             ),
             urgent=True,
         )

@@ -1,4 +1,4 @@
-"""A fresh process that calls one function and leaves: what every such trial pays for."""
+"""A fresh process that calls one function and leaves, with as few imports as possible."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def main() -> None:
 
 
 def run(session: sessions.AgentSession) -> int:
-    """Call the session's function, report what it returned, and say with what code to exit."""
-    told = session.file
-    put_code_first(told.code_directory)
+    """Call the session's function and report its result; returns the exit code."""
+    file = session.file
+    put_code_first(file.code_directory)
     result = attempt_call(
-        lambda: invoke(find(told.call), msgspec.json.decode(told.parameters)),
+        lambda: invoke(find(file.call), msgspec.json.decode(file.parameters)),
     )
     if result.code == 0:
         result = attempt_call(lambda: report_returned(session, result.value))
@@ -39,7 +39,7 @@ def run(session: sessions.AgentSession) -> int:
 
 
 def report_returned(session: sessions.AgentSession, value: Any) -> None:
-    """A returned number or mapping is the final result, unless one was reported already."""
+    """Report a returned number or mapping as the final result, unless there is one already."""
     if value is None or session.final_reported:
         return
     session.report_final(value)

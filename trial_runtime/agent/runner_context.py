@@ -1,4 +1,4 @@
-"""What every runner of attempts works with."""
+"""The parts of the agent that every runner of attempts works with."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from trial_runtime.agent.watch import Watch
 
 @dataclass(frozen=True)
 class RunnerContext:
-    """Parts of the agent, and whom a runner tells. ``environment`` is asked for at each start,
-    when references in it are resolved."""
+    """Parts of the agent for a runner, and the callbacks for starts and ends of attempts.
+
+    ``environment`` is called at each start, when references in it are resolved.
+    """
 
     spec: TrialSpec
-    door: TrialEndpoint
+    endpoint: TrialEndpoint
     outputs: Outputs
     watch: Watch
     children: ChildWatch

@@ -1,4 +1,4 @@
-"""How processes of attempts come to be. The agent knows runners by this Protocol only."""
+"""Runners, which start the processes of attempts. The agent uses them by this Protocol only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OnStart = Callable[[Attempt], None]
 
 
 class CannotStart(Exception):
-    """Raised by a runner when an attempt's process cannot be made; says why, in a sentence."""
+    """Raised by a runner when an attempt's process cannot be started; says why, in a sentence."""
 
 
 class Runner(Protocol):
@@ -27,29 +27,29 @@ class Runner(Protocol):
     sweeps_at_once: bool
 
     def launch(self, attempt: Attempt) -> None:
-        """Begin; later the agent hears of the start and of the exit. Raises CannotStart."""
+        """Begin an attempt; callbacks report its start and its exit. Raises CannotStart."""
         ...
 
     def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
-        """Make ``should_stop`` true; false if the attempt is not there to hear it."""
+        """Make ``should_stop`` true; returns false if no process of the attempt is connected."""
         ...
 
     def terminate(self, attempt: Attempt) -> None:
-        """SIGTERM, or nothing where a process is shared with other attempts."""
+        """Send SIGTERM."""
         ...
 
     def kill(self, attempt: Attempt) -> None:
-        """End it now, whatever it does."""
+        """Send SIGKILL."""
         ...
 
     def forget(self, attempt: Attempt) -> None:
-        """The attempt is over: give back what was held for it."""
+        """Free the resources held for an attempt that is over."""
         ...
 
     def own_pids(self) -> set[int]:
-        """Children of the agent that are no leftovers."""
+        """The children of the agent that are no leftovers."""
         ...
 
     def close(self) -> None:
-        """Kill all that is left."""
+        """Kill all processes that are left."""
         ...

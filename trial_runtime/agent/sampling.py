@@ -1,8 +1,8 @@
-"""What the processes of attempts take, measured now and then; and whether one takes too much.
+"""Samples of the CPU time and memory of attempts, and the check of their memory bounds.
 
-Memory is bounded by looking here where the kernel does not do it (:mod:`.limits.cgroup`). A
-limit on addresses (RLIMIT_AS) would end every CUDA program, which reserves far more than it
-uses, and none of these limits counts a trial's processes together.
+The samples bound memory where the kernel does not do it (:mod:`.limits.cgroup`). A limit on
+addresses (RLIMIT_AS) would end every CUDA program, which reserves far more than it uses, and none
+of these limits counts a trial's processes together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trial_runtime.agent.watch import Watch
 
 #: Between two looks (seconds): a table of processes costs milliseconds.
 EVERY_S = 5.0
-#: After which one that is new is measured, and no sooner again, in seconds.
+#: An attempt is first measured so long after its start, and no sooner again (seconds).
 NEW_S = 1.0
 #: Between two looks while an attempt has a bound that only we watch.
 BOUNDED_EVERY_S = 0.5
@@ -30,8 +30,11 @@ _log = logging.getLogger("bequeath.agent")
 
 
 class Asked(NamedTuple):
-    """One attempt: its first process, how much memory all of them may take (0: no bound), and
-    when that process began (monotonic seconds; 0: it was there before the attempt)."""
+    """An attempt to measure.
+
+    ``leader``: its first process. ``bound_bytes``: how much memory all of them may take (0: no
+    bound). ``since``: the start of that process (monotonic seconds; 0: before the attempt).
+    """
 
     leader: int
     bound_bytes: int = 0
@@ -39,7 +42,7 @@ class Asked(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What an attempt's processes take: percent of one core, and bytes."""
+    """The usage of an attempt's processes: percent of one core, and bytes."""
 
     cpu: float
     rss_bytes: int
@@ -54,11 +57,15 @@ class _Measured(NamedTuple):
 
 
 class Sampler:
-    """Owned by the agent's loop; the measuring is done in a thread.
+    """Measures attempts in a thread. Owned by the agent's loop.
 
     Args:
-        running: attempts that have a process.
-        too_much: called with an attempt and what it takes (bytes), when that is beyond its bound.
+        watch: of the agent's loop.
+        timers: of the agent's loop.
+        running: returns the attempts that have a process.
+        too_much: called with an attempt and its memory (bytes), when that is beyond its bound.
+        every_s: seconds between two looks.
+        bounded_every_s: the same while an attempt has a bound that only we watch.
     """
 
     def __init__(
@@ -79,7 +86,7 @@ class Sampler:
         self._asked: Mapping[Key, Asked] = {}
         self._before: dict[int, tuple[float, float]] = {}  # by leader: when, and its cpu_s then
         self._looking = Looking(watch, "agent-processes", self._look, self._took)
-        self._said = False
+        self._logged = False
         self.latest_at = float("-inf")
         self.taken: dict[Key, Taken] = {}
 
@@ -95,7 +102,7 @@ class Sampler:
         if not running:
             self.taken = {}
             return
-        # Those that are new and stay are measured soon; most trials are over before that.
+        # New attempts are measured soon; most trials are over before that.
         new = any(
             key not in self.taken and 0.0 < each.since < now - NEW_S
             for key, each in running.items()
@@ -108,7 +115,7 @@ class Sampler:
 
     def _look(self) -> tuple[float, dict[Key, _Measured]]:
         asked = self._asked
-        found = {}
+        measured = {}
         members = families(process_table(), {each.leader for each in asked.values()})
         for key, (leader, bound, _since) in asked.items():
             rows = members.get(leader, [])
@@ -116,18 +123,18 @@ class Sampler:
             if 0 < bound < rss:
                 rss = sum(proportional_bytes(row.pid) for row in rows)
             cpu_s = sum(row.cpu_s for row in rows)
-            found[key] = _Measured(leader, cpu_s, rss, frozenset(row.pid for row in rows))
-        return time.monotonic(), found
+            measured[key] = _Measured(leader, cpu_s, rss, frozenset(row.pid for row in rows))
+        return time.monotonic(), measured
 
     def _took(
-        self, found: Optional[tuple[float, dict[Key, _Measured]]], error: Optional[Exception]
+        self, sample: Optional[tuple[float, dict[Key, _Measured]]], error: Optional[Exception]
     ) -> None:
-        if found is None:
-            if not self._said:
-                self._said = True
+        if sample is None:
+            if not self._logged:
+                self._logged = True
                 _log.error("what trials take cannot be measured: %r", error)
             return
-        now, measured = found
+        now, measured = sample
         self.latest_at = now
         before, self._before = self._before, {}
         taken = {}

@@ -1,5 +1,4 @@
-"""Commands that are nothing but ``python script.py arguments``: the fork server runs them
-without a new interpreter."""
+"""Commands of the form ``python script.py arguments``, which need no new interpreter in a fork."""
 
 from __future__ import annotations
 
@@ -25,18 +24,18 @@ def script_of(command: str) -> Script | None:
     if _SHELL.search(command):
         return None
     try:
-        words = shlex.split(command)
+        parts = shlex.split(command)
     except ValueError:
         return None
-    if len(words) < 2 or words[0] not in ("python", "python3", sys.executable):
+    if len(parts) < 2 or parts[0] not in ("python", "python3", sys.executable):
         return None
-    if words[1].startswith("-") or not words[1].endswith(".py"):
+    if parts[1].startswith("-") or not parts[1].endswith(".py"):
         return None
-    return Script(words[1], tuple(words[2:]))
+    return Script(parts[1], tuple(parts[2:]))
 
 
 def run_script(script: Script, folder: str) -> None:
-    """Run it as ``__main__`` in ``folder``, the current one. Raises what it raises."""
+    """Run a script as ``__main__`` in ``folder``, the current one. Raises what it raises."""
     import runpy
 
     sys.argv = [script.path, *script.arguments]

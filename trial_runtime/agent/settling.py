@@ -1,4 +1,4 @@
-"""A trial's share, where its process was there before it: a fork, or a worker that goes on."""
+"""Taking a trial's share in a process that was there before it: a fork, or a warm worker."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from typing import Optional
 from trial_runtime.session_file import SessionFile
 
 
-def settle(told: SessionFile) -> None:
-    """Take what a session lends, before the trial's own code runs: CUDA reads its variable at
-    its first use, and threads inherit what the one that starts them is pinned to."""
-    os.environ.update(told.variables)
-    if told.cgroup:
+def settle(session: SessionFile) -> None:
+    """Take the share that a session names, before the trial's own code runs.
+
+    CUDA reads its variable at its first use, and threads inherit the cores of their starter.
+    """
+    os.environ.update(session.variables)
+    if session.cgroup:
         from trial_runtime.agent.limits.cgroup import join
 
-        join(told.cgroup)
-    pin(told.cores)
+        join(session.cgroup)
+    pin(session.cores)
 
 
 _all: Optional[set[int]] = None  # where this process might run before it was pinned
 
 
 def pin(cores: Collection[int]) -> None:
-    """Pin all threads of this process to these cores; to none is to all it had at first."""
+    """Pin all threads of this process to these cores; if empty, to all it had at first."""
     global _all
     if not cores and _all is None:
         return

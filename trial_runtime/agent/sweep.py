@@ -1,4 +1,4 @@
-"""Finding and ending what a trial leaves behind.
+"""Finding and ending the processes that a trial leaves behind.
 
 The agent is a subreaper: when a process of a trial loses its parent, it becomes a child of
 the agent, wherever it moved itself. So leftovers are the agent's unknown children, and no
@@ -17,7 +17,7 @@ from trial_runtime.session_file import AGENT_VARIABLE, MARKER_VARIABLE, SESSION_
 
 _ON_LINUX = sys.platform == "linux"
 _MARKS = (f"{SESSION_VARIABLE}=".encode(), f"{MARKER_VARIABLE}=".encode())
-# What a forked trial forks in turn carries the environment of its server: this alone is in it.
+# Children of a forked trial have the environment of its server, with this mark alone.
 _AGENTS_MARK = f"{AGENT_VARIABLE}=".encode()
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -53,8 +53,7 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def kill_group(leader: int) -> None:
-    """SIGKILL a process group; call it before its leader is reaped, so that its number is
-    still its own."""
+    """SIGKILL a process group; call it before its leader is reaped, while the number is its own."""
     signal_group(leader, signal.SIGKILL)
 
 
@@ -70,9 +69,9 @@ def signal_group(leader: int, number: int) -> bool:
 def has_ended(pid: int) -> bool:
     """Whether a child that leads a group is a zombie now; if so, ends the rest of its group.
 
-    Before the reaping, while its number cannot belong to another group. Where that cannot
-    be asked (macOS before Python 3.13), after it; raises ``ChildProcessError`` if somebody
-    else has reaped it.
+    The group is ended before the reaping, while its number cannot belong to another group. Where
+    that is impossible (macOS before Python 3.13), after it; raises ``ChildProcessError`` if
+    somebody else has reaped it.
     """
     if hasattr(os, "waitid"):
         ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -96,10 +95,10 @@ def is_alive(pid: int) -> bool:
 
 
 def children() -> list[int]:
-    """The children of this process, zombies included; empty where that cannot be asked.
+    """The children of this process, zombies included; empty where there is no such list.
 
-    Those of the main thread: it starts all processes, and the kernel hands orphans to the
-    first thread of a process that lives.
+    It lists the children of the main thread, which starts all processes; the kernel gives orphans
+    to the first living thread of a process.
     """
     if not _ON_LINUX:
         return []
@@ -113,10 +112,10 @@ def children() -> list[int]:
 
 def session_of(pid: int) -> str | None:
     """The session file (or marker) that a process was started with, None if there is none."""
-    return next(_told(pid, _MARKS), None)
+    return next(_values_of(pid, _MARKS), None)
 
 
-def _told(pid: int, variables: tuple[bytes, ...]) -> Iterator[str]:
+def _values_of(pid: int, variables: tuple[bytes, ...]) -> Iterator[str]:
     """The values of these variables in the environment that a process was started with."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
@@ -137,8 +136,13 @@ def reap(pid: int) -> bool:
 
 
 def belongs(pid: int, session_path: str, leader: int) -> bool:
-    """Whether a process is of the attempt with this session file, or of its first process's
-    session or group."""
+    """Whether a process belongs to an attempt.
+
+    Args:
+        pid: the process.
+        session_path: the attempt's session file, or marker.
+        leader: the attempt's first process, whose session and group belong to it; 0: none.
+    """
     try:
         if leader and leader in (os.getsid(pid), os.getpgid(pid)):
             return True
@@ -168,31 +172,31 @@ def kill_sessions_below(folder: str) -> int:
     """SIGKILL every process whose session file lies below ``folder``, or that an agent with this
     run folder has marked; returns how many.
 
-    For a head that finds its agent dead: reads the process list of the machine, and again until
-    nobody new is in it, since whoever is killed may just have started another one.
+    For a head that finds its agent dead. Reads the process list of the machine until it shows no
+    new one, since a killed process may just have started another one.
     """
     if not _ON_LINUX:
         return 0
     inside = folder.rstrip("/") + "/"
     killed: set[int] = set()
     for _round in range(64):
-        found = _sessions_below(inside) - killed
-        if not found:
+        pids = _sessions_below(inside) - killed
+        if not pids:
             break
-        for pid in found:
+        for pid in pids:
             kill(pid)
-        killed |= found
+        killed |= pids
     return len(killed)
 
 
 def _sessions_below(inside: str) -> set[int]:
-    found = set()
+    pids = set()
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
-            told = _told(int(name), (*_MARKS, _AGENTS_MARK))
-            if any(value.startswith(inside) for value in told):
-                found.add(int(name))
-    return found
+            values = _values_of(int(name), (*_MARKS, _AGENTS_MARK))
+            if any(value.startswith(inside) for value in values):
+                pids.add(int(name))
+    return pids
 
 
 def sweep_where(own: Collection[int], mine: Callable[[int], bool]) -> None:

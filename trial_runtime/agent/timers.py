@@ -1,4 +1,4 @@
-"""Things to do at a time (monotonic seconds), for the agent's one thread."""
+"""Calls planned for a time (monotonic seconds), in the agent's one thread."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Timers:
         self._ties = count()
 
     def at(self, when: float, call: Callable[[], None]) -> Timer:
-        """Plan a call."""
+        """Plan a call for ``when`` (monotonic seconds)."""
         timer = Timer(call)
         heapq.heappush(self._heap, (when, next(self._ties), timer))
         return timer
 
     def next(self) -> float | None:
-        """When something is due next."""
+        """The time of the next call; None if none is planned."""
         heap = self._heap
         while heap and heap[0][2].call is None:
             heapq.heappop(heap)

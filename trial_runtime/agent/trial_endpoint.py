@@ -1,9 +1,8 @@
-"""The door at which trials and warm workers speak to their agent.
+"""The endpoint at which trials and warm workers connect to their agent.
 
-A connection's first frame is its owner's secret: who does not know the secret of an attempt
-cannot speak for it, and what others say is not even decoded. Nothing that arrives here is
-believed: sizes, counts, rates and the texts of metrics are checked, and what is not taken is
-counted by reason.
+A connection's first frame is its owner's secret. A process without the secret of an attempt
+cannot send for it, and its frames are not even decoded. Nothing that arrives is trusted: sizes,
+counts, rates and the texts of metrics are checked, and refused messages are counted by reason.
 """
 
 from __future__ import annotations
@@ -24,26 +23,26 @@ from trial_runtime.link import RECEIPT_EVERY
 from trial_runtime.local_channel import SCHEME
 from trial_runtime.refusals import Refusals
 
-#: Processes of one attempt that may speak at the same time.
+#: Processes of one attempt that may be connected at the same time.
 MAX_CONNECTIONS = 4096
 
 #: Processes in all; more wait in the kernel's line.
 MAX_PEERS = 16_384
 
-#: What a frame may hold beside one metric (bytes).
+#: The most that a frame may hold beside one metric (bytes).
 ROOM_BYTES = 64 << 10
 
 #: Bytes that cost a trial as much of its rate as one more message does.
 BYTES_PER_TOKEN = 1024
 
-#: What a process hears that was left behind by an attempt.
+#: The refusal to a process that was left behind by an attempt.
 OVER = "this attempt is over"
 
 _log = logging.getLogger("bequeath.agent")
 
 
 class _Unacceptable(Exception):
-    """Raised when a frame may not be said; ``reason`` is the word it is counted under."""
+    """Raised when a frame is refused; ``reason`` is the key under which it is counted."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
@@ -51,7 +50,7 @@ class _Unacceptable(Exception):
 
 
 class Speaker:
-    """Who owns a secret: an attempt, or a warm worker with the attempt it runs now."""
+    """The owner of a secret: an attempt, or a warm worker with the attempt it runs now."""
 
     __slots__ = ("allowance", "attempt", "connections", "secret")
 
@@ -63,10 +62,10 @@ class Speaker:
 
 
 class Connection:
-    """One process that speaks, and how far it has been receipted.
+    """One connected process, and how many of its messages have a receipt.
 
-    ``claims`` is the attempt it says that it belongs to: a process that one attempt of a warm
-    worker has left behind does not speak for the next.
+    ``claims`` is the attempt that it names as its own: a process that one attempt of a warm
+    worker has left behind must not send for the next.
     """
 
     __slots__ = ("claims", "count", "owed", "peer", "receipted", "speaker")
@@ -80,7 +79,7 @@ class Connection:
         self.owed = False  # a receipt waits until the speaker has paid its debt
 
     def claim(self, attempt: tuple[int, int] | None) -> bool:
-        """Note to which attempt it belongs; false if that is over."""
+        """Note the attempt it belongs to; returns false if that is over."""
         self.claims = attempt
         return not self.stale
 
@@ -94,12 +93,12 @@ class Connection:
 
 
 class TrialEndpoint:
-    """The socket and who may use it. Owned by the agent's loop.
+    """The socket of the agent, and the speakers that may use it. Owned by the agent's loop.
 
     Args:
         folder: private and short; the socket is made in it.
         worker: the agent's name.
-        spec: the caps on what trials say.
+        spec: the caps on the messages of trials.
         timers: of the agent's loop.
     """
 
@@ -114,7 +113,7 @@ class TrialEndpoint:
         self._any_metric = spec.nni
         self._rate = float(spec.max_message_rate)
         self._timers = timers
-        #: Told of connections that are not listened to any more.
+        #: Called with each connection that is closed for a fault.
         self.on_closed: Callable[[Connection], None] | None = None
         self._speakers: dict[bytes, Speaker] = {}
         self._put_by: list[tuple[Connection, list[wire.FromTrial]]] = []
@@ -129,29 +128,29 @@ class TrialEndpoint:
         return self._listener.fileno()
 
     def admit(self, secret: str, attempt: Attempt | None) -> Speaker:
-        """Let processes that know this secret speak."""
+        """Accept processes that know this secret."""
         speaker = Speaker(secret.encode(), attempt, Allowance(self._rate, time.monotonic()))
         self._speakers[speaker.secret] = speaker
         return speaker
 
     def dismiss(self, speaker: Speaker) -> None:
-        """Do not listen to this speaker any more."""
+        """Close the connections of this speaker, and accept no more of them."""
         self._speakers.pop(speaker.secret, None)
         for connection in speaker.connections:
             connection.peer.close()
         speaker.connections.clear()
 
     def receive(self) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
-        """What has arrived, each connection's words in order, a bounded part of it."""
+        """A bounded part of the messages that have arrived, each connection's in order."""
         put_by, self._put_by = self._put_by, []
         yield from put_by
         for peer, frame in self._listener.receive():
             yield from self._take(peer, frame)
 
-    def last_words(self, attempt: Attempt) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
-        """All that an attempt has left whose process is gone."""
+    def last_messages(self, attempt: Attempt) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
+        """All unread messages of an attempt whose process is gone."""
         others = []
-        for connection, messages in self.receive():  # it may have been waiting to be let in
+        for connection, messages in self.receive():  # it may have been waiting to be accepted
             if connection.speaker.attempt is attempt:
                 yield connection, messages
             else:
@@ -163,7 +162,7 @@ class TrialEndpoint:
                     yield from self._take(peer, frame)
 
     def connections_of(self, attempt: Attempt) -> list[Connection]:
-        """The processes of an attempt that can be spoken to."""
+        """The connections to the processes of an attempt."""
         speakers = [one for one in self._speakers.values() if one.attempt is attempt]
         return [one for speaker in speakers for one in speaker.connections if not one.stale]
 
@@ -207,7 +206,7 @@ class TrialEndpoint:
             connection.speaker.connections.remove(connection)
 
     def _understood(self, connection: Connection, payload: bytes) -> list[wire.FromTrial] | None:
-        """The messages of a frame; None, and the connection closed, if it may not be said."""
+        """The messages of a frame; None, and the connection closed, if it is refused."""
         try:
             return self._checked(connection.speaker.allowance, payload)
         except _Unacceptable as error:
@@ -234,7 +233,7 @@ class TrialEndpoint:
         return messages
 
     def _close(self, connection: Connection, reason: str, text: str) -> None:
-        """Do not listen to this connection any more, and tell it why."""
+        """Close this connection, and send it the reason."""
         self._refuse(connection, reason, text)
         self.send(connection, [wire.Refused(text)])
         connection.peer.close()
@@ -254,14 +253,14 @@ class TrialEndpoint:
             )
 
     def send(self, connection: Connection, messages: Sequence[wire.ToTrial]) -> bool:
-        """Say something; false if nobody is there any more (or does not listen)."""
+        """Send messages; returns false if the process is gone, or does not read."""
         return connection.peer.send(wire.frame(messages))
 
     def receipt(self, connection: Connection, *, now: bool) -> None:
-        """Confirm what has arrived: at once, or when enough of it has.
+        """Confirm the messages that have arrived: at once, or when there are enough.
 
-        Later, when the speaker has said more than its rate allows: our library waits for
-        receipts, so that this is what slows it down.
+        It is delayed when the speaker has sent more than its rate allows. Our library waits for
+        receipts, so the delay slows it down.
         """
         if not now and connection.count - connection.receipted < RECEIPT_EVERY:
             return

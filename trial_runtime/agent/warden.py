@@ -1,13 +1,13 @@
-"""Ends what an agent ran once the agent is gone, however it went. A program of its own.
+"""A program that ends the processes of an agent once the agent is gone, however it went.
 
-A trial's first process dies with its agent, by the kernel's doing; what that process had started
-in turn does not, such as the Python of ``python train.py | tee log``. While a head is there it
-sees to that. When head and agent are killed together, nobody is left but this.
+The kernel ends a trial's first process with its agent, but not the processes that it had started
+in turn, such as the Python of ``python train.py | tee log``. A head ends those. When head and
+agent are killed together, only this program is left.
 
 It is started by :mod:`trial_runtime.agent.guarding` with the agent's mark as its argument, and
 with a pipe as its standard input whose other end nobody but the agent holds: the pipe ends with
-the agent. It needs nothing but Python's own modules, and knows processes by the mark in the
-environment that they were started with, and by the session of those that have it.
+the agent. It needs only Python's own modules, and knows processes by the mark in the environment
+that they were started with, and by the session of those that have it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROUNDS = 64
 
 
 def main() -> None:
-    """Wait for the end of the agent, then end what it ran."""
+    """Wait for the end of the agent, then end the processes that it ran."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # it leaves with the agent, and after it
     theirs = os.getsid(os.getppid())
@@ -32,24 +32,26 @@ def main() -> None:
 
 def end_marked(mark: bytes, spared: set[int]) -> int:
     """SIGKILL all processes with this entry in their environment, and those of their sessions,
-    but for the sessions that are spared; returns how many. Until nobody new is found, since
-    whoever is killed may just have started another one."""
+    but for the sessions that are spared; returns how many.
+
+    Repeats until no new one is found, since a killed process may just have started another one.
+    """
     killed: set[int] = set()
     for _round in range(ROUNDS):
-        found = _marked(mark, spared) - killed
-        if not found:
+        pids = _marked(mark, spared) - killed
+        if not pids:
             break
-        for pid in found:
+        for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
                 pass
-        killed |= found
+        killed |= pids
     return len(killed)
 
 
 def _marked(mark: bytes, spared: set[int]) -> set[int]:
-    """Each trial leads a session of its own, so nobody else's process is in one of theirs."""
+    """The marked processes with all of their sessions, in which there are only trials' own."""
     session_of: dict[int, int] = {}
     sessions: set[int] = set()
     for name in os.listdir("/proc"):

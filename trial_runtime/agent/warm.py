@@ -34,33 +34,44 @@ class _Worker:
         self.number = number
         self.pid = pid
         self.speaker = speaker
-        self.connection: Connection | None = None  # None until it has said where it is
+        self.connection: Connection | None = None  # None until it has connected
         self.attempt: Attempt | None = None
         self.trials = 0
         self.signalled = False  # it may be on its way out, however long the kernel takes for that
         self.variables: dict[str, str] = {}  # of its environment, beyond what all share
         self.pipes: list[int] = []  # read ends of its output
-        self.files: list[LogFile | None] = []  # where they go now
+        self.files: list[LogFile | None] = []  # the files that its output goes to now
 
 
 class WarmRunner:
-    """See :class:`trial_runtime.agent.runners.Runner`. Workers are started when needed, at
-    most as many as attempts run at once, and replaced when they die or have done enough."""
+    """See :class:`trial_runtime.agent.runners.Runner`.
+
+    Workers are started when needed, at most as many as attempts run at once, and replaced when
+    they die or have done enough.
+
+    Args:
+        context: parts of the agent.
+        run_folder: the folder for the files of workers, private.
+        strays_path: the log for output of workers while no trial runs.
+        slots: the number of attempts that may run at once.
+    """
 
     sweeps_at_once = False
 
-    def __init__(self, means: RunnerContext, run_folder: str, strays_path: str, slots: int) -> None:
-        self._means = means
+    def __init__(
+        self, context: RunnerContext, run_folder: str, strays_path: str, slots: int
+    ) -> None:
+        self._context = context
         self._run_folder = run_folder
         self._slots = slots
         self._idle: list[_Worker] = []
         self._workers: dict[Speaker, _Worker] = {}
         self._of_attempt: dict[tuple[int, int], _Worker] = {}
         self._started = 0
-        means.door.on_closed = self._unheard
-        # What workers print while no trial runs: imports that warn, threads that go on.
+        context.endpoint.on_closed = self._unheard
+        # Output of workers while no trial runs: imports that warn, threads that go on.
         self._strays = LogFile(
-            strays_path, max_bytes=means.spec.max_log_bytes, max_files=means.spec.max_log_files
+            strays_path, max_bytes=context.spec.max_log_bytes, max_files=context.spec.max_log_files
         )
 
     def launch(self, attempt: Attempt) -> None:
@@ -69,20 +80,20 @@ class WarmRunner:
         worker.attempt = worker.speaker.attempt = attempt
         self._of_attempt[attempt.key] = worker
         attempt.pid = worker.pid
-        worker.files = [self._means.outputs.log_file(attempt, stream) for stream in STREAMS]
+        worker.files = [self._context.outputs.log_file(attempt, stream) for stream in STREAMS]
         attempt.stderr = worker.files[1]
         if worker.connection is not None:
             self._push(worker, worker.connection)
 
     def take(self, connection: Connection, message: wire.Attach | wire.Done) -> None:
-        """A worker's own words: it is there, or its function is over."""
+        """Handle a worker's own message: it has started, or its function is over."""
         worker = self._workers.get(connection.speaker)
         if worker is None:
             return
         if type(message) is wire.Attach:
             if worker.connection is None and message.pid == worker.pid:
                 worker.connection = connection
-                remove_session(self._told_path(worker.number))  # read, and secret
+                remove_session(self._file_path(worker.number))  # read, and secret
                 if worker.attempt is not None:
                     self._push(worker, connection)
             return
@@ -93,13 +104,13 @@ class WarmRunner:
         self._pump(worker)
         self._release(worker, attempt)
         worker.trials += 1
-        enough = self._means.spec.max_trials_per_worker
-        # What was sent to one trial must not end the next: a signal may still be on its way.
+        enough = self._context.spec.max_trials_per_worker
+        # A signal to one trial must not end the next: it may still be on its way.
         if message.spent or worker.signalled or (enough is not None and worker.trials >= enough):
             self._retire(worker)
         else:
             self._idle.append(worker)
-        self._means.on_exit(
+        self._context.on_exit(
             attempt,
             Exit(
                 code=message.code,
@@ -114,10 +125,11 @@ class WarmRunner:
         worker = self._of_attempt.get(attempt.key)
         if worker is None:
             return False
-        told = [
-            self._means.door.send(c, [wire.StopAsked(reason)]) for c in worker.speaker.connections
+        reached = [
+            self._context.endpoint.send(c, [wire.StopAsked(reason)])
+            for c in worker.speaker.connections
         ]
-        return any(told)
+        return any(reached)
 
     def terminate(self, attempt: Attempt) -> None:
         worker = self._of_attempt.get(attempt.key)
@@ -136,7 +148,7 @@ class WarmRunner:
         self._of_attempt.pop(attempt.key, None)
 
     def own_pids(self) -> set[int]:
-        return self._means.children.pids()
+        return self._context.children.pids()
 
     def close(self) -> None:
         for worker in list(self._workers.values()):
@@ -144,8 +156,11 @@ class WarmRunner:
         self._strays.close()
 
     def _idle_with(self, variables: dict[str, str]) -> _Worker | None:
-        """One that has nothing to do and was started for these devices: a process that has used
-        CUDA keeps to those it saw then. Where none is, one of the others makes room."""
+        """An idle worker that was started for these devices; None if there is none.
+
+        A process that has used CUDA keeps to the devices it saw then. Where no idle worker fits,
+        one of the others makes room.
+        """
         for index in range(len(self._idle) - 1, -1, -1):
             if self._idle[index].variables == variables:
                 return self._idle.pop(index)
@@ -156,33 +171,33 @@ class WarmRunner:
     def _push(self, worker: _Worker, connection: Connection) -> None:
         attempt = worker.attempt
         assert attempt is not None
-        self._means.door.send(connection, [wire.Run(attempt.session, attempt.session_path)])
-        self._means.on_start(attempt)
+        self._context.endpoint.send(connection, [wire.Run(attempt.session, attempt.session_path)])
+        self._context.on_start(attempt)
 
     def _start_worker(self, variables: dict[str, str]) -> _Worker:
         self._started += 1
         number = self._started
         routing = f"w{number}:{secrets.token_hex(16)}"
-        told = WorkerFile(
-            self._means.door.address,
+        content = WorkerFile(
+            self._context.endpoint.address,
             routing,
             os.getpid(),
-            self._means.spec.function or "",
-            self._means.spec.code_directory,
-            self._means.spec.preload,
+            self._context.spec.function or "",
+            self._context.spec.code_directory,
+            self._context.spec.preload,
         )
-        path = self._told_path(number)
+        path = self._file_path(number)
         with open(create_private(path), "wb") as file:
-            file.write(msgspec.json.encode(told))
+            file.write(msgspec.json.encode(content))
         failpoint("agent.worker.told")
-        environment = self._means.environment()
+        environment = self._context.environment()
         environment[WORKER_VARIABLE] = path
         environment.update(variables)
         pipes = [make_pipe() for _ in STREAMS]
         try:
             process = spawn(
                 python_command(_SERVE),
-                folder=self._means.spec.code_directory,
+                folder=self._context.spec.code_directory,
                 environment=environment,
                 stdout=pipes[0][1],
                 stderr=pipes[1][1],
@@ -195,17 +210,17 @@ class WarmRunner:
             for _, write_end in pipes:
                 os.close(write_end)
         process.returncode = 0  # reaped through ChildWatch
-        worker = _Worker(number, process.pid, self._means.door.admit(routing, None))
+        worker = _Worker(number, process.pid, self._context.endpoint.admit(routing, None))
         worker.variables = variables
         worker.pipes = [read_end for read_end, _ in pipes]
         worker.files = [None, None]
         self._workers[worker.speaker] = worker
         for index, read_end in enumerate(worker.pipes):
-            self._means.watch.add(read_end, lambda i=index: self._pump_one(worker, i))  # type: ignore[misc]
-        self._means.children.add(process.pid, lambda outcome: self._died(worker, outcome))
+            self._context.watch.add(read_end, lambda i=index: self._pump_one(worker, i))  # type: ignore[misc]
+        self._context.children.add(process.pid, lambda outcome: self._died(worker, outcome))
         return worker
 
-    def _told_path(self, number: int) -> str:
+    def _file_path(self, number: int) -> str:
         return os.path.join(self._run_folder, f"worker-{number}.json")
 
     def _pump(self, worker: _Worker) -> None:
@@ -219,7 +234,7 @@ class WarmRunner:
         if file is None:
             file = self._strays
         if not file.pump(pipe):
-            self._means.watch.remove(pipe)
+            self._context.watch.remove(pipe)
             os.close(pipe)
             worker.pipes[index] = -1
 
@@ -233,10 +248,10 @@ class WarmRunner:
 
     def _retire(self, worker: _Worker) -> None:
         if worker.connection is not None:
-            self._means.door.send(worker.connection, [wire.Leave()])
+            self._context.endpoint.send(worker.connection, [wire.Leave()])
 
     def _unheard(self, connection: Connection) -> None:
-        """A worker that is not listened to could never say that its function is over."""
+        """Kill a worker whose connection is closed: it could never report the end of a function."""
         worker = self._workers.get(connection.speaker)
         if worker is not None and worker.connection is connection:
             kill_group(worker.pid)
@@ -245,7 +260,7 @@ class WarmRunner:
         self._pump(worker)
         for index, pipe in enumerate(worker.pipes):
             if pipe >= 0:
-                self._means.watch.remove(pipe)
+                self._context.watch.remove(pipe)
                 os.close(pipe)
                 worker.pipes[index] = -1
         self._workers.pop(worker.speaker, None)
@@ -253,6 +268,6 @@ class WarmRunner:
             self._idle.remove(worker)
         attempt = worker.attempt
         if attempt is not None:
-            self._means.on_exit(attempt, outcome)  # hears its last words, which name the worker
+            self._context.on_exit(attempt, outcome)  # reads its last messages while it is known
             self._release(worker, attempt)
-        self._means.door.dismiss(worker.speaker)
+        self._context.endpoint.dismiss(worker.speaker)

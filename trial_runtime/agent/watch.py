@@ -1,6 +1,6 @@
-"""Descriptors the agent's loop listens to beside its ZeroMQ sockets.
+"""Descriptors that the agent's loop polls beside its ZeroMQ sockets.
 
-They hang in one selector whose own descriptor is polled with the sockets, so a turn of the
+They are in one selector whose own descriptor is polled with the sockets, so a turn of the
 loop costs the same with two trials and with two hundred.
 """
 
@@ -29,7 +29,7 @@ class Watch:
         self._selector.register(descriptor, selectors.EVENT_READ, call)
 
     def remove(self, descriptor: int) -> None:
-        """Stop; before the descriptor is closed."""
+        """Stop watching a descriptor; call it before the descriptor is closed."""
         try:
             self._selector.unregister(descriptor)
         except KeyError:
@@ -54,7 +54,7 @@ class Watch:
         signal.signal(number, lambda _number, _frame: None)
 
     def close(self) -> None:
-        """Forget all."""
+        """Stop watching all descriptors and signals."""
         signal.set_wakeup_fd(-1)
         self._selector.close()
 

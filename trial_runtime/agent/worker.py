@@ -34,7 +34,7 @@ WORKER_VARIABLE = "BEQUEATH_WORKER"
 
 
 class WorkerFile(msgspec.Struct, frozen=True):
-    """What a worker is told by the file (0600) that its environment names."""
+    """The configuration of a worker, in a file (0600) that its environment names."""
 
     address: str
     routing: str
@@ -48,15 +48,15 @@ class WorkerFile(msgspec.Struct, frozen=True):
 
 
 def main() -> None:
-    """Serve until told to leave; ends the process."""
+    """Run orders of the agent until ``Leave``; ends the process."""
     with open(os.environ.pop(WORKER_VARIABLE), "rb") as file:
-        told = msgspec.json.decode(file.read(), type=WorkerFile)
-    die_with_parent(told.parent)
-    put_code_first(told.code_directory)
-    link = AgentLink(told.address, told.routing)
+        config = msgspec.json.decode(file.read(), type=WorkerFile)
+    die_with_parent(config.parent)
+    put_code_first(config.code_directory)
+    link = AgentLink(config.address, config.routing)
     link.connect()
     # An import that fails fails each trial with its traceback, not the worker.
-    imported = attempt_call(lambda: _import(told))
+    imported = attempt_call(lambda: _import(config))
     while True:
         order = link.next_order()
         if type(order) is wire.Run:
@@ -65,27 +65,27 @@ def main() -> None:
             leave(0)
 
 
-def _import(told: WorkerFile) -> Callable[..., Any]:
-    preload(told.preload)
-    return find(told.call)
+def _import(config: WorkerFile) -> Callable[..., Any]:
+    preload(config.preload)
+    return find(config.call)
 
 
 def _run(link: AgentLink, order: wire.Run, imported: Result) -> None:
-    told = order.session
+    file = order.session
     # No session file: processes that a function starts cannot speak for its attempt.
     os.environ[MARKER_VARIABLE] = order.marker
-    settle(told)
-    link.renew((told.trial, told.attempt))
-    session = sessions.AgentSession(told, link)
+    settle(file)
+    link.renew((file.trial, file.attempt))
+    session = sessions.AgentSession(file, link)
     sessions.adopt(session)
     used = _cpu_s()
     result = imported
     if imported.code == 0:
-        parameters = msgspec.json.decode(told.parameters)
+        parameters = msgspec.json.decode(file.parameters)
         result = attempt_call(lambda: invoke(imported.value, parameters))
     final: str | None = None
     if result.code == 0 and result.value is not None and not session.final_reported:
-        value, limit = result.value, told.max_metric_bytes
+        value, limit = result.value, file.max_metric_bytes
         result = attempt_call(lambda: metric_text(value, limit=limit))
         final = result.value
     if result.text:
@@ -94,7 +94,7 @@ def _run(link: AgentLink, order: wire.Run, imported: Result) -> None:
     flush_streams()
     sessions.adopt(None)
     done = wire.Done(
-        (told.trial, told.attempt),
+        (file.trial, file.attempt),
         result.code,
         result.text[-4096:],
         _cpu_s() - used,

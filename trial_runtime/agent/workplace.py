@@ -8,9 +8,9 @@ import os
 def make_workplace(code_directory: str, folder: str) -> str:
     """Make ``folder``, with a link to each entry of the code directory; returns it.
 
-    Reading goes through the links; a file that the trial makes is its own, whatever others in
-    the same code directory make by the same name. Entries of the code stay what they are
-    only as long as no trial writes into one of them.
+    Reading goes through the links. A new file of the trial is its own, whatever others make by
+    the same name. Entries of the code stay as they are only as long as no trial writes into one
+    of them.
 
     Raises:
         OSError: it cannot be made.

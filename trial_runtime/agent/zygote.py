@@ -46,7 +46,7 @@ ALLOCATOR = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "PYTHONMALLOC": "malloc
 
 
 class ZygoteFile(msgspec.Struct, frozen=True):
-    """What the fork server is told by its environment (nothing secret)."""
+    """The configuration of the fork server, in its environment (nothing secret)."""
 
     parent: int
     preload: tuple[str, ...]
@@ -63,7 +63,7 @@ class Fork(msgspec.Struct, frozen=True, array_like=True, tag="f"):
 
 
 class Forked(msgspec.Struct, frozen=True, array_like=True, tag="p"):
-    """The child is there."""
+    """The child has started."""
 
     key: tuple[int, int]
     pid: int
@@ -101,21 +101,21 @@ _forks: msgspec.msgpack.Decoder[Fork] = msgspec.msgpack.Decoder(Fork)
 
 def main(descriptor: int) -> None:
     """Serve until the agent closes its end; ends the process."""
-    told = msgspec.json.decode(os.environ.pop(ZYGOTE_VARIABLE), type=ZygoteFile)
+    config = msgspec.json.decode(os.environ.pop(ZYGOTE_VARIABLE), type=ZygoteFile)
     for name in (*ALLOCATOR, SESSION_VARIABLE):
         os.environ.pop(name, None)
-    os.environ.update(told.restore)
-    die_with_parent(told.parent)
+    os.environ.update(config.restore)
+    die_with_parent(config.parent)
     channel = socket.socket(fileno=descriptor)
-    put_code_first(told.code_directory)
-    script = script_of(told.command) if told.command is not None else None
-    preloaded = attempt_call(lambda: preload(told.preload))
+    put_code_first(config.code_directory)
+    script = script_of(config.command) if config.command is not None else None
+    preloaded = attempt_call(lambda: preload(config.preload))
     if preloaded.code:
         channel.send(_encoder.encode(Broken(f"preload failed:\n{preloaded.text}"[:60_000])))
         leave(1)
     _keep_needed_exit_handlers()
     _spare_handlers_at_exit()
-    rehearse(told.code_directory)
+    rehearse(config.code_directory)
     gc.collect()
     gc.freeze()
     _Zygote(channel, script).serve()
@@ -183,8 +183,11 @@ class _Zygote:
             os._exit(0)
 
     def _become_trial(self, request: Fork, descriptors: list[int], server: int) -> None:
-        """In the child: never returns. ``server`` is who forked it: asked for here, its parent
-        might be whoever takes in the orphans of a server that has just died."""
+        """Run a trial in the child; never returns.
+
+        ``server`` is the pid of the parent that forked it: ``getppid`` here might name the
+        process that adopts the orphans of a server that has just died.
+        """
         code = 70
         try:
             signal.set_wakeup_fd(-1)
@@ -228,8 +231,11 @@ def _as_exit(result: Result) -> int:
 
 
 def _keep_needed_exit_handlers() -> None:
-    """Forget the exit handlers of preloaded modules: they are about the server's own state,
-    and torch's take 25 ms. What a trial registers itself runs at its end."""
+    """Forget the exit handlers of preloaded modules, but keep those of a trial.
+
+    They are about the server's own state, and torch's take 25 ms. Handlers that a trial registers
+    itself run at its end.
+    """
     clear = getattr(atexit, "_clear", None)
     if clear is None:
         return
@@ -241,9 +247,11 @@ def _keep_needed_exit_handlers() -> None:
 
 
 def _spare_handlers_at_exit() -> None:
-    """Let ``logging.shutdown`` pass over the handlers of preloaded modules that have nothing to
-    do at a trial's end: they flush each record to a standard stream, which is flushed anyway.
-    Torch alone has 36 of them, each on pages of its own."""
+    """Let ``logging.shutdown`` skip the handlers of preloaded modules that it need not flush.
+
+    They flush each record to a standard stream, which is flushed anyway. Torch alone has 36 of
+    them, each on pages of its own.
+    """
     kept = getattr(logging, "_handlerList", None)
     if kept is not None:
         kept[:] = [each for each in kept if not _is_plain(each())]
@@ -256,15 +264,18 @@ def _is_plain(handler: logging.Handler | None) -> bool:
 
 
 def _way_to_fork() -> Callable[[], int]:
-    """``os.fork``; where many handlers of ``logging`` are there, without making the lock of each
-    anew in each child: no lock is held then, since the one thread of this process forks."""
+    """The function to fork with: ``os.fork``, or one that skips the handlers of ``logging``.
+
+    With many handlers, making the lock of each anew in each child is slow. No lock is held, since
+    the one thread of this process forks.
+    """
     handlers = getattr(logging, _HANDLERS, ())
     alone = len(sys._current_frames()) == 1  # a module may have started a thread
     return _fork_past_handlers if alone and len(handlers) >= _MANY_HANDLERS else os.fork
 
 
 def _fork_past_handlers() -> int:
-    """A trial's own forks, and those of its threads, see to all handlers as usual."""
+    """Fork without the handlers of ``logging``; a trial's own forks see to them as usual."""
     handlers = getattr(logging, _HANDLERS)
     setattr(logging, _HANDLERS, _NO_HANDLERS)
     try:
@@ -274,8 +285,10 @@ def _fork_past_handlers() -> int:
 
 
 def _draw_new_numbers() -> None:
-    """Children of one server must not share numpy's global generator state, as they would by
-    inheriting it; Python's own ``random`` sees to itself."""
+    """Seed numpy's global generator anew, whose state the children of one server would share.
+
+    Python's own ``random`` does that itself.
+    """
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()

@@ -1,8 +1,8 @@
 """A module ``nni`` for code that was written for NNI, and the one place that makes it visible.
 
 The folder of this package is put on the module path of trials and tuners of experiments with
-``compatibility: nni``, and nowhere else. A real installation is never in its shadow: tuner
-hosts look here last, and in trials :mod:`nni` hands over to a real one, see its ``__init__``.
+``compatibility: nni``, and on no other. It never hides a real installation: tuner hosts look here
+last, and in trials :mod:`nni` gives its place to a real one, see its ``__init__``.
 Inside ``nni`` imports are relative, so that the same files are ``nni`` there and
 ``trial_runtime.nni_shim.nni`` to tests and checkers.
 """
@@ -22,5 +22,5 @@ def folder() -> str:
 
 
 def companions() -> str:
-    """The folder of what NNI brought along, for tuner hosts only."""
+    """The folder of stand-ins for NNI's dependencies, for tuner hosts only."""
     return os.path.join(folder(), "companions")

@@ -379,4 +379,4 @@ def _verify(
             where=path,
             writer=writer,
         )
-    raise StaleWeights(path, expected=digest, found=found.digest, waited_s=waiting.timeout_s)
+    raise StaleWeights(path, expected=digest, actual=found.digest, waited_s=waiting.timeout_s)

@@ -97,7 +97,7 @@ def _try_to_open(
     raw = manifest_bytes(located.path)
     found = digest_of(raw) if raw is not None else ""
     if digest is not None and found != digest:
-        return StaleWeights(located.path, expected=digest, found=found, waited_s=timeout_s)
+        return StaleWeights(located.path, expected=digest, actual=found, waited_s=timeout_s)
     if raw is None:
         return WeightsNotFound(
             "there are no weights here (no manifest.json)",

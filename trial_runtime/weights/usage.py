@@ -278,7 +278,7 @@ def _manifest_at(folder: str, digest: str | None) -> Manifest | None:
     raw = manifest_bytes(folder)
     found = hashing.digest(raw) if raw is not None else ""
     if digest is not None and found != digest:
-        raise StaleWeights(folder, expected=digest, found=found, waited_s=0.0)
+        raise StaleWeights(folder, expected=digest, actual=found, waited_s=0.0)
     return None if raw is None else decode(raw, os.path.join(folder, MANIFEST_NAME))
 
 

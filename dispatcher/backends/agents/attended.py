@@ -15,14 +15,14 @@ from dispatcher.backends.agents.visit import AgentEnded
 from dispatcher.errors import PassingBackendError, PermanentBackendError
 from trial_runtime.agent.attending import KILL_S, Answer, Order
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.safe_path import module_words
+from trial_runtime.safe_path import module_arguments
 from trial_runtime.trial_wire import UNREADABLE, brief
 
 #: What a look or a start may take on a busy machine, beyond any grace (seconds).
 ORDER_S = 60.0
 
 #: For a Python of any version that trials run with.
-_MODULE = tuple(module_words("trial_runtime.agent.attending", (3, 9)))
+_MODULE = tuple(module_arguments("trial_runtime.agent.attending", (3, 9)))
 _MOST_TEXT = 500
 
 #: Numbers of all orders of this process: an order of a connection that has died since may arrive

@@ -386,7 +386,7 @@ class AgentDriver:
         if not self._joined:
             self._outbox.welcome()
             return
-        new = message.words
+        new = message.messages
         known = self._received + 1 - message.first
         if known < 0:
             self._outbox.welcome()  # some were lost on the way: all again

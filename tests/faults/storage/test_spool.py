@@ -28,7 +28,7 @@ def _add(outbox: Outbox, numbers: range) -> None:
 def _words(path: Path) -> list[int]:
     """What an agent that is started on this spool would hand in."""
     frame = Outbox(str(path)).next_frame()
-    return [wire.decode_word(raw).trial for raw in frame.words] if frame else []
+    return [wire.decode_word(raw).trial for raw in frame.messages] if frame else []
 
 
 def test_a_full_disk_keeps_no_word_from_the_next_head(small_disk: SmallDisk) -> None:

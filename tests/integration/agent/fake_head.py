@@ -159,7 +159,7 @@ class FakeHead:
             elif isinstance(message, wire.Words):
                 known = self.taken + 1 - message.first
                 assert known >= 0, "words are missing"
-                fresh = message.words[known:]
+                fresh = message.messages[known:]
                 self.words += [wire.decode_word(raw) for raw in fresh]
                 self.taken += len(fresh)
                 if self.acknowledging:

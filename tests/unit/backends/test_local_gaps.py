@@ -196,7 +196,7 @@ def test_each_kind_of_message_is_counted_by_both_ends_in_a_test() -> None:
 
 
 def test_many_frames_behind_a_gap_are_answered_by_one_welcome(scene: Scene) -> None:
-    life = scene.agent.life
+    life = scene.agent.incarnation
     word = wire.encode_word(wire.MetricRelayed(1, 1, 1, "1"))
     for first in range(5, 25):
         frame = wire.AgentFrame(1, [wire.Words(first, [word])])
@@ -215,7 +215,7 @@ def test_a_hello_said_again_tells_which_words_are_not_there_any_more(scene: Scen
         scene.outbox.add(wire.MetricRelayed(1, 1, seq, "1"), urgent=True)
     hello = wire.AgentHello("anew", "local", 2, 1, [(1, 1)], 1)
     scene.head.receive(wire.frame(wire.AgentFrame(1, [hello])))
-    scene.agent.life = "anew"
+    scene.agent.incarnation = "anew"
     scene.outbox.acknowledge(3)
     scene.outbox.add(wire.FinalRelayed(1, 1, 4, "1"), urgent=True)
     scene.lose()
@@ -293,7 +293,7 @@ def test_the_last_order_is_obeyed_behind_a_gap_too(scene: Scene) -> None:
 
 def test_orders_of_a_head_that_was_followed_by_another_are_not_obeyed(scene: Scene) -> None:
     """They lie before the new head's welcome, which is answered by what is held now."""
-    life = scene.agent.life
+    life = scene.agent.incarnation
     older = wire.HeadFrame(1, [wire.Start(3, 1, "{}")], 1, life)
     newer = wire.HeadFrame(2, [wire.Welcome()])
     scene.line.inbox = [wire.frame(older), wire.frame(newer)]

@@ -88,7 +88,7 @@ def test_samples_are_kept_until_newer_ones_come(scene: Offering) -> None:
 
 def test_trouble_without_hope_is_no_mere_waiting(scene: Offering) -> None:
     scene.agent.tell_trouble("gpuIndices names 7", "devices", hopeless=True)
-    scene.agent.life = "another"
+    scene.agent.incarnation = "another"
     scene.agent.greet()
     (lost,) = scene.carry()[0]
     assert lost == e.WorkerLost(LOCAL, "gpuIndices names 7", hopeless=True, kept_out=False)

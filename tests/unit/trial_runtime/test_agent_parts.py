@@ -28,19 +28,19 @@ def metric(n):
 class TestOutbox:
     def test_words_leave_in_order_and_stay_until_acknowledged(self, tmp_path):
         box = outbox.Outbox(str(tmp_path / "spool"))
-        for n in range(1, outbox.WORDS_PER_FRAME + 11):
+        for n in range(1, outbox.MESSAGES_PER_FRAME + 11):
             box.add(metric(n), urgent=False)
         first = box.next_frame()
-        assert (first.first, len(first.words)) == (1, outbox.WORDS_PER_FRAME)
+        assert (first.first, len(first.messages)) == (1, outbox.MESSAGES_PER_FRAME)
         assert box.next_frame() == first  # not marked as sent: offered again
         box.mark_sent(first)
         second = box.next_frame()
-        assert (second.first, len(second.words)) == (outbox.WORDS_PER_FRAME + 1, 10)
+        assert (second.first, len(second.messages)) == (outbox.MESSAGES_PER_FRAME + 1, 10)
         box.mark_sent(second)
         assert box.next_frame() is None
         box.acknowledge(5)
         box.rewind()
-        assert wire.decode_word(box.next_frame().words[0]).seq == 6
+        assert wire.decode_word(box.next_frame().messages[0]).seq == 6
         box.acknowledge(box.newest)
         assert box.next_frame() is None
         assert box.attempts() == set()
@@ -56,7 +56,7 @@ class TestOutbox:
         box.spool()
         box.spool()
         again = outbox.Outbox(path)
-        assert [wire.decode_word(w).seq for w in again.next_frame().words] == [3, 4, 5, 6]
+        assert [wire.decode_word(w).seq for w in again.next_frame().messages] == [3, 4, 5, 6]
         assert again.attempts() == {(1, 1)}
         again.acknowledge(again.newest)
         assert not os.path.exists(path)
@@ -69,7 +69,7 @@ class TestOutbox:
         box.spool()
         path.write_bytes(path.read_bytes()[:-1])
         again = outbox.Outbox(str(path))
-        assert [wire.decode_word(w).seq for w in again.next_frame().words] == [1]
+        assert [wire.decode_word(w).seq for w in again.next_frame().messages] == [1]
 
     def test_it_is_full_at_its_bound_and_drops_nothing(self, tmp_path, monkeypatch):
         monkeypatch.setattr(outbox, "MAX_BYTES", 1000)
@@ -79,7 +79,7 @@ class TestOutbox:
         count = box.newest
         box.acknowledge(count // 2)
         assert not box.full
-        assert len(box.next_frame().words) == count - count // 2
+        assert len(box.next_frame().messages) == count - count // 2
 
 
 def judge(outcome, **changes):

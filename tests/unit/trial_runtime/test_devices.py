@@ -11,9 +11,9 @@ import pytest
 
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, ResourcesTold, TrialSpec
-from trial_runtime.agent.devices.handing import share_variables
 from trial_runtime.agent.devices.judging import Judge
 from trial_runtime.agent.devices.seen import DeviceUse, NoDevices, Seen
+from trial_runtime.agent.devices.variables import share_variables
 from trial_runtime.agent.devices.visible import missing_indices, visible
 from trial_runtime.agent.devices.watching import DeviceWatch
 from trial_runtime.agent.timers import Timers

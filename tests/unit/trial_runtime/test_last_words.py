@@ -26,7 +26,7 @@ def test_others_are_heard_in_a_turn_of_their_own() -> None:
         channels["gone"].send(wire.frame([wire.Final("1")]))
         channels["alive"].send(wire.frame([wire.Done((2, 1), 0)]))
         channels["gone"].close()
-        heard = list(door.last_words(gone))  # type: ignore[arg-type]
+        heard = list(door.last_messages(gone))  # type: ignore[arg-type]
         assert [type(m[0]) for _, m in heard] == [wire.Attach, wire.Final]
         assert all(connection.speaker.attempt is gone for connection, _ in heard)
         assert door.has_put_by

@@ -30,23 +30,23 @@ MIB = 1 << 20
 
 def test_cores_are_distinct_while_there_are_enough() -> None:
     cores = Cores(range(4))
-    assert cores.lend("a", 2) == (0, 1)
-    assert cores.lend("b", 1) == (2,)
-    assert cores.lend("a", 2) == (0, 1)  # asked again
-    cores.take_back("a")
-    assert cores.lend("c", 1) == (0,)
-    assert cores.lend("d", 9) == (0, 1, 2, 3)
+    assert cores.allocate("a", 2) == (0, 1)
+    assert cores.allocate("b", 1) == (2,)
+    assert cores.allocate("a", 2) == (0, 1)  # asked again
+    cores.release("a")
+    assert cores.allocate("c", 1) == (0,)
+    assert cores.allocate("d", 9) == (0, 1, 2, 3)
 
 
 def test_parts_of_cores_go_together_and_leave_whole_ones_whole() -> None:
     cores = Cores(range(3))
-    assert cores.lend("a", 0.5) == (0,)
-    assert cores.lend("b", 0.5) == (0,)
-    assert cores.lend("c", 1.5) == (1, 2)
-    assert cores.lend("d", 0.5) == (2,)
+    assert cores.allocate("a", 0.5) == (0,)
+    assert cores.allocate("b", 0.5) == (0,)
+    assert cores.allocate("c", 1.5) == (1, 2)
+    assert cores.allocate("d", 0.5) == (2,)
     for who in "abcd":
-        cores.take_back(who)
-    assert cores.lend("e", 3) == (0, 1, 2)
+        cores.release(who)
+    assert cores.allocate("e", 3) == (0, 1, 2)
 
 
 @pytest.fixture

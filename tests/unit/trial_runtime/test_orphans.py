@@ -20,7 +20,7 @@ def test_what_the_agent_before_ran_is_lost_and_what_had_ended_is_left_alone(tmp_
     after.end_orphans()
     frame = after.next_frame()
     assert frame is not None
-    words = [wire.decode_word(raw) for raw in frame.words]
+    words = [wire.decode_word(raw) for raw in frame.messages]
     assert [(type(w), w.trial, w.attempt) for w in words] == [
         (wire.Started, 3, 1),
         (wire.Started, 4, 2),

@@ -23,7 +23,7 @@ from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.timers import Timers
 from trial_runtime.agent.trial_endpoint import TrialEndpoint
-from trial_runtime.agent.trial_words import TrialWords
+from trial_runtime.agent.trial_messages import TrialMessages
 from trial_runtime.link import MAX_UNDER_WAY, RECEIPT_EVERY, AgentLink
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
 from trial_runtime.wire import Start
@@ -131,7 +131,7 @@ class Agent:
         self.attempt = Attempt(Start(3, 1, "{}"), session, "")
         self.door = TrialEndpoint(folder, "w", spec, self._timers)
         self._speaker = self.door.admit(SECRET, self.attempt)
-        self._words = TrialWords(spec, self.door, self, holds_weights=False)  # type: ignore[arg-type]
+        self._words = TrialMessages(spec, self.door, self, holds_weights=False)  # type: ignore[arg-type]
 
     def add(self, word: Any, *, urgent: bool) -> None:
         """In place of the outbox."""
@@ -154,7 +154,7 @@ class Agent:
             elif not heard:
                 ended, status = os.waitpid(pid, os.WNOHANG)
                 if ended:
-                    for connection, messages in self.door.last_words(self.attempt):
+                    for connection, messages in self.door.last_messages(self.attempt):
                         self._words.hear(connection, messages)
                     return os.waitstatus_to_exitcode(status)
                 time.sleep(0.0002)  # the processors are theirs

@@ -82,7 +82,7 @@ def test_a_trial_may_save_as_often_as_it_reports(reports: Reports, attempt: Atte
     for number in range(10):
         assert reports.metric(attempt, "0.5")
         reports.published(attempt, weights(number))
-    assert attempt.unsaid is None
+    assert attempt.unreported is None
 
 
 def test_the_head_takes_all_that_an_agent_may_say(

@@ -12,7 +12,7 @@ SESSION = SessionFile(1, "ipc://x", "t1.1:s", 1, 1, "/f", '{"x":1}', save_path="
 def test_trial_messages_there_and_back():
     said = [
         wire.Attach(12),
-        wire.Heeding(),
+        wire.AcceptsStop(),
         wire.Metric("0.5"),
         wire.Final('{"default":1}'),
         wire.PublishedMessage("d", "bequeath", 7),
@@ -49,7 +49,7 @@ def test_agent_and_head_there_and_back():
         ],
     )
     back = wire.from_agent(wire.frame(frame))
-    assert [wire.decode_word(raw) for raw in back.messages[2].words] == words
+    assert [wire.decode_word(raw) for raw in back.messages[2].messages] == words
     orders = wire.HeadFrame(
         3,
         [

@@ -69,7 +69,7 @@ def test_the_bound_ends_in_an_error_with_both_digests(root: Path) -> None:
     clock = LaggingClock()
     with pytest.raises(StaleWeights) as caught:
         open_manifest(located(root / "1"), "ab" * 32, clock.patience(5.0))
-    assert (caught.value.expected, caught.value.found) == ("ab" * 32, old.digest)
+    assert (caught.value.expected, caught.value.actual) == ("ab" * 32, old.digest)
     assert caught.value.where == str(root / "1")
     assert "within 5 s" in str(caught.value)
     assert clock.now_s == 5.0

@@ -1,6 +1,6 @@
-"""The GPUs of a host, as its agent sees them: found, watched, judged, offered and handed over.
+"""The GPUs of a host, as its agent sees them: found, watched, judged, offered and allocated.
 
-:mod:`.nvml` asks the driver, in a thread of its own; :mod:`.judging` says which devices may
-take something new; :mod:`.watching` does both again and again; :mod:`.handing` tells a trial
-its share. Devices are named as the vendor names them, never by index.
+:mod:`.nvml` asks the driver, in a thread of its own; :mod:`.judging` decides which devices new
+trials may use; :mod:`.watching` does both again and again; :mod:`.variables` names a trial's
+devices to it. Devices have the vendor's names, never an index.
 """

@@ -1,4 +1,4 @@
-"""Which devices may take something new, and why the others may not. Pure."""
+"""The judgement which devices new trials may use, and why not the others. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _GIB = 1 << 30
 
 
 class Judge:
-    """Says of each look what it means; remembers who was a stranger at the one before.
+    """Judges the devices of each look; remembers the strangers' processes of the one before.
 
-    A stranger must be there at two looks in a row: a program that lists devices, or a process
-    of ours that is just dying, keeps nobody away. At the first look of all, one is enough.
+    A stranger's process must be there at two looks in a row: a program that lists devices, or a
+    process of ours that is just dying, does not count. At the first look of all, one is enough.
 
     Args:
         indices: the GPUs that count; all, if None.
-        use_active: strangers' processes keep nobody away (``useActiveGpu``).
-        min_free_bytes: a device with less free memory takes nothing new (``minGpuMemory``).
+        use_active: ignore strangers' processes (``useActiveGpu``).
+        min_free_bytes: a device with less free memory takes no new trial (``minGpuMemory``).
     """
 
     def __init__(
@@ -32,23 +32,23 @@ class Judge:
         self._strangers: Optional[dict[str, set[int]]] = None
 
     def judge(self, devices: Sequence[Seen], held: Mapping[str, bool]) -> list[wire.DeviceTold]:
-        """What the head is told.
+        """The devices to offer to the head, each with its trouble.
 
         Args:
-            devices: what was seen.
+            devices: those of one look.
             held: devices that attempts of ours hold, by id; true for those that are held
                 wholly, so that nothing more fits whatever their memory.
         """
         counted = [each for each in devices if self._indices is None or each.index in self._indices]
         before, self._strangers = self._strangers, {}
-        told = []
+        offered = []
         for device in counted:
             strangers = _strangers(device, ours_run=device.id in held)
             self._strangers[device.id] = strangers
             if before is not None:
                 strangers = strangers & before.get(device.id, set())
             trouble = device.fault or self._trouble(device, strangers, held.get(device.id, False))
-            told.append(
+            offered.append(
                 wire.DeviceTold(
                     device.id,
                     device.index,
@@ -58,10 +58,13 @@ class Judge:
                     trouble[:200],
                 )
             )
-        return told
+        return offered
 
     def _trouble(self, device: Seen, strangers: set[int], wholly_held: bool) -> str:
-        """Without numbers that change: each new text is an event in the journal."""
+        """The reason why a device takes no new trial; empty if it does.
+
+        The text has no numbers that change: each new text is an event in the journal.
+        """
         if strangers and not self._use_active:
             return f"is used by somebody else's process {min(strangers)}"
         if wholly_held or device.free_bytes is None:
@@ -73,8 +76,11 @@ class Judge:
 
 
 def _strangers(device: Seen, *, ours_run: bool) -> set[int]:
-    """Processes that are not ours. Who cannot be told (the agent lives in a container, whose
-    numbers are not the driver's) counts only while nothing of ours is on the device."""
+    """The processes on a device that are not ours.
+
+    In a container whose process numbers are not the driver's that is unknown: such a process
+    counts only while no attempt of ours holds the device.
+    """
     return {
         use.pid for use in device.uses if use.ours is False or (use.ours is None and not ours_run)
     }

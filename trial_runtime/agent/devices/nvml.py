@@ -28,7 +28,7 @@ class Nvml:
     """The driver of this host. One thread at a time.
 
     Args:
-        ours: whether a process is one of this agent's; None if there is no such process.
+        ours: called with a pid: whether it is one of this agent's; None: no such process.
     """
 
     def __init__(self, ours: Callable[[int], Optional[bool]]) -> None:
@@ -64,15 +64,18 @@ class Nvml:
         return tuple(found[:MOST_DEVICES])
 
     def _gone(self, there: set[str], count: int) -> list[Seen]:
-        """Those that were there once. One whose number another device has now is forgotten:
-        it was split, or all were numbered anew."""
+        """The devices that were there once, and are missing now.
+
+        One whose number another device has now is forgotten: it was split, or all were numbered
+        anew.
+        """
         missing = [each for each in self._known.values() if each.id not in there]
         for each in missing:
             if each.index < count:
                 del self._known[each.id]
         gone = [each for each in missing if each.index >= count]
         if gone:
-            self._close()  # who asks anew is told of what has come back
+            self._close()  # only a driver opened anew shows devices that have come back
         return [each.with_fault("is not there any more", lost=True) for each in gone]
 
     def _open(self) -> ModuleType:
@@ -100,7 +103,7 @@ class Nvml:
                 pass  # it is in no state to be asked anything
 
     def _known_at(self, index: int) -> list[Seen]:
-        """What was at this index, or something without a name where nothing ever was seen."""
+        """The devices last seen at this index, or one without a name if none ever was."""
         known = [self._known[each] for each in self._at.get(index, ()) if each in self._known]
         return known or [Seen(f"GPU-at-{index}", index)]
 
@@ -122,13 +125,15 @@ class Nvml:
     def _device(
         self, n: ModuleType, handle: Any, index: int, parent: Optional[Seen] = None
     ) -> Seen:
-        """One of them; power and temperature of a part are those of its GPU."""
+        """A GPU, or a part of it, whose power and temperature are those of the GPU."""
         memory = n.nvmlDeviceGetMemoryInfo(handle)
-        rates = _told(n, lambda: n.nvmlDeviceGetUtilizationRates(handle))
+        rates = _if_supported(n, lambda: n.nvmlDeviceGetUtilizationRates(handle))
         if parent is None:
-            milliwatts = _told(n, lambda: n.nvmlDeviceGetPowerUsage(handle))
+            milliwatts = _if_supported(n, lambda: n.nvmlDeviceGetPowerUsage(handle))
             watts = None if milliwatts is None else milliwatts / 1000
-            celsius = _told(n, lambda: n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU))
+            celsius = _if_supported(
+                n, lambda: n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU)
+            )
         else:
             watts, celsius = parent.watts, parent.celsius
         return Seen(
@@ -146,8 +151,8 @@ class Nvml:
         )
 
     def _uses(self, n: ModuleType, handle: Any) -> tuple[DeviceUse, ...]:
-        """Those that compute; a desktop's pictures keep nobody away."""
-        running = _told(n, lambda: n.nvmlDeviceGetComputeRunningProcesses(handle)) or []
+        """The processes that compute on a device; those of a desktop's graphics do not count."""
+        running = _if_supported(n, lambda: n.nvmlDeviceGetComputeRunningProcesses(handle)) or []
         return tuple(
             DeviceUse(int(each.pid), each.usedGpuMemory, self._ours(int(each.pid)))
             for each in running[:MOST_PROCESSES]
@@ -155,7 +160,7 @@ class Nvml:
 
 
 def _find_driver() -> None:
-    """Raises ``NoDevices`` where there is none: then it is not the module that is wanting."""
+    """Raise ``NoDevices`` where there is no driver: then not the module is missing."""
     if not sys.platform.startswith("linux"):
         return
     try:
@@ -165,12 +170,12 @@ def _find_driver() -> None:
 
 
 def _is_split(n: ModuleType, handle: Any) -> bool:
-    mode = _told(n, lambda: n.nvmlDeviceGetMigMode(handle))
+    mode = _if_supported(n, lambda: n.nvmlDeviceGetMigMode(handle))
     return mode is not None and mode[0] == n.NVML_DEVICE_MIG_ENABLE
 
 
-def _told(n: ModuleType, ask: Callable[[], T]) -> Optional[T]:
-    """What not every device tells; other errors are the device's."""
+def _if_supported(n: ModuleType, ask: Callable[[], T]) -> Optional[T]:
+    """The answer to a question that not every device supports; None from one that does not."""
     try:
         return ask()
     except (n.NVMLError_NotSupported, n.NVMLError_FunctionNotFound, n.NVMLError_NoPermission):
@@ -178,7 +183,7 @@ def _told(n: ModuleType, ask: Callable[[], T]) -> Optional[T]:
 
 
 def _fault(n: ModuleType, error: Exception) -> tuple[str, bool]:
-    """What is wrong with a device, and whether what runs there is lost."""
+    """The fault of a device as a text, and whether the trials on it are lost."""
     code = getattr(error, "value", None)
     if code == n.NVML_ERROR_GPU_IS_LOST:
         return "is lost: it has fallen off the bus, or is otherwise out of reach", True

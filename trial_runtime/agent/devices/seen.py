@@ -1,4 +1,4 @@
-"""What one look at the devices of a host found: plain values."""
+"""The result of one look at the devices of a host, as plain values."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Optional
 
 
 class NoDevices(Exception):
-    """Raised when nothing can be said of this host's devices; its text says why, in words."""
+    """Raised when this host's devices cannot be listed; its text says why, in a sentence."""
 
 
 @dataclass(frozen=True)
 class DeviceUse:
-    """A process on a device. ``ours``: a descendant of this agent; None: its number is not one
-    of this host's processes, as where the agent lives in a container and the driver does not."""
+    """A process on a device.
+
+    ``ours``: whether it descends from this agent; None: its number is not one of this host's
+    processes, as where the agent runs in a container and the driver does not.
+    """
 
     pid: int
-    nbytes: Optional[int] = None  # None: the driver does not tell
+    nbytes: Optional[int] = None  # None: the driver does not report it
     ours: Optional[bool] = None
 
 
@@ -24,8 +27,8 @@ class DeviceUse:
 class Seen:
     """One GPU, or one MIG device, whose ``parent`` is its GPU and ``index`` the parent's.
 
-    Memory in bytes, ``utilization`` in percent, None for what this device does not tell.
-    ``fault`` is what the driver said instead of all this; ``lost``: what runs there cannot go on.
+    Memory in bytes, ``utilization`` in percent, None for values this device does not report.
+    ``fault`` is the driver's error instead of all this; ``lost``: its trials cannot go on.
     """
 
     id: str
@@ -43,7 +46,7 @@ class Seen:
     lost: bool = False
 
     def with_fault(self, text: str, *, lost: bool) -> Seen:
-        """As it was known, and what is wrong with it now."""
+        """The device as it was known, with a fault."""
         return replace(
             self,
             used_bytes=None,

@@ -1,5 +1,8 @@
-"""Which of a host's devices this agent may count on: ``gpuIndices`` of the file, and the
-``CUDA_VISIBLE_DEVICES`` it was started with, which is how Slurm and careful users lend some."""
+"""The devices of a host that this agent may use.
+
+``gpuIndices`` of the file limits them, and the ``CUDA_VISIBLE_DEVICES`` that the agent was started
+with, by which Slurm and careful users allocate some.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from typing import Optional
 
 from trial_runtime.agent.devices.seen import Seen
 
-#: The variable by which CUDA programs are told their devices.
+#: The variable that names their devices to CUDA programs.
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def visible(devices: Sequence[Seen], setting: Optional[str]) -> list[Seen]:
-    """Those that a ``CUDA_VISIBLE_DEVICES`` lets through, all without one.
+    """The devices that a ``CUDA_VISIBLE_DEVICES`` lets through; all, if ``setting`` is None.
 
     Numbers count GPUs as NVML does, and a GPU brings its MIG devices; ids may be cut short, as
     CUDA allows. Like CUDA, nothing counts after the first word that names no device.
@@ -36,7 +39,7 @@ def _names(word: str, device: Seen) -> bool:
 
 
 def missing_indices(devices: Sequence[Seen], wanted: Sequence[int]) -> str:
-    """What is wrong with ``gpuIndices``, in a sentence; empty if all are there."""
+    """A sentence that names indices of ``gpuIndices`` without a GPU; empty if there are none."""
     there = sorted({each.index for each in devices})
     absent = [index for index in wanted if index not in there]
     if not absent:

@@ -1,4 +1,4 @@
-"""The devices of this host, looked at every few seconds while the agent lives."""
+"""The watch on the devices of this host, with a look every few seconds."""
 
 from __future__ import annotations
 
@@ -23,35 +23,41 @@ from trial_runtime.agent.watch import Watch
 
 #: Between two looks, in seconds: a look costs the driver some milliseconds a device.
 EVERY_S = 2.0
-#: A look that takes longer means a driver that hangs: nothing new goes to its devices.
+#: After a look of that length the driver counts as hanging: its devices take no new trial.
 SLOW_S = 10.0
-#: What an end with an error waits for a look at its devices (seconds), before it is told.
+#: How long the report of a failed attempt waits for a look at its devices (seconds).
 VERDICT_S = 5.0
 
-#: Why GPUs matter, by the keys with which experiment files say so: ours and that of NNI's v1.
+#: The reason why GPUs matter, by the keys of experiment files: ours and that of NNI's v1.
 _NEED = "trials need GPUs (trialGpuNumber or gpuNum is not 0)"
 
 _log = logging.getLogger("bequeath.agent")
 
 
 class Looks(Protocol):
-    """Who looks: :class:`.nvml.Nvml`, or what a test has instead."""
+    """The source of devices: :class:`.nvml.Nvml`, or a fake of a test."""
 
     def look(self) -> tuple[Seen, ...]: ...
 
 
 class DeviceWatch:
-    """Watches and judges. Owned by the agent's loop.
+    """Watches and judges the devices. Owned by the agent's loop.
 
     Args:
-        held: the devices that attempts hold, by id; true for those held wholly.
-        changed: called in the loop when what may be offered has changed, and once when it is
-            known at all.
+        resources: the settings of the experiment about GPUs.
+        watch: of the agent's loop.
+        timers: of the agent's loop.
+        held: returns the devices that attempts hold, by id; true for those held wholly.
+        changed: called in the loop when the offer has changed, and once when it is first known.
+        nvml: lists the devices.
+        visible_devices: the agent's ``CUDA_VISIBLE_DEVICES``; None: not set.
+        every_s: seconds between two looks.
+        slow_s: seconds after which a look means that the driver hangs.
     """
 
     def __init__(
         self,
-        told: ResourcesTold,
+        resources: ResourcesTold,
         watch: Watch,
         timers: Timers,
         held: Callable[[], Mapping[str, bool]],
@@ -62,7 +68,7 @@ class DeviceWatch:
         every_s: float = EVERY_S,
         slow_s: float = SLOW_S,
     ) -> None:
-        self._told = told
+        self._resources = resources
         self._timers = timers
         self._held = held
         self._changed = changed
@@ -73,31 +79,31 @@ class DeviceWatch:
         looks = nvml or Nvml(lambda pid: descends_from(pid, me))
         self._looking = Looking(watch, "agent-devices", looks.look, self._took)
         self._judge = Judge(
-            told.gpu_indices,
-            use_active=told.use_active_gpu,
-            min_free_bytes=told.min_gpu_memory,
+            resources.gpu_indices,
+            use_active=resources.use_active_gpu,
+            min_free_bytes=resources.min_gpu_memory,
         )
         self.seen: tuple[Seen, ...] = ()
         self.seen_at = time.monotonic()
         self.offered: tuple[wire.DeviceTold, ...] = ()
-        self.trouble: Optional[str] = None if told.count_gpus else ""  # None: not known yet
+        self.trouble: Optional[str] = None if resources.count_gpus else ""  # None: not known yet
         self.hopeless = False  # nobody mends it but by changing the experiment or the host
         self._again = False
         self._waiting: list[Callable[[], None]] = []
 
     def start(self) -> None:
-        """Look now and from now on; nothing happens where no GPUs are counted."""
-        if self._told.count_gpus:
+        """Look now and every few seconds; does nothing where no GPUs are counted."""
+        if self._resources.count_gpus:
             self._tick()
 
     def look_now(self) -> None:
-        """Something has changed here (an attempt is over): do not wait for the next look."""
-        if self._told.count_gpus and not self._looking.begin():
+        """Look at once, since something has changed here: an attempt is over."""
+        if self._resources.count_gpus and not self._looking.begin():
             self._again = True
 
     def after_a_look(self, call: Callable[[], None]) -> None:
         """Call when a look that begins now is over, or takes too long."""
-        if not self._told.count_gpus:
+        if not self._resources.count_gpus:
             call()
             return
 
@@ -111,7 +117,7 @@ class DeviceWatch:
         self.look_now()
 
     def is_lost(self, device: str) -> bool:
-        """Whether a device is out of reach, as far as the newest look tells."""
+        """Whether a device is out of reach, by the newest look."""
         for each in self.seen:
             if each.id == device:
                 return each.lost
@@ -119,7 +125,7 @@ class DeviceWatch:
 
     @property
     def old_s(self) -> float:
-        """How old what is known is, where the driver hangs (seconds); else 0."""
+        """The age of the newest look, where the driver hangs (seconds); else 0."""
         late = self._looking.under_way_s > self._slow_s
         return time.monotonic() - self.seen_at if late else 0.0
 
@@ -131,24 +137,24 @@ class DeviceWatch:
         if self._looking.under_way_s > self._slow_s:
             self._hangs()
 
-    def _took(self, found: Optional[tuple[Seen, ...]], error: Optional[Exception]) -> None:
+    def _took(self, seen: Optional[tuple[Seen, ...]], error: Optional[Exception]) -> None:
         self.seen_at = time.monotonic()
         if error is not None:
             self._cannot_tell(error)
         else:
-            self.seen = tuple(visible(found or (), self._visible))
+            self.seen = tuple(visible(seen or (), self._visible))
             self._offer(tuple(self._judge.judge(self.seen, self._held())), self._amiss())
         if self._again:
             self._again = False
             self._looking.begin()
-            return  # who waits asked for the look that begins now
+            return  # the waiting calls are for the look that begins now
         for call in list(self._waiting):
             call()
 
     def _amiss(self) -> str:
-        """What keeps this host from taking part in the experiment at all."""
-        amiss = missing_indices(self.seen, self._told.gpu_indices or ())
-        if amiss or self.seen or not self._told.must_have_gpus:
+        """The reason why this host cannot take part in the experiment at all; else empty."""
+        amiss = missing_indices(self.seen, self._resources.gpu_indices or ())
+        if amiss or self.seen or not self._resources.must_have_gpus:
             return amiss
         if self._visible is not None:
             return f"{_NEED}, and {VISIBLE}={self._visible} lets none through here"
@@ -157,9 +163,9 @@ class DeviceWatch:
     def _cannot_tell(self, error: Exception) -> None:
         text = str(error) if isinstance(error, NoDevices) else f"looking at GPUs failed: {error!r}"
         if self.trouble is None:  # nothing was ever seen
-            if self._told.must_have_gpus:
+            if self._resources.must_have_gpus:
                 self._offer((), f"{_NEED}: {text}")
-            elif self._told.gpu_indices:
+            elif self._resources.gpu_indices:
                 self._offer((), f"gpuIndices is given: {text}")
             else:
                 _log.warning("offering no GPUs: %s", text)

@@ -1,6 +1,6 @@
-"""What each Python of a trial imports as it starts, where modules were brought to this machine.
+"""A module that each Python of a trial imports as it starts, where modules were copied here.
 
-A program may import numpy before it imports ``trial_runtime``: it finds what was brought all the
+A program may import numpy before it imports ``trial_runtime``: it finds the copied modules all the
 same, see :mod:`trial_runtime.carried`. This folder is on PYTHONPATH, so another ``sitecustomize``
 that this Python has is hidden by this one, and run by it.
 """
@@ -22,8 +22,8 @@ def _run_the_hidden_one() -> None:
         spec.loader.exec_module(hidden)
 
 
-# A trial may call any Python; for an older one nothing was brought.
+# A trial may call any Python; for an older one nothing was copied.
 if sys.version_info >= (3, 9):  # noqa: UP036
-    from trial_runtime import carried  # noqa: F401 - it says where they are as it is imported
+    from trial_runtime import carried  # noqa: F401 - its import puts them on the path
 
     _run_the_hidden_one()

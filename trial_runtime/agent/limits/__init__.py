@@ -1,1 +1,1 @@
-"""CPU cores and memory of trials on this host: counted, pinned, and held to what was given."""
+"""CPU cores and memory of trials on this host: counted, pinned, and bounded."""

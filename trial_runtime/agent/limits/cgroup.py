@@ -1,11 +1,11 @@
-"""Memory and CPU time of trials held to a bound by the kernel: control groups, version 2, where a
-folder of them was handed over to us.
+"""Control groups, version 2: the kernel bounds memory and CPU time of trials, where a folder of
+them was delegated to us.
 
 That is so below a systemd unit with ``Delegate=yes`` (which marks the folder), or where somebody
 names a folder in ``BEQUEATH_CGROUP``: it must be ours to write to, and hold no processes. All
 processes of a trial count together there. When they pass their memory the kernel ends all of
-them; when they have had their CPU time of a period they wait for the next. Elsewhere the agent
-watches memory (:mod:`trial_runtime.agent.sampling`), and cores are all that bounds CPU time.
+them; when they have had their CPU time of a period they wait for the next. On other hosts the agent
+watches memory (:mod:`trial_runtime.agent.sampling`), and only pinning bounds CPU time.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Optional
 #: Names a folder in which we may make control groups.
 FOLDER_VARIABLE = "BEQUEATH_CGROUP"
 
-_MARK = "user.delegate"  # systemd's, on a folder that it has handed over
+_MARK = "user.delegate"  # systemd's, on a folder that it has delegated
 _PREFIX = "bequeath-"
 
-#: What the kernel shares CPU time out by, and the least that it takes (microseconds).
+#: The kernel's period for sharing out CPU time, and its least quota (microseconds).
 _PERIOD_US, _LEAST_US = 100_000, 1_000
 
 
@@ -53,9 +53,16 @@ class Cgroups:
         self.cpu = cpu
 
     def make(self, name: str, memory_bytes: int = 0, cpus: float = 0.0) -> str:
-        """A group for one attempt with what can be bounded of this (0: not at all); its folder,
-        or nothing where nothing can. What an agent before us left of the same name is ended
-        first."""
+        """Make a control group for one attempt; a leftover of the same name is ended first.
+
+        Args:
+            name: of the group, unique among the attempts on this host.
+            memory_bytes: bound on memory; 0: none.
+            cpus: bound on CPU time, in cores; 0: none.
+
+        Returns:
+            Its folder; empty where nothing of this can be bounded.
+        """
         memory_bytes, cpus = memory_bytes * self.memory, cpus * self.cpu
         if not memory_bytes and not cpus:
             return ""
@@ -74,7 +81,7 @@ class Cgroups:
         return path
 
     def struck(self, path: str) -> bool:
-        """Whether the kernel has ended something there for want of memory."""
+        """Whether the kernel has killed a process there for lack of memory."""
         try:
             with open(f"{path}/memory.events", encoding="ascii") as file:
                 return any(
@@ -85,7 +92,7 @@ class Cgroups:
             return False
 
     def remove(self, path: str) -> None:
-        """End what is left there, and the group; it stays while something is still dying."""
+        """Kill the processes there, and remove the group; raises while one is still dying."""
         for pid in _processes(path):
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -94,8 +101,7 @@ class Cgroups:
         os.rmdir(path)
 
     def remove_leftovers(self) -> None:
-        """Groups of agents that are gone (a name begins with its agent's number), once what ran
-        there is gone, too."""
+        """Remove the empty groups of agents that are gone (a name begins with its agent's pid)."""
         for entry in os.listdir(self._folder):
             path = f"{self._folder}/{entry}"
             agent = entry[len(_PREFIX) :].partition("-")[0]
@@ -106,7 +112,7 @@ class Cgroups:
 
 
 def delegated() -> Optional[Cgroups]:
-    """The folder that was handed over to us, made ready; None if there is none.
+    """The folder that was delegated to us, made ready; None if there is none.
 
     Raises:
         OSError: there is one, and it cannot be used.
@@ -126,12 +132,12 @@ def delegated() -> Optional[Cgroups]:
 
 
 def join(path: str) -> None:
-    """Put this very process into a group; what it starts from now on is in there, too."""
+    """Put this very process into a group, and with it its later children."""
     _write(f"{path}/cgroup.procs", "0")
 
 
 def _enabled(folder: str) -> Cgroups:
-    """With what can be bounded there: one may be handed over without the other."""
+    """The folder with the bounds it allows: memory may be delegated without CPU time."""
     with open(f"{folder}/cgroup.controllers", encoding="ascii") as file:
         there = file.read().split()
     refused: Optional[OSError] = None

@@ -1,4 +1,4 @@
-"""Which cores a trial is pinned to: those that carry least, distinct while there are enough."""
+"""The cores that trials are pinned to: the least loaded, distinct while there are enough."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from collections.abc import Hashable, Sequence
 
 
 class Cores:
-    """The cores of this host, lent and taken back. Owned by the agent's loop."""
+    """The cores of this host, allocated and released. Owned by the agent's loop."""
 
     def __init__(self, cores: Sequence[int]) -> None:
         self._load = dict.fromkeys(cores, 0.0)
-        self._lent: dict[Hashable, dict[int, float]] = {}
+        self._allocated: dict[Hashable, dict[int, float]] = {}
 
-    def lend(self, who: Hashable, cpus: float) -> tuple[int, ...]:
-        """Cores for that many CPUs: whole ones, and a last one that is shared where a part is
-        left over. Never more than there are; the same again for who has some already."""
-        if who in self._lent:
-            return tuple(sorted(self._lent[who]))
+    def allocate(self, key: Hashable, cpus: float) -> tuple[int, ...]:
+        """Cores for that many CPUs, never more than there are.
+
+        They are whole ones, and a last one that is shared where a part is left over. A key that
+        has some already gets the same again.
+        """
+        if key in self._allocated:
+            return tuple(sorted(self._allocated[key]))
         wanted = max(1, math.ceil(cpus - 1e-9))
         count = min(wanted, len(self._load))
         # The fullest that still has room for a part keeps whole ones free for whole ones.
@@ -33,12 +36,12 @@ class Cores:
             shares[chosen[-1]] = part
         for core, share in shares.items():
             self._load[core] += share
-        self._lent[who] = shares
+        self._allocated[key] = shares
         return tuple(sorted(chosen))
 
-    def take_back(self, who: Hashable) -> None:
-        """What it had is free again; nothing happens for who has none."""
-        for core, share in self._lent.pop(who, {}).items():
+    def release(self, key: Hashable) -> None:
+        """Free the cores of a key; does nothing for one without any."""
+        for core, share in self._allocated.pop(key, {}).items():
             self._load[core] = max(0.0, self._load[core] - share)
             if self._load[core] < 1e-9:
                 self._load[core] = 0.0

@@ -1,4 +1,4 @@
-"""How many cores and how much memory this host has for its agent's trials."""
+"""The cores and the memory that this host has for its agent's trials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def usable_cores() -> tuple[int, ...]:
 
 
 def usable_cpus() -> float:
-    """How many cores' time: those we may run on, less where a container is given less."""
+    """The CPU time in cores: those we may run on, fewer where a container has a quota."""
     cores = float(len(usable_cores()))
     folder = own_cgroup()
     quota, _, period = (_first_line(f"{folder}/cpu.max") if folder else "").partition(" ")
@@ -26,7 +26,7 @@ def usable_cpus() -> float:
 
 
 def usable_memory_bytes() -> Optional[int]:
-    """Memory in all, less where a container is given less; None where nobody tells."""
+    """The host's memory, or its container's bound; None where the system does not report it."""
     try:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError):

@@ -1,7 +1,8 @@
-"""What NNI's tuners and advisors use of ``json_tricks``, which NNI brought along.
+"""The part of ``json_tricks``, a dependency of NNI, that its tuners and advisors use.
 
 Only tuner hosts look in this folder, last of all, so that an installed one wins. Plain JSON:
-what the real one encodes with names of classes is refused here, and nothing is rebuilt from them.
+values that the real one encodes with names of classes are refused here, and nothing is rebuilt
+from such names.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-#: Ours: a real NNI would have brought a real ``json_tricks``.
+#: Ours: with a real NNI there would be a real ``json_tricks``.
 _nni = importlib.import_module("nni")
 
 
@@ -24,7 +25,7 @@ def loads(string: Any, **_options: Any) -> Any:
 
 
 def dump(obj: Any, fp: Any, **options: Any) -> None:
-    """The same into an open file, or one that is named."""
+    """Write JSON text into an open file, or one that is named."""
     text = dumps(obj, **options)
     if hasattr(fp, "write"):
         fp.write(text)
@@ -34,7 +35,7 @@ def dump(obj: Any, fp: Any, **options: Any) -> None:
 
 
 def load(fp: Any, **_options: Any) -> Any:
-    """The same from an open file, or one that is named."""
+    """The value of the JSON text in an open file, or one that is named."""
     if hasattr(fp, "read"):
         return loads(fp.read())
     with open(fp, encoding="utf-8") as file:

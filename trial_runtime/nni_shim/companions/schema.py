@@ -1,8 +1,8 @@
-"""What tuners modelled on NNI's own use of the library ``schema``, which NNI brought along.
+"""The part of the library ``schema``, a dependency of NNI, that tuners modelled on NNI's own use.
 
 Only tuner hosts look in this folder, last of all, so that an installed one wins. A specification
-is a type, a function that says yes or no, a value, a dict or a list of such, or one of the
-classes below; :meth:`Schema.validate` hands back what fits and raises what says why not.
+is a type, a function that returns true or false, a value, a dict or a list of such, or one of the
+classes below; :meth:`Schema.validate` returns data that fit, and raises an error that says why not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NOTHING = object()
 
 
 class SchemaError(Exception):
-    """Something does not fit."""
+    """Raised when data do not fit."""
 
     @property
     def code(self) -> str:
@@ -38,15 +38,15 @@ class SchemaError(Exception):
 
 
 class SchemaMissingKeyError(SchemaError):
-    """A dict lacks a key."""
+    """Raised when a dict lacks a key."""
 
 
 class SchemaWrongKeyError(SchemaError):
-    """A dict has a key of which nothing is known."""
+    """Raised when a dict has an unknown key."""
 
 
 class Schema:
-    """A specification. ``error`` replaces the sentence of what does not fit."""
+    """A specification. ``error`` replaces the text of an error about data that do not fit."""
 
     def __init__(self, schema: Any, error: Any = None, ignore_extra_keys: bool = False) -> None:
         self.schema = schema
@@ -57,23 +57,23 @@ class Schema:
         return f"{type(self).__name__}({self.schema!r})"
 
     def validate(self, data: Any, **_more: Any) -> Any:
-        """Hand back what fits, with defaults filled in. Raises :class:`SchemaError`."""
+        """Return data that fit, with defaults filled in. Raises :class:`SchemaError`."""
         try:
             return self._fitted(data)
         except SchemaError:
             if self.error is None:
                 raise
-            raise SchemaError(self._own_words(data)) from None
+            raise SchemaError(self._own_text(data)) from None
 
     def is_valid(self, data: Any, **_more: Any) -> bool:
-        """Whether it fits."""
+        """Whether data fit."""
         try:
             self.validate(data)
         except SchemaError:
             return False
         return True
 
-    def _own_words(self, data: Any) -> str:
+    def _own_text(self, data: Any) -> str:
         try:
             return str(self.error).format(data)
         except (LookupError, ValueError):  # braces that mean themselves
@@ -95,10 +95,10 @@ class Schema:
         # Keys that are named go before those that are described.
         order = sorted(enumerate(wanted.items()), key=lambda each: _described(each[1][0]))
         for key, value in data.items():
-            found = next(((n, k, v) for n, (k, v) in order if _fits(k, key)), None)
-            if found is not None:
-                met.add(found[0])
-                fitted[key] = _in(key, found[2], value)
+            match = next(((n, k, v) for n, (k, v) in order if _fits(k, key)), None)
+            if match is not None:
+                met.add(match[0])
+                fitted[key] = _in(key, match[2], value)
             elif not self.ignore_extra_keys:
                 raise SchemaWrongKeyError(f"Wrong key {key!r} in {data!r}")
         for place, (key, _) in enumerate(wanted.items()):
@@ -131,7 +131,7 @@ class _Several(Schema):
 
 
 class And(_Several):
-    """All of them, one after another."""
+    """Several specifications that are applied one after another."""
 
     def _fitted(self, data: Any) -> Any:
         for each in self.schema:
@@ -140,14 +140,14 @@ class And(_Several):
 
 
 class Or(_Several):
-    """The first of them that fits."""
+    """Several specifications of which the first that fits counts."""
 
     def _fitted(self, data: Any) -> Any:
         return _first(self.schema, data)
 
 
 class Use(Schema):
-    """What a function makes of it."""
+    """A function that converts the data."""
 
     def _fitted(self, data: Any) -> Any:
         try:
@@ -157,7 +157,7 @@ class Use(Schema):
 
 
 class Const(Schema):
-    """Checked, and handed back as it was."""
+    """A specification that checks data, and returns them unchanged."""
 
     def _fitted(self, data: Any) -> Any:
         super()._fitted(data)
@@ -174,7 +174,7 @@ class Regex(Schema):
 
 
 def _one(wanted: Any, data: Any) -> Any:
-    """By what kind of a specification it is."""
+    """The data as one specification of any kind returns them."""
     if hasattr(wanted, "validate"):
         return wanted.validate(data)
     if isinstance(wanted, (dict, list, tuple, set, frozenset)):
@@ -196,13 +196,13 @@ def _says_yes(function: Any, data: Any) -> bool:
 
 
 def _first(wanted: Iterable[Any], data: Any) -> Any:
-    said = ""
+    reason = ""
     for each in wanted:
         try:
             return _one(each, data)
         except SchemaError as error:
-            said = said or str(error)
-    raise SchemaError(said or f"{data!r} should not be there")
+            reason = reason or str(error)
+    raise SchemaError(reason or f"{data!r} should not be there")
 
 
 def _in(key: Any, wanted: Any, value: Any) -> Any:

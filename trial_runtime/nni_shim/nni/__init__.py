@@ -1,7 +1,7 @@
-"""NNI's interfaces for tuners, assessors and trials, as of v0.5 to v3.0, carried by bequeath.
+"""NNI's interfaces for tuners, assessors and trials, as of v0.5 to v3.0, provided by bequeath.
 
-Where a real NNI is installed for the interpreter that runs a trial, that one is what
-``import nni`` gives, and its agent speaks NNI's own protocol of files with it.
+Where a real NNI is installed for the interpreter that runs a trial, ``import nni`` imports that
+one, and the agent reads the files of its own protocol.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from ._standing_aside import stand_aside
 
 if not stand_aside(__name__):
-    from . import _elsewhere
+    from . import _aliases
     from ._json import dump, load
     from .common import NoMoreTrialError
     from .common.serializer import trace
@@ -26,7 +26,7 @@ if not stand_aside(__name__):
     )
     from .utils import ClassArgsValidator
 
-    #: The release whose interfaces these are; code asks for it to tell v1 from v2 and v3.
+    #: The release whose interfaces these are; by it code distinguishes v1, v2 and v3.
     __version__ = "3.0"
 
     __all__ = [
@@ -46,13 +46,13 @@ if not stand_aside(__name__):
         "trace",
     ]
 
-    _elsewhere.install(__name__)
+    _aliases.install(__name__)
 
     def enable_global_logging(enable: bool = True) -> None:
-        """Of NNI: what is printed goes into the trial's log in any case."""
+        """Do nothing: printed text goes into the trial's log in any case."""
 
     def silence_stdout() -> None:
-        """Of NNI: the log is printed nowhere but in its file."""
+        """Do nothing: the log goes only into its file."""
 
     def __getattr__(name: str) -> object:
-        return _elsewhere.part(__name__, name)
+        return _aliases.part(__name__, name)

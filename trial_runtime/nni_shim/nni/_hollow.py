@@ -1,4 +1,4 @@
-"""Names that can be imported and no more: whoever uses one is told what to do instead."""
+"""Names that can be imported and no more: using one raises an error with what to do instead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _Hollow(type):
-    """The kind of such a name: a class that can be neither called, nor asked, nor derived from."""
+    """The metaclass of such a name: it cannot be called or derived from, and has no attributes."""
 
     sentence: str
 
@@ -23,7 +23,7 @@ def hollow_names(module: str, sentence: str) -> Callable[[str], Any]:
 
     Args:
         module: its name.
-        sentence: what to say of each name to who uses it.
+        sentence: follows the name in the text of the error.
     """
 
     def get(name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def _plain(value: Any) -> Any:
-    """What JSON lacks: numpy's scalars and arrays, sets, objects with an ``item``."""
+    """Convert a value that JSON lacks: numpy's scalars and arrays, sets, ones with ``item``."""
     for name in ("tolist", "item"):
         convert = getattr(value, name, None)
         if callable(convert):
@@ -27,5 +27,5 @@ def dump(value: Any, fp: Any = None, **options: Any) -> Any:
 
 
 def load(string: Any = None, *, fp: Any = None, **_options: Any) -> Any:
-    """The value of a JSON text, or of what ``fp`` gives. Nothing is ever unpickled."""
+    """The value of a JSON text, or of the file ``fp``. Nothing is ever unpickled."""
     return json.loads(string if fp is None else fp.read())

@@ -1,4 +1,4 @@
-"""The base class of assessors, and what they answer."""
+"""The base class of assessors, and their answers."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Assessor(Recoverable):
         raise NotImplementedError(f"{type(self).__name__} must define assess_trial")
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
-        """Told when a trial that was assessed has ended."""
+        """Called when a trial that was assessed has ended."""
 
     def _on_exit(self) -> None:
-        """Of NNI."""
+        """Part of NNI's interface."""
 
     def _on_error(self) -> None:
-        """Of NNI."""
+        """Part of NNI's interface."""

@@ -1,4 +1,4 @@
-"""What tuners and assessors share: the folder for checkpoints and parameter ids."""
+"""The common base of tuners and assessors: the folder for checkpoints, and parameter ids."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class Recoverable:
     """Base of tuners and assessors, without state of its own."""
 
     def load_checkpoint(self) -> None:
-        """Load what :meth:`save_checkpoint` left."""
+        """Load the state that :meth:`save_checkpoint` has saved."""
 
     def save_checkpoint(self) -> None:
-        """Save what :meth:`load_checkpoint` needs."""
+        """Save a state for :meth:`load_checkpoint`."""
 
     def get_checkpoint_path(self) -> str | None:
         """The folder for checkpoints, if there is one."""
@@ -21,13 +21,13 @@ class Recoverable:
         return folder if folder and os.path.isdir(folder) else None
 
     def recover_parameter_id(self, data: Any) -> int:
-        """Ids go on where they stopped, which needs no help of a tuner's here."""
+        """Return 0: ids go on where they stopped without the help of a tuner."""
         return 0
 
     def is_created_in_previous_exp(self, parameter_id: int | None) -> bool:
-        """False: after a resume it is the same experiment."""
+        """Return false: after a resume it is the same experiment."""
         return False
 
     def get_previous_param(self, parameter_id: int | None) -> Any:
-        """Nothing, see :meth:`is_created_in_previous_exp`."""
+        """Return None, see :meth:`is_created_in_previous_exp`."""
         return None

@@ -1,4 +1,4 @@
-"""What annotated code calls: each call has a key, and the trial's parameters say what it gives.
+"""Functions that annotated code calls: each call has a key, by which the parameters have its value.
 
 Code that is run by hand, and was not rewritten, draws at random, as in NNI's standalone mode.
 """
@@ -20,7 +20,7 @@ def _given(key: str) -> Any:
 
 
 def choice(*options: Any, name: Any = None, key: Any = None) -> Any:
-    """What the chosen word stands for; ``options`` is a dict then."""
+    """The value of the chosen option; rewritten code passes one dict of options and a key."""
     if key is None:
         return _drawn_by_hand(options)
     return options[0][_given(key)]
@@ -50,7 +50,18 @@ def mutable_layer(
     mode: str = "classic_mode",
     *_more: Any,
 ) -> Any:
-    """The output of the layer that was chosen, on the inputs that were chosen."""
+    """The output of the chosen layer on the chosen inputs.
+
+    Args:
+        block: the name of the block in the parameters.
+        layer: the name of the layer in its block.
+        functions: the layers by name.
+        keywords: arguments of each layer by name.
+        fixed_inputs: inputs that the layer always gets.
+        optional_inputs: further inputs by name, of which the parameters choose some.
+        optional_input_size: how many may be chosen; not needed here.
+        mode: ``classic_mode``, the only one here.
+    """
     _must_be_classic(mode)
     parameters = trial.get_current_parameter()
     if parameters is None:
@@ -66,7 +77,7 @@ def mutable_layer(
 
 
 def training_update(mode: str = "classic_mode", *_arguments: Any, **_more: Any) -> None:
-    """Nothing: in classic NAS each trial has one architecture from beginning to end."""
+    """Do nothing: in classic NAS each trial has one architecture from beginning to end."""
     _must_be_classic(mode)
 
 

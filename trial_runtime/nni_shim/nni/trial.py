@@ -75,7 +75,7 @@ def report_intermediate_result(metric: Any) -> None:
 
 
 def report_final_result(metric: Any) -> None:
-    """Report the result of the trial, which its tuner gets exactly so when the trial has ended."""
+    """Report the result of the trial, which its tuner gets unchanged when the trial has ended."""
     if not _is_trial():
         _say(f"final result: {_shown(metric)}")
         return
@@ -108,7 +108,7 @@ def get_sequence_id() -> int:
 
 
 def _by_hand() -> Any:
-    """Standalone mode: nothing is tuned, or what the file that ``BEQUEATH_PARAMETERS`` names."""
+    """The parameters in standalone mode: those of the file ``BEQUEATH_PARAMETERS``, or none."""
     global _params
     if _params is None:
         import trial_runtime

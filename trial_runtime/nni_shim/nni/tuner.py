@@ -28,36 +28,43 @@ class Tuner(Recoverable):
         self, parameter_id_list: Sequence[int], **kwargs: Any
     ) -> list[Any]:
         """Return parameters for several trials; stops at the first ``NoMoreTrialError``."""
-        found = []
+        proposed = []
         for parameter_id in parameter_id_list:
             try:
-                found.append(self.generate_parameters(parameter_id, **kwargs))
+                proposed.append(self.generate_parameters(parameter_id, **kwargs))
             except NoMoreTrialError:
-                return found
-        return found
+                return proposed
+        return proposed
 
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Take a final result, as the trial reported it. Must be overridden."""
+        """Take a final result. Must be overridden.
+
+        Args:
+            parameter_id: of the trial.
+            parameters: as :meth:`generate_parameters` returned them.
+            value: the result as the trial reported it.
+            **kwargs: more, by NNI's version, such as ``trial_job_id``.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define receive_trial_result")
 
     def _accept_customized_trials(self, accept: bool = True) -> None:
-        """Have results of trials that a user added delivered, too."""
+        """Choose whether results of trials that a user added are delivered, too."""
         self._accept_customized = accept
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """Told when a trial has ended, after its result."""
+        """Called when a trial has ended, after its result."""
 
     def update_search_space(self, search_space: Any) -> None:
         """Take the search space: at the start, and when a user changes it."""
 
     def load_checkpoint(self) -> None:
-        """Of NNI; bequeath does not call it: a tuner is rebuilt from the journal."""
+        """Part of NNI's interface; bequeath rebuilds a tuner from the journal in place of it."""
         _log.info("load_checkpoint is not overridden: nothing to load")
 
     def save_checkpoint(self) -> None:
-        """Of NNI; nobody calls it, there or here, but the tuner itself."""
+        """Part of NNI's interface; nothing calls it, there or here, but the tuner itself."""
         _log.info("save_checkpoint is not overridden: nothing to save")
 
     def get_checkpoint_path(self) -> str | None:
@@ -78,4 +85,4 @@ class Tuner(Recoverable):
         """Called when the experiment is over."""
 
     def _on_error(self) -> None:
-        """Of NNI; its successor here is a traceback in the tuner's log."""
+        """Part of NNI's interface; bequeath writes a traceback to the tuner's log instead."""

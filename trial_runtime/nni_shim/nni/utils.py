@@ -18,7 +18,7 @@ class OptimizeMode(Enum):
 
 
 class NodeType:
-    """Keys and words of nested search spaces."""
+    """Keys of nested search spaces."""
 
     ROOT = "root"
     TYPE = "_type"
@@ -47,7 +47,14 @@ class ClassArgsValidator:
         return schema.And(lambda n: n in args, error=f"{key} should be in [{args}]!")
 
     def range(self, key: str, keyType: Any, start: Any, end: Any) -> Any:  # noqa: N803
-        """A check of type and bounds, for the library ``schema``."""
+        """A check of type and bounds, for the library ``schema``.
+
+        Args:
+            key: names the argument in the text of the error.
+            keyType: the type.
+            start: the lower bound.
+            end: the upper bound, included.
+        """
         schema = import_module("schema")
         return schema.And(
             schema.And(keyType, error=f"{key} should be {keyType}"),
@@ -79,7 +86,7 @@ def extract_scalar_reward(value: Any, scalar_key: str = "default") -> Any:
 
 
 def extract_scalar_history(trial_history: Any, scalar_key: str = "default") -> list[Any]:
-    """The same for each of several results."""
+    """The number in each of several results, see :func:`extract_scalar_reward`."""
     return [extract_scalar_reward(value, scalar_key) for value in trial_history]
 
 
@@ -121,12 +128,18 @@ def randint_to_quniform(in_x: Any) -> None:
 
 
 def init_dispatcher_logger() -> None:
-    """Of NNI; what is logged in a tuner stands in its log in any case."""
+    """Do nothing: log records of a tuner go into its log in any case."""
 
 
 def json2space(x: Any, oldy: Any = None, name: str = NodeType.ROOT) -> list[Any]:
-    """The names of all parameters of a search space, or what ``oldy`` holds for them."""
-    found: list[Any] = []
+    """The names of all parameters of a search space.
+
+    Args:
+        x: the search space, or a part of it.
+        oldy: parameters with ``_index``: of a choice only their option counts; None: all do.
+        name: of the part.
+    """
+    names: list[Any] = []
     if isinstance(x, dict):
         if NodeType.TYPE in x:
             of = f"{name}-{x[NodeType.TYPE]}"
@@ -135,21 +148,21 @@ def json2space(x: Any, oldy: Any = None, name: str = NodeType.ROOT) -> list[Any]
                 index = oldy.get(NodeType.INDEX) if isinstance(oldy, dict) else None
                 if index is not None:
                     inner = oldy.get(NodeType.VALUE)
-                    found += json2space(value[index], inner, name=f"{of}[{index}]")
+                    names += json2space(value[index], inner, name=f"{of}[{index}]")
                 else:
                     for place, option in enumerate(value or ()):
-                        found += json2space(option, None, name=f"{of}[{place}]")
-            found.append(of)
+                        names += json2space(option, None, name=f"{of}[{place}]")
+            names.append(of)
         else:
             for key, value in x.items():
                 if key != NodeType.NAME:
                     below = oldy.get(key) if isinstance(oldy, dict) else None
-                    found += json2space(value, below, name=f"{name}[{key}]")
+                    names += json2space(value, below, name=f"{name}[{key}]")
     elif isinstance(x, list):
         for place, value in enumerate(x):
             below = oldy[place] if isinstance(oldy, list) else None
-            found += json2space(value, below, name=f"{name}[{place}]")
-    return found
+            names += json2space(value, below, name=f"{name}[{place}]")
+    return names
 
 
 def json2parameter(
@@ -160,7 +173,16 @@ def json2parameter(
     Rand: bool = False,  # noqa: N803
     name: str = NodeType.ROOT,
 ) -> Any:
-    """Draw parameters from a search space; where ``is_rand`` says no, ``oldy``'s stay."""
+    """Draw parameters from a search space.
+
+    Args:
+        x: the search space, or a part of it.
+        is_rand: by name of a parameter, whether to draw it; one that is not named is drawn.
+        random_state: a numpy ``RandomState``.
+        oldy: parameters with ``_index``, which stay where nothing is drawn; None: draw all.
+        Rand: draw all, whatever ``is_rand`` has.
+        name: of the part.
+    """
     from . import parameter_expressions
 
     if isinstance(x, list):
@@ -198,7 +220,7 @@ def json2parameter(
 
 
 def merge_parameter(base_params: Any, override_params: Any) -> Any:
-    """Put tuned values over a script's own, a dict or what ``argparse`` gives, in place.
+    """Put tuned values over a script's own, a dict or a namespace of ``argparse``, in place.
 
     Raises:
         ValueError: a name that the script does not have.

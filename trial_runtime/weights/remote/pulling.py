@@ -27,7 +27,7 @@ class NotPublished(StaleWeights):
     """Raised when a remote root has no record of weights that were committed."""
 
     def __init__(self, where: str, digest: str, waited_s: float, *, in_memory: bool) -> None:
-        super().__init__(where, expected=digest, found="", waited_s=waited_s)
+        super().__init__(where, expected=digest, actual="", waited_s=waited_s)
         self.message = f"weights with digest {digest} are not there (looked for {waited_s:.0f} s)"
         self.hint = (
             "memory:// lasts as long as the agent that holds it: it has been started anew since"

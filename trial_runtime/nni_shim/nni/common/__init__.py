@@ -1,4 +1,4 @@
-"""What was ``nni.common`` in v0.5 and v1."""
+"""The module ``nni.common`` of v0.5 and v1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional
 
 
 class EnvArgs(NamedTuple):
-    """What v0.5 keeps as ``env_args``; None for what is not set."""
+    """The environment that v0.5 keeps as ``env_args``; None for variables that are not set."""
 
     platform: Optional[str]
     trial_job_id: Optional[str]
@@ -19,7 +19,7 @@ class EnvArgs(NamedTuple):
 _VARIABLES = ("NNI_PLATFORM", "NNI_TRIAL_JOB_ID", "NNI_LOG_DIRECTORY", "NNI_ROLE")
 env_args = EnvArgs(*map(os.environ.get, _VARIABLES))
 
-#: Words of ``logLevel``.
+#: Values of ``logLevel``.
 log_level_map = {
     "fatal": logging.FATAL,
     "error": logging.ERROR,
@@ -52,11 +52,11 @@ def multi_phase_enabled() -> bool:
 
 
 def enable_multi_thread() -> None:
-    """Changes nothing: ``multiThread`` is for the experiment file to say."""
+    """Do nothing: ``multiThread`` is a key of the experiment file."""
 
 
 def enable_multi_phase() -> None:
-    """Changes nothing, see :func:`multi_phase_enabled`."""
+    """Do nothing, see :func:`multi_phase_enabled`."""
 
 
 def init_logger(*_names: Any, **_options: Any) -> None:

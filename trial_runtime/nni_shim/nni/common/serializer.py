@@ -10,10 +10,10 @@ __all__ = ["dump", "is_traceable", "load", "trace"]
 
 
 def trace(cls_or_func: Any = None, **_options: Any) -> Any:
-    """Hand back what is decorated: here nothing has to be rebuilt from its arguments."""
+    """Return the decorated object: here nothing has to be rebuilt from its arguments."""
     return cls_or_func if cls_or_func is not None else trace
 
 
 def is_traceable(_obj: Any, must_be_instance: bool = False) -> bool:
-    """False: nothing remembers its arguments."""
+    """Return false: no object remembers its arguments."""
     return False

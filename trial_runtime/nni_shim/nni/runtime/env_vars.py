@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional
 
 
 class TrialEnvVars(NamedTuple):
-    """What a trial finds; None for what is not set."""
+    """The variables of a trial; None for those that are not set."""
 
     NNI_PLATFORM: Optional[str]
     NNI_EXP_ID: Optional[str]
@@ -21,7 +21,7 @@ class TrialEnvVars(NamedTuple):
 
 
 class DispatcherEnvVars(NamedTuple):
-    """What a tuner finds; None for what is not set."""
+    """The variables of a tuner; None for those that are not set."""
 
     SDK_PROCESS: Optional[str]
     NNI_MODE: Optional[str]

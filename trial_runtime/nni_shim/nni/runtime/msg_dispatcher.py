@@ -6,4 +6,4 @@ from .msg_dispatcher_base import MsgDispatcherBase
 
 
 class MsgDispatcher(MsgDispatcherBase):
-    """Not to be run here."""
+    """A class for imports; bequeath does not run it."""

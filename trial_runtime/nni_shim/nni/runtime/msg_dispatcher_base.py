@@ -9,39 +9,39 @@ from . import protocol
 
 
 class MsgDispatcherBase(Recoverable):
-    """Handles what NNI's manager says; the tuner host plays the manager's part.
+    """Handles the commands of NNI's manager; the tuner host plays the manager's part.
 
     All handlers are called from one thread, one after another. :func:`send` may be called from
     any, also later.
     """
 
     def __init__(self, command_channel_url: Any = None) -> None:
-        """Needs no call; there is no channel of its own."""
+        """Subclasses need not call it; there is no channel of its own."""
         self.stopping = False
 
     def run(self) -> None:
-        """Not called here: messages come by :meth:`process_command`."""
+        """Do nothing: messages come by :meth:`process_command`."""
 
     def process_command(self, command: Any, data: Any) -> None:
         """Handle one message."""
-        words = protocol.CommandType
+        commands = protocol.CommandType
         handlers = {
-            words.Initialize: self.handle_initialize,
-            words.RequestTrialJobs: self.handle_request_trial_jobs,
-            words.UpdateSearchSpace: self.handle_update_search_space,
-            words.ImportData: self.handle_import_data,
-            words.AddCustomizedTrialJob: self.handle_add_customized_trial,
-            words.ReportMetricData: self.handle_report_metric_data,
-            words.TrialEnd: self.handle_trial_end,
-            words.Ping: self.handle_ping,
+            commands.Initialize: self.handle_initialize,
+            commands.RequestTrialJobs: self.handle_request_trial_jobs,
+            commands.UpdateSearchSpace: self.handle_update_search_space,
+            commands.ImportData: self.handle_import_data,
+            commands.AddCustomizedTrialJob: self.handle_add_customized_trial,
+            commands.ReportMetricData: self.handle_report_metric_data,
+            commands.TrialEnd: self.handle_trial_end,
+            commands.Ping: self.handle_ping,
         }
         handlers[command](data)
 
     def handle_ping(self, data: Any) -> None:
-        """NNI's manager asks whether the process is there; nobody does so here."""
+        """Answer NNI's manager that the process is there; nothing calls it here."""
 
     def send(self, command: Any, data: Any) -> None:
-        """Say something to the manager."""
+        """Send a command to the manager."""
         protocol.send(command, data)
 
     def handle_initialize(self, data: Any) -> None:

@@ -1,4 +1,4 @@
-"""The words of NNI's dispatcher, for advisors that import them."""
+"""The commands of NNI's dispatcher, for advisors that import them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class CommandType(Enum):
-    """What manager and dispatcher say to one another."""
+    """Commands between manager and dispatcher."""
 
     Initialize = b"IN"
     RequestTrialJobs = b"GE"
@@ -26,17 +26,17 @@ class CommandType(Enum):
     KillTrialJob = b"KI"
 
 
-#: Who hears what advisors say: set by the tuner host, see ``dispatcher/tuner_host/advising.py``.
+#: Called with the commands of advisors: set by the tuner host (``dispatcher/tuner_host``).
 hearer: Callable[[Any, Any], None] | None = None
 
 
 def receive() -> tuple[Any, Any]:
-    """Of NNI; what is to be received comes by the handlers of an advisor."""
+    """Raise an error: commands come by the handlers of an advisor."""
     raise RuntimeError("nothing is received here: messages come by the handlers of an advisor")
 
 
 def send(command: CommandType, data: Any) -> None:
-    """Say something to the manager, whose part bequeath's tuner host plays."""
+    """Send a command to the manager, whose part bequeath's tuner host plays."""
     if hearer is None:
         raise RuntimeError("no advisor is run here")
     hearer(command, data)

@@ -1,1 +1,1 @@
-"""Built-in algorithms as modules: what stands for them here, see ``nni._elsewhere``."""
+"""Built-in algorithms as modules; ``nni._aliases`` finds their stand-ins."""

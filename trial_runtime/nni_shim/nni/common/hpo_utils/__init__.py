@@ -1,4 +1,4 @@
-"""What tuners modelled on NNI's own (v2.5 and later) use to read search spaces."""
+"""Functions to read search spaces, for tuners modelled on NNI's own (v2.5 and later)."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _POINTS = 64
 
 
 class Deduplicator:
-    """Hands back parameters that are new, and for others the next combination that is.
+    """Returns parameters that are new unchanged, and for others the next new combination.
 
     Raises:
         NoMoreTrialError: there is none left.

@@ -116,7 +116,10 @@ def _outward(spec: ParameterSpec, at: Any) -> Any:
 
 
 def format_parameters(parameters: Any, formatted_search_space: Any) -> Any:
-    """The way back: what was rounded stays so."""
+    """Parameters as rows of the table; the inverse of :func:`deformat_parameters`.
+
+    Numbers that were rounded stay so.
+    """
     formatted: dict[Key, Any] = {}
     for key, spec in formatted_search_space.items():
         if spec.is_activated_in(formatted):

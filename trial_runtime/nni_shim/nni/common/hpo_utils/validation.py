@@ -1,4 +1,4 @@
-"""Whether a search space is one that a tuner can take."""
+"""The check whether a tuner can take a search space."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ def validate_search_space(
     support_types: Optional[list[str]] = None,
     raise_exception: bool = False,
 ) -> bool:
-    """Check a search space; what is wrong is logged, or raised as ``ValueError`` if asked for."""
+    """Check a search space; returns whether it is valid, and logs the fault.
+
+    Args:
+        search_space: as in the experiment file.
+        support_types: the types that the tuner supports; None: all common ones.
+        raise_exception: raise the fault as ``ValueError`` instead.
+    """
     wrong = _objection(search_space, support_types or common_search_space_types)
     if wrong and raise_exception:
         raise ValueError(wrong)

@@ -12,7 +12,7 @@ import pytest
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt, Phase
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.nni_words import METRICS_FILE, NniWords, read_part, records
+from trial_runtime.agent.nni_metrics import METRICS_FILE, NniMetrics, read_part, records
 from trial_runtime.agent.reports import Reports
 from trial_runtime.agent.timers import Timers
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
@@ -35,8 +35,8 @@ class Words:
         self.said.append(word)
 
 
-def nni_words(spec: TrialSpec, outbox: Words) -> NniWords:
-    return NniWords(spec, Reports(spec, outbox), Timers())  # type: ignore[arg-type]
+def nni_metrics(spec: TrialSpec, outbox: Words) -> NniMetrics:
+    return NniMetrics(spec, Reports(spec, outbox), Timers())  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -50,13 +50,13 @@ def attempt(tmp_path: Path) -> Attempt:
 
 def test_records_come_in_pieces_and_none_is_read_twice(attempt: Attempt) -> None:
     outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
-    words = nni_words(TrialSpec("/code", nni=True), outbox)
+    metrics = nni_metrics(TrialSpec("/code", nni=True), outbox)
     whole = record("REQUEST_PARAMETER", 0) + record("PERIODICAL", 0.25)
     whole += record("PERIODICAL", "text", twice=False) + record("FINAL", {"accuracy": [1]})
     for cut in range(0, len(whole) + 16, 16):
         path.write_bytes(whole[:cut])
-        words.follow(attempt)
-    words.last(attempt)
+        metrics.follow(attempt)
+    metrics.last(attempt)
     assert [(type(word), word.seq, word.value) for word in outbox.said] == [
         (wire.MetricRelayed, 1, "0.25"),
         (wire.MetricRelayed, 2, '"text"'),
@@ -67,8 +67,8 @@ def test_records_come_in_pieces_and_none_is_read_twice(attempt: Attempt) -> None
 def test_what_nobody_can_hold_is_left_out(attempt: Attempt) -> None:
     outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
     spec = TrialSpec("/code", nni=True, max_metric_bytes=100, max_metrics=2)
-    words = nni_words(spec, outbox)
-    words.last(attempt)  # there is no file
+    metrics = nni_metrics(spec, outbox)
+    metrics.last(attempt)  # there is no file
     path.write_bytes(
         b"rubbish ME12x"
         + record("PERIODICAL", float("nan"))
@@ -76,7 +76,7 @@ def test_what_nobody_can_hold_is_left_out(attempt: Attempt) -> None:
         + b"".join(record("PERIODICAL", number) for number in range(5))
         + record("FINAL", 7)
     )
-    words.last(attempt)
+    metrics.last(attempt)
     assert [word.value for word in outbox.said] == ["0", "1", "7"]
 
 
@@ -111,12 +111,12 @@ def test_only_a_regular_file_is_read_and_no_link_is_followed(
 @pytest.mark.parametrize("value", ["[" * 5_000, "[" * 500 + "]" * 500, "{" * 900_000])
 def test_deep_values_are_left_out_and_others_are_read(attempt: Attempt, value: str) -> None:
     outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
-    words = nni_words(TrialSpec("/code", nni=True), outbox)
+    metrics = nni_metrics(TrialSpec("/code", nni=True), outbox)
     body = b'{"type": "FINAL", "value": ' + value.encode() + b"}\n"
     path.write_bytes(
         b"ME%06d%s" % (len(body), body) + record("FINAL", value, twice=False) + record("FINAL", 7)
     )
-    words.last(attempt)
+    metrics.last(attempt)
     assert [word.value for word in outbox.said][-1:] == ["7"]
     assert all(len(word.value) < 70_000 for word in outbox.said)
 
@@ -124,30 +124,30 @@ def test_deep_values_are_left_out_and_others_are_read(attempt: Attempt, value: s
 def test_rubbish_is_passed_by_and_what_follows_it_is_read(attempt: Attempt) -> None:
     """Mutation: the same rubbish is read twice a second for ever."""
     outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
-    words = nni_words(TrialSpec("/code", nni=True), outbox)
+    metrics = nni_metrics(TrialSpec("/code", nni=True), outbox)
     path.write_bytes(b"ME12x" + b"M" * 5_000_000 + record("FINAL", 7))
-    words.last(attempt)
+    metrics.last(attempt)
     assert [word.value for word in outbox.said] == ["7"]
 
 
 def test_no_more_is_read_than_a_bound(attempt: Attempt) -> None:
     outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
-    words = nni_words(TrialSpec("/code", nni=True), outbox)
+    metrics = nni_metrics(TrialSpec("/code", nni=True), outbox)
     with path.open("wb") as file:
         file.truncate(1 << 40)  # a hole
         file.seek(0)
         file.write(record("FINAL", 7))
-    words.last(attempt)
+    metrics.last(attempt)
     assert [word.value for word in outbox.said] == ["7"]
 
 
 def test_a_final_result_behind_more_metrics_than_are_read_counts(attempt: Attempt) -> None:
     """And the end says what does not. Mutation: what is behind the bound is not looked at."""
     outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
-    words = nni_words(TrialSpec("/code", nni=True, max_metrics=10**9), outbox)
+    metrics = nni_metrics(TrialSpec("/code", nni=True, max_metrics=10**9), outbox)
     metric = record("PERIODICAL", "x" * 60_000)
     path.write_bytes(metric * 400 + record("FINAL", 7))
-    words.last(attempt)
+    metrics.last(attempt)
     metrics, final = outbox.said[:-1], outbox.said[-1]
     assert (type(final), final.value) == (wire.FinalRelayed, "7")
     assert all(type(each) is wire.MetricRelayed for each in metrics)
@@ -157,9 +157,9 @@ def test_a_final_result_behind_more_metrics_than_are_read_counts(attempt: Attemp
 
 def test_what_is_just_read_to_its_end_has_no_gap(attempt: Attempt) -> None:
     outbox, path = Words(), Path(attempt.session.folder) / METRICS_FILE
-    words = nni_words(TrialSpec("/code", nni=True, max_metrics=10**9), outbox)
+    metrics = nni_metrics(TrialSpec("/code", nni=True, max_metrics=10**9), outbox)
     metric = record("PERIODICAL", "x" * 60_000)
     path.write_bytes(metric * 290 + record("FINAL", 7))
-    words.last(attempt)
+    metrics.last(attempt)
     assert [type(each) for each in outbox.said] == [wire.MetricRelayed] * 290 + [wire.FinalRelayed]
     assert attempt.remark == ""

@@ -1,8 +1,8 @@
-"""Other names of our modules, and a sentence for what NNI has and this module has not.
+"""Other names of our modules, and an error for parts of NNI that this module lacks.
 
 Names that begin with :data:`MISSING` raise ``ModuleNotFoundError``, so that code which can do
-without them goes on; the sentence says what to do instead. What trials import and leave unused
-(:data:`HOLLOW`) can be imported, and says the sentence to who uses it.
+without them goes on; the text says what to do instead. Modules that trials import and leave unused
+(:data:`HOLLOW`) can be imported; the text comes when one is used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from ._hollow import hollow_names
 
-#: Where v0.5 and v1 had what lies elsewhere now: name below ``nni`` → name below ``nni``.
+#: Modules of v0.5 and v1 that have moved since: name below ``nni`` → name below ``nni``.
 ALIASES = {
     "msg_dispatcher_base": "runtime.msg_dispatcher_base",
     "msg_dispatcher": "runtime.msg_dispatcher",
@@ -37,7 +37,7 @@ _SCRIPT = "run the script by 'bequeath run SCRIPT.py', or use dispatcher.Experim
 _NOT_HERE = "is not part of the interfaces that bequeath has of NNI"
 _OTHERWISE = "'from-nni' in bequeath's documentation lists what there is"
 
-#: What is not here → what to do.
+#: A part that is missing here → what to do.
 MISSING = {
     "algorithms.compression": _INSTALL,
     "algorithms.hpo": "name the algorithm in the experiment file, or write a tuner of your own",
@@ -57,7 +57,7 @@ MISSING = {
     "tools": "use the command line 'bequeath'",
 }
 
-#: Of these, what can be imported: a file that is launcher and trial in one needs no more.
+#: The missing parts that can be imported: a file that is launcher and trial in one needs no more.
 HOLLOW = ("algorithms.hpo", "experiment", "tools")
 
 #: Our own tuners under NNI's module names: module → (its class, our name).
@@ -87,12 +87,12 @@ _PARTS = (
 
 _DRAWN = ("choice", "randint", "uniform", "quniform", "loguniform", "qloguniform", "normal")
 _MORE = ("qnormal", "lognormal", "qlognormal", "function_choice", "mutable_layer")
-#: What annotated code has become calls of.
+#: Functions that annotated code calls once it is rewritten.
 _SMART = frozenset({*_DRAWN, *_MORE, "training_update"})
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the names that are no files of ours."""
+    """Finds modules that have no file of ours."""
 
     def __init__(self, package: str) -> None:
         self.package = package
@@ -112,7 +112,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             self.provided.update(each for each in sys.modules if each.startswith(below))
         if _missing(name) in HOLLOW:
             return importlib.util.spec_from_loader(fullname, self, is_package=True)
-        # Without its name, or 'from nni import …' would say another sentence.
+        # Without its name, or 'from nni import …' would raise another text.
         raise ModuleNotFoundError(f"{fullname} {_NOT_HERE}: {_instead(name)}")
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
@@ -149,17 +149,17 @@ def install(package: str) -> None:
 
 
 def why_not(package: str, name: str) -> str:
-    """The sentence for an attribute of the top module that is not there."""
+    """The error text for an attribute that the top module lacks."""
     return f"module {package!r}, as bequeath has it, has no attribute {name!r}: {_instead(name)}"
 
 
 def _instead(name: str) -> str:
-    """What to do without a name below the package."""
+    """The advice for code that needs a missing name below the package."""
     return MISSING.get(_missing(name), _OTHERWISE)
 
 
 def _missing(name: str) -> str:
-    """The entry of what is not here to which a name belongs, if any."""
+    """The entry of :data:`MISSING` to which a name belongs; empty if none."""
     if name.partition(".")[0].endswith(_ALGORITHMS):  # nni.<name>_tuner.<name>_tuner of v1
         return "algorithms.hpo"
     return next((missing for missing in MISSING if f"{name}.".startswith(f"{missing}.")), "")

@@ -1,4 +1,4 @@
-"""What a trial is told of its share: environment variables, before its first line runs."""
+"""Environment variables that name a trial's share to it, before its first line runs."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ DEVICES_VARIABLE = "BEQUEATH_DEVICES"
 
 
 def share_variables(config: AgentConfig, start: wire.Start) -> dict[str, str]:
-    """The variables of one attempt, beside the file's; none where nobody counts what they are
-    about.
+    """The variables of one attempt, beside the file's; none for resources that are not counted.
 
-    A trial that is given no device sees none: what it would take by itself is lent to others.
-    By id, since a number means another device after a reboot.
+    A trial that is given no device sees none, since it would use the devices of others.
+    Devices have their ids, since a number may be another device after a reboot.
     """
-    told: dict[str, str] = {}
+    variables: dict[str, str] = {}
     if config.resources.count_gpus:
         ids = ",".join(start.devices)
-        told = {VISIBLE: ids, _ORDER: "PCI_BUS_ID", DEVICES_VARIABLE: ids}
+        variables = {VISIBLE: ids, _ORDER: "PCI_BUS_ID", DEVICES_VARIABLE: ids}
     if start.cpus > 0:
         threads = str(whole_cores(start.cpus))
         own = config.trial.environment
-        told.update((name, threads) for name in THREAD_VARIABLES if name not in own)
-    return told
+        variables.update((name, threads) for name in THREAD_VARIABLES if name not in own)
+    return variables
 
 
 def whole_cores(cpus: float) -> int:
-    """How many threads fit the cores of a trial: at least one."""
+    """The number of threads that fit the cores of a trial: at least one."""
     return max(1, math.ceil(cpus - 1e-9))

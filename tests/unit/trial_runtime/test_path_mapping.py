@@ -59,7 +59,7 @@ def test_paths_on_their_way_in(there: str, here: str) -> None:
     ],
 )
 def test_texts_on_their_way_out(here: str, there: str) -> None:
-    assert PathMapping(config()).told(here) == there
+    assert PathMapping(config()).for_head(here) == there
 
 
 def test_names_that_contain_each_other_are_translated_once() -> None:
@@ -69,7 +69,7 @@ def test_names_that_contain_each_other_are_translated_once() -> None:
         read_roots=("/w/w",),
         canonical_read_roots=("/w",),
     )
-    assert PathMapping(swapped).told("/w/1 and /w/w/1") == "/w/w/1 and /w/1"
+    assert PathMapping(swapped).for_head("/w/1 and /w/w/1") == "/w/w/1 and /w/1"
 
 
 def test_an_order_to_start_has_both_paths_of_this_host() -> None:
@@ -85,7 +85,7 @@ def test_the_same_place_needs_nothing() -> None:
     plain = PathMapping(config(canonical_root=""))
     order = wire.Start(1, 1, "{}", "/srv/weights/1")
     assert plain.order(order) is order
-    assert plain.told("/mnt/w") == "/mnt/w"
+    assert plain.for_head("/mnt/w") == "/mnt/w"
 
 
 def test_what_an_agent_on_another_host_is_told() -> None:

@@ -1,4 +1,4 @@
-"""What trials say: numbered, and handed to the outbox for the head."""
+"""Messages of trials: numbered, and put into the outbox for the head."""
 
 from __future__ import annotations
 
@@ -18,24 +18,27 @@ if TYPE_CHECKING:
 _log = logging.getLogger("bequeath.agent")
 
 
-class TrialWords:
-    """Owned by the agent's loop.
+class TrialMessages:
+    """The messages between trials and head. Owned by the agent's loop.
 
     Args:
-        holds_weights: word of weights is kept until they are where a child finds them.
+        spec: the caps on messages.
+        endpoint: of the trials.
+        outbox: for the head.
+        holds_weights: do not report weights before they are where a child finds them.
     """
 
     def __init__(
-        self, spec: TrialSpec, door: TrialEndpoint, outbox: Outbox, *, holds_weights: bool
+        self, spec: TrialSpec, endpoint: TrialEndpoint, outbox: Outbox, *, holds_weights: bool
     ) -> None:
         self._spec = spec
-        self._door = door
+        self._endpoint = endpoint
         self.reports = Reports(spec, outbox)
         self._holds_weights = holds_weights
         self.offers: RemoteOffers | None = None  # set where weights lie on no folder
 
     def hear(self, connection: Connection, messages: list[wire.FromTrial]) -> None:
-        """Number what an attempt said and pass it on."""
+        """Number the messages of an attempt and pass them on."""
         attempt = connection.speaker.attempt
         if attempt is None:
             return
@@ -56,42 +59,42 @@ class TrialWords:
             elif isinstance(message, wire.Offered):
                 at_once = True
                 self._offer(connection, attempt, message)
-            elif isinstance(message, wire.Heeding):
-                attempt.heeding = True
+            elif isinstance(message, wire.AcceptsStop):
+                attempt.accepts_stop = True
             elif isinstance(message, wire.Attach):
                 attempt.attached = True
                 if attempt.stop_reason is not None:
-                    self._door.send(connection, [wire.StopAsked(attempt.stop_reason)])
-        # Who runs one function after another does not wait for a receipt at the end of one.
+                    self._endpoint.send(connection, [wire.StopAsked(attempt.stop_reason)])
+        # A warm worker does not wait for a receipt at the end of a function.
         at_once = at_once and type(messages[-1]) is not wire.Done
-        self._door.receipt(connection, now=at_once)
+        self._endpoint.receipt(connection, now=at_once)
 
-    def _offer(self, connection: Connection, attempt: Attempt, word: wire.Offered) -> None:
+    def _offer(self, connection: Connection, attempt: Attempt, offer: wire.Offered) -> None:
         if not self.reports.has_room(attempt):
             self._refuse(connection, attempt)
             return
         if self.offers is not None:
-            self.offers.offer(attempt, word)
+            self.offers.offer(attempt, offer)
         else:
-            self.reports.offered(attempt, word)
+            self.reports.offered(attempt, offer)
 
     def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
-        """Tell an attempt what became of its offer, once it can read what it is told of."""
+        """Pass an answer on to an attempt, once it can read the version that the answer names."""
         if self.offers is not None:
             self.offers.answer(attempt, answer)
         else:
             self.tell(attempt, answer)
 
     def tell(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
-        """Tell an attempt what became of its offer: whichever of its processes asked."""
-        for connection in self._door.connections_of(attempt):
-            self._door.send(connection, [answer])
+        """Send the answer to an offer to all processes of an attempt: any may have offered."""
+        for connection in self._endpoint.connections_of(attempt):
+            self._endpoint.send(connection, [answer])
 
     def _refuse(self, connection: Connection, attempt: Attempt) -> None:
-        self._door.refusals.count("metric count")
+        self._endpoint.refusals.count("metric count")
         if attempt.metrics == self._spec.max_metrics:
             attempt.metrics += 1
             limit = self._spec.max_metrics
             text = f"more than {limit:,} metrics; later ones are not taken"
             _log.warning("%r reports %s", attempt, text)
-            self._door.send(connection, [wire.Refused(text)])
+            self._endpoint.send(connection, [wire.Refused(text)])

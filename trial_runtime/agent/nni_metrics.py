@@ -1,8 +1,8 @@
-"""What a real NNI in a trial says: the file of metrics that its library writes, read as it grows.
+"""The metrics of a real NNI in a trial: its library writes a file, which is read as it grows.
 
 Each record is ``ME``, six digits of length, that many bytes of JSON with a line end. The value is
 JSON within JSON since v1.5. The file is read twice a second while the trial runs, and once more
-when its process is gone, so that no word of it comes after the end.
+when its process is gone, so that no metric of it comes after the end.
 
 The trial's code may put anything there, and the agent's loop reads it: only a regular file is
 read, never waited for, a bounded part at a time, and one that costs much less often.
@@ -34,14 +34,14 @@ METRICS_FILE = os.path.join(_FOLDER, _NAME)
 _EVERY_S = 0.5
 _MARK, _DIGITS = b"ME", 6
 
-#: The next look comes after so many times what the last one took, at least.
+#: The pause before the next look is at least so many times as long as the last one took.
 _PAUSES_PER_LOOK = 20
 
 #: A record has at most so many bytes; more is read at once, so that there is one in it.
 _LONGEST = 10**_DIGITS + len(_MARK) + _DIGITS
 _MOST_BYTES = 2 << 20
 
-#: What is still read of a file when its attempt is over.
+#: The most that is still read of a file when its attempt is over.
 _LAST_BYTES = 16 << 20
 
 _log = logging.getLogger("bequeath.agent")
@@ -74,10 +74,15 @@ def records(content: bytes) -> Iterator[tuple[Any, int]]:
 
 
 def read_part(folder: str, offset: int, *, its_end: bool = False) -> tuple[bytes, int]:
-    """A part of an attempt's file, from ``offset`` on or from its beginning if it is shorter by
-    now, and where that part begins. Never waits for somebody to write. Raises ``OSError``.
+    """A part of an attempt's file, and its offset. Never waits for a writer.
 
-    With ``its_end`` it is the last part there is, which may begin far behind ``offset``.
+    Args:
+        folder: of the attempt.
+        offset: where to begin (bytes); a file that is shorter by now is read from its beginning.
+        its_end: read the last part there is, which may begin far behind ``offset``.
+
+    Raises:
+        OSError: there is no such file, or it cannot be read.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
     above = os.open(os.path.join(folder, _FOLDER), flags)
@@ -96,8 +101,8 @@ def read_part(folder: str, offset: int, *, its_end: bool = False) -> tuple[bytes
         os.close(file)
 
 
-class NniWords:
-    """Follows the files of all attempts of an agent. Owned by its loop."""
+class NniMetrics:
+    """Follows the metrics files of all attempts of an agent. Owned by its loop."""
 
     def __init__(self, spec: TrialSpec, reports: Reports, timers: Timers) -> None:
         self._spec = spec
@@ -107,7 +112,7 @@ class NniWords:
         self._read: dict[tuple[int, int], int] = {}  # bytes of each file
 
     def follow(self, attempt: Attempt) -> None:
-        """Read what is there, and go on until the attempt is over."""
+        """Read the file now, and again and again until the attempt is over."""
         if attempt.phase is not Phase.RUNNING:
             return
         begun = time.monotonic()
@@ -118,8 +123,11 @@ class NniWords:
         del attempt.timers[:-8]  # those that have fired
 
     def last(self, attempt: Attempt) -> None:
-        """The process is gone: read the rest. Of more than is read the final result counts, which
-        is written last, and the attempt's end says what does not."""
+        """Read the rest, once the process is gone.
+
+        Of a file longer than is read only the final result counts, which is written last; the
+        attempt's end reports what is left out.
+        """
         left = _LAST_BYTES
         while left > 0 and (taken := self._take(attempt)):
             left -= taken
@@ -144,11 +152,11 @@ class NniWords:
             _log.warning("%r: %s", attempt, attempt.remark)
 
     def _take(self, attempt: Attempt) -> int:
-        """Relay what is new; how many bytes were done with."""
+        """Relay the new records; returns how many bytes they were."""
         try:
             content, offset = read_part(attempt.session.folder, self._read.get(attempt.key, 0))
         except OSError:
-            return 0  # nothing was said yet, or nothing ever will be
+            return 0  # there is no file yet, or there never will be
         taken = 0
         for record, end in records(content):
             taken = end
