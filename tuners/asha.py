@@ -261,5 +261,5 @@ class ASHATuner(InheritingTuner):
                 rung.promote(next(key for key in rung.waiting if key[1] == trial))
                 self._ended.pop(trial, None)
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         return self._ended.get(parameter_id)

@@ -281,8 +281,8 @@ class Tuner:
         """
         import numpy as np
 
-        words = [zlib.crc32(word.encode()) if isinstance(word, str) else word for word in salt]
-        return np.random.default_rng([self.seed or 0, parameter_id, *words])
+        numbers = [zlib.crc32(word.encode()) if isinstance(word, str) else word for word in salt]
+        return np.random.default_rng([self.seed or 0, parameter_id, *numbers])
 
     def shared_store(self, name: str) -> StoreView:
         """Returns a shared store of weights, to pin one of its versions for a trial.

@@ -100,10 +100,10 @@ class BOHBTuner(HyperbandTuner):
         """As the base does; the model learns from it as well."""
         super().receive_trial_result(parameter_id, parameters, value, **kwargs)
         with self.lock:
-            told = self._results.get(parameter_id)
-            if told is not None:
+            learned = self._results.get(parameter_id)
+            if learned is not None:
                 rung, _ = self._place(parameter_id)
-                self._learn(rung.budget, *told)
+                self._learn(rung.budget, *learned)
 
     def import_data(self, data: Sequence[dict[str, Any]]) -> str | None:
         """Shows the model results of another experiment that say their budget."""

@@ -115,9 +115,9 @@ def _find(kind: Kind, name: str, table: Mapping[str, tuple[str, str]]) -> Any:
     if kind == "tuner" and fold(name) in map(fold, _OF_NNI):
         table = _OF_NNI
     by_key = {fold(known): known for known in table}
-    found = by_key.get(fold(name))
-    if found is not None:
-        module, class_name = table[found]
+    builtin = by_key.get(fold(name))
+    if builtin is not None:
+        module, class_name = table[builtin]
         return getattr(import_module(module), class_name)
     brought = {fold(known): point for known, point in plugins(kind).items()}
     point = brought.get(fold(name))

@@ -40,7 +40,7 @@ _TYPES: Mapping[str, Any] = {
 }
 
 #: What annotations are called for people.
-_WORDS = (
+_TYPE_NAMES = (
     ("Sequence[Mapping[str, Any]]", "list of objects"),
     ("Sequence[str]", "list of texts"),
     ("Mapping[str, Any]", "object"),
@@ -190,11 +190,11 @@ def _type(parameter: inspect.Parameter) -> str:
     if annotation is parameter.empty:
         return ""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    for ours, word in _WORDS:
+    for ours, word in _TYPE_NAMES:
         text = text.replace(ours, word)
-    words = {"str": "text", "bool": "true or false", "float": "number", "int": "whole number"}
+    names = {"str": "text", "bool": "true or false", "float": "number", "int": "whole number"}
     parts = [part.strip() for part in text.split("|")]
-    return " or ".join("null" if one == "None" else words.get(one, one) for one in parts)
+    return " or ".join("null" if one == "None" else names.get(one, one) for one in parts)
 
 
 def _written(value: Any) -> str:

@@ -69,9 +69,9 @@ def toward(fitter: Chain, other: Chain, takes: Callable[[], bool], max_blocks: i
     Raises:
         WeightsMismatch: these two have no child, see :func:`obstacle`.
     """
-    words = obstacle(fitter, other)
-    if words:
-        raise WeightsMismatch(f"these networks cannot be crossed: {words}")
+    reason = obstacle(fitter, other)
+    if reason:
+        raise WeightsMismatch(f"these networks cannot be crossed: {reason}")
     steps: Steps = []
     blocks = [dict(block) for block in fitter]
 

@@ -249,7 +249,7 @@ class HyperbandTuner(InheritingTuner):
                 before = here
         raise AssertionError("the rungs of a round hold all of its trials")
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         return self._ended.get(parameter_id)
 
 

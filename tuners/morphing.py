@@ -184,7 +184,7 @@ class NetworkMorphismTuner(InheritingTuner):
             "restore_path": self.save_path(best.parameter_id),
         }
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         return self._ended.get(self._step(parameter_id), {}).get(parameter_id)
 
 

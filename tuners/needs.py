@@ -39,7 +39,7 @@ def with_needs(
     >>> with_needs({"width": 4096}, gpus=8, priority=1)
     {'width': 4096, '_needs': {'gpus': 8, 'priority': 1}}
     """
-    told = {
+    needs = {
         "gpus": gpus,
         "gpu_memory_bytes": gpu_memory_bytes,
         "cpus": cpus,
@@ -47,4 +47,4 @@ def with_needs(
         "resources": None if resources is None else dict(resources),
         "priority": priority,
     }
-    return {**parameters, key: {name: value for name, value in told.items() if value is not None}}
+    return {**parameters, key: {name: value for name, value in needs.items() if value is not None}}

@@ -247,7 +247,7 @@ class PBTTuner(InheritingTuner):
         known += [source for _, source in self._moved.values()]
         return next((one for one in known if one.parameter_id == parameter_id), None)
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         generation = self._generation(parameter_id)
         ended = None if generation is None else generation.succeeded
         member = parameter_id % self.population_size

@@ -36,7 +36,7 @@ def load_plugin(kind: Kind, point: EntryPoint) -> type:
     """
     whose = f"the {kind} {point.name!r} of {brought_by(point)}"
     try:
-        found = point.load()
+        loaded = point.load()
     except (ImportError, AttributeError) as error:
         raise TunerArgumentError(
             f"{whose} cannot be imported: {error}.",
@@ -44,9 +44,9 @@ def load_plugin(kind: Kind, point: EntryPoint) -> type:
         ) from error
     method = "generate_parameters" if kind == "tuner" else "assess_trial"
     many = "generate_multiple_parameters" if kind == "tuner" else method
-    if not isinstance(found, type) or not (hasattr(found, method) or hasattr(found, many)):
+    if not isinstance(loaded, type) or not (hasattr(loaded, method) or hasattr(loaded, many)):
         raise TunerArgumentError(
-            f"{whose} is no {kind}: {point.value!r} is {found!r}.",
+            f"{whose} is no {kind}: {point.value!r} is {loaded!r}.",
             f"An entry point of the group bequeath.{kind}s names a class with {method}.",
         )
-    return found
+    return loaded

@@ -102,9 +102,9 @@ class SPOSTuner(InheritingTuner):
     def handles(self, search_space: Any) -> str:
         """Whether it is made of choices, and whether the costs are theirs."""
         space = spaces.parse(search_space)
-        words = super().handles(space) or refusal(space)
-        if words:
-            return words
+        reason = super().handles(space) or refusal(space)
+        if reason:
+            return reason
         sizes = {name: len(options) for name, options in Blocks.of(space).options}
         for name, costs in self.costs.items():
             if name not in sizes:
@@ -293,7 +293,7 @@ class SPOSTuner(InheritingTuner):
             for trial in [one for one in table if one < first]:
                 del table[trial]
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         return self._ended.get(parameter_id)
 
 

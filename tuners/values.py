@@ -81,8 +81,8 @@ def share(name: str, value: float, high: float = 1.0, *, zero: bool = False) -> 
     """
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not (0 < value <= high or (zero and value == 0)):
-        words = "from 0" if zero else "above 0 and"
-        raise TunerArgumentError(f"{name} is a number {words} up to {high:g}, not {value!r}.")
+        bounds = "from 0" if zero else "above 0 and"
+        raise TunerArgumentError(f"{name} is a number {bounds} up to {high:g}, not {value!r}.")
     return float(value)
 
 
@@ -93,8 +93,8 @@ def one_of(name: str, value: str, legal: Sequence[str]) -> str:
         TunerArgumentError: it is not.
     """
     if value not in legal:
-        words = " or ".join(repr(word) for word in legal)
-        raise TunerArgumentError(f"{name} is {words}, not {value!r}.")
+        choices = " or ".join(repr(word) for word in legal)
+        raise TunerArgumentError(f"{name} is {choices}, not {value!r}.")
     return value
 
 

@@ -243,10 +243,10 @@ class WeightKeeper:
 
     def _going(self, may_go: Iterable[int], trials: dict[int, KeptTrial]) -> _Going:
         from trial_runtime.errors import WeightsError
-        from trial_runtime.weights.faults import told
+        from trial_runtime.weights.faults import named_faults
 
         try:
-            with told(self._shelf.where):
+            with named_faults(self._shelf.where):
                 return self._told_apart(tuple(may_go), trials)
         except WeightsError as error:
             raise kind_of(error)(

@@ -35,13 +35,13 @@ class Ancestry:
 
     def find(self, tensor: Staged, digest: str) -> TensorEntry | None:
         """Where the parent has these bytes, under whatever name and shape."""
-        found = self.entries.get((tensor.dtype, tensor.nbytes, digest))
-        if found is None:
+        entry = self.entries.get((tensor.dtype, tensor.nbytes, digest))
+        if entry is None:
             return None
         return TensorEntry(
-            file=found.file,
-            offset=found.offset,
-            nbytes=found.nbytes,
+            file=entry.file,
+            offset=entry.offset,
+            nbytes=entry.nbytes,
             dtype=tensor.dtype,
             shape=tensor.shape,
             blake3=digest,

@@ -92,7 +92,7 @@ class CachedFiles(TensorFiles):
         try:
             self._copies.take(reference)
         except CacheUnusable as error:
-            _say_once(error)
+            _warn_once(error)
         except (WeightsError, OSError):
             pass  # the original is read, and says what is wrong with it
         else:
@@ -140,13 +140,13 @@ def _read_into(to: BinaryIO, path: str) -> None:
         os.close(fd)
 
 
-_said = False
+_warned = False
 
 
-def _say_once(error: CacheUnusable) -> None:
+def _warn_once(error: CacheUnusable) -> None:
     """On standard error, as a trial's other warnings are; once in a process."""
-    global _said
-    if not _said:
-        _said = True
+    global _warned
+    if not _warned:
+        _warned = True
         reason = " ".join(str(error).split())
         sys.stderr.write(f"[bequeath] weights are read from the share itself: {reason}\n")

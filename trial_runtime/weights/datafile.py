@@ -120,7 +120,7 @@ class _Described(msgspec.Struct, frozen=True):
     data_offsets: tuple[int, int]
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _Metadata(msgspec.Struct, frozen=True):
     """What a header says of the file itself."""
 
     metadata: dict[str, str] = msgspec.field(name="__metadata__", default_factory=dict)
@@ -157,7 +157,7 @@ def writer_of(path: str) -> str:
     finally:
         os.close(fd)
     try:
-        return msgspec.json.decode(raw, type=_Told).metadata.get("writer", "")
+        return msgspec.json.decode(raw, type=_Metadata).metadata.get("writer", "")
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as fault:
         raise CorruptWeights(f"its header cannot be read: {fault}", where=path) from None
 

@@ -106,7 +106,7 @@ def to_torch(name: str, where: str) -> Any:
     """The torch dtype of a name, if this torch has it."""
     import torch
 
-    found = getattr(torch, DTYPES[name].torch or "", None)
-    if found is None:
+    dtype = getattr(torch, DTYPES[name].torch or "", None)
+    if dtype is None:
         raise WeightsError(f"torch {torch.__version__} has no type for {name}", where=where)
-    return found
+    return dtype

@@ -87,10 +87,10 @@ _sleep: Callable[[float], None] = time.sleep
 
 def behaviour_of(fault: OSError, path: str) -> Behaviour | None:
     """What is done about an error at a path; None where it passes through."""
-    found = BEHAVIOURS.get(fault.errno or 0)
-    if found is Behaviour.RETRY and (mount := mount_of(path)) is not None and mount.soft:
+    behaviour = BEHAVIOURS.get(fault.errno or 0)
+    if behaviour is Behaviour.RETRY and (mount := mount_of(path)) is not None and mount.soft:
         return Behaviour.AWAY  # soft mounts say EIO where the server does not answer
-    return found
+    return behaviour
 
 
 def is_absent(fault: OSError) -> bool:
@@ -135,7 +135,7 @@ def persist(step: Callable[[], T], path: str, *, needed_bytes: int = 0) -> T:
 
 
 @contextmanager
-def told(path: str, *, needed_bytes: int = 0) -> Iterator[None]:
+def named_faults(path: str, *, needed_bytes: int = 0) -> Iterator[None]:
     """Name what the storage refuses, without trying again.
 
     Raises:

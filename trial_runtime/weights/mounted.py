@@ -77,13 +77,13 @@ def _table(mountinfo: Path, _now: int) -> tuple[Mount, ...]:
         return ()
     found = []
     for line in reversed(lines):
-        fields, separator, rest = line.partition(" - ")
-        words, more = fields.split(" "), rest.split(" ")
-        if separator and len(words) >= 6 and len(more) >= 3:
+        head, separator, tail = line.partition(" - ")
+        fields, more = head.split(" "), tail.split(" ")
+        if separator and len(fields) >= 6 and len(more) >= 3:
             options = {
                 name: value
-                for text in (words[5], more[2])
+                for text in (fields[5], more[2])
                 for name, _, value in (one.partition("=") for one in text.split(","))
             }
-            found.append(Mount(unescaped(words[4]), more[0], options))
+            found.append(Mount(unescaped(fields[4]), more[0], options))
     return tuple(sorted(found, key=lambda mount: -len(mount.point)))

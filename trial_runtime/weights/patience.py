@@ -23,20 +23,20 @@ _STATX_BASIC: Final = 0x7FF
 _STATX_BYTES: Final = 256
 
 
-def bound_for(told_s: float, root: str) -> float:
+def bound_for(timeout_s: float, root: str) -> float:
     """How long to wait for weights below a root, in seconds.
 
     Longer than the mount of this host may show an older state, whatever it was mounted with.
 
     Args:
-        told_s: what the head says: less than :data:`STALE_TIMEOUT_S` where all trials run on
+        timeout_s: what the head says: less than :data:`STALE_TIMEOUT_S` where all trials run on
             one host, which sees its own writes.
         root: the weights root; a real path.
     """
-    if told_s < STALE_TIMEOUT_S:
-        return told_s
+    if timeout_s < STALE_TIMEOUT_S:
+        return timeout_s
     mount = mount_of(root)
-    return max(told_s, mount.cached_s + _MARGIN_S if mount is not None else 0.0)
+    return max(timeout_s, mount.cached_s + _MARGIN_S if mount is not None else 0.0)
 
 
 @dataclass(frozen=True)

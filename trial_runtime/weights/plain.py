@@ -123,12 +123,12 @@ def saved_again(
 
 def _digest_of_save(path: str, root: str | None, writer: str) -> PublishedDigest:
     opened = open_manifest(locate_to_read(path, root), None, Patience(0.0))
-    found = opened.manifest.writer
+    saved_by = opened.manifest.writer
     # One that was given up and lives on may have published in the very moment in which its
     # successor did.
-    if _is_another_attempt(found, writer):
+    if _is_another_attempt(saved_by, writer):
         raise WeightsTaken(
-            f"holds what attempt {found} has saved; this is {writer}",
+            f"holds what attempt {saved_by} has saved; this is {writer}",
             hint="it was given up and went on; nobody inherits these weights",
             where=path,
         )
@@ -136,9 +136,9 @@ def _digest_of_save(path: str, root: str | None, writer: str) -> PublishedDigest
     return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
 
 
-def _is_another_attempt(found: str, writer: str) -> bool:
+def _is_another_attempt(saved_by: str, writer: str) -> bool:
     """Whether it is one of the same trial. Another trial's name is a copy that this one made."""
-    return found != writer and found.rpartition(".")[0] == writer.rpartition(".")[0] != ""
+    return saved_by != writer and saved_by.rpartition(".")[0] == writer.rpartition(".")[0] != ""
 
 
 def _is_piece(folder: str, name: str, writer: str) -> bool:

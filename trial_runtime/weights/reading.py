@@ -116,15 +116,15 @@ def _try_to_open(
 def _file_fault(opened: OpenedManifest, reference: str, size: int) -> CorruptWeights | None:
     path = opened.file(reference)
     try:
-        found = faults.persist(lambda: os.stat(path).st_size, path)
+        there = faults.persist(lambda: os.stat(path).st_size, path)
     except (FileNotFoundError, NotADirectoryError):
         return CorruptWeights(
             f"a data file of {opened.folder} is missing", where=path, writer=opened.manifest.writer
         )
-    if found == size:
+    if there == size:
         return None
     return CorruptWeights(
-        f"holds {found:,} bytes where {size:,} were published",
+        f"holds {there:,} bytes where {size:,} were published",
         where=path,
         writer=opened.manifest.writer,
     )

@@ -23,19 +23,19 @@ class Roots:
     writer: str = ""  # trial and attempt, such as "17.1"
 
 
-_told: Roots | None = None
+_configured: Roots | None = None
 
 
 def configure(*, root: str | None, read_roots: tuple[str, ...] = (), writer: str = "") -> None:
     """Set the roots and the writer's name for this process; called once by its session."""
-    global _told
-    _told = Roots(root, tuple(read_roots), writer)
+    global _configured
+    _configured = Roots(root, tuple(read_roots), writer)
 
 
 def current() -> Roots:
     """What :func:`configure` set, else what the environment says."""
-    if _told is not None:
-        return _told
+    if _configured is not None:
+        return _configured
     reads = os.environ.get(READ_ROOTS_VARIABLE, "")
     return Roots(
         os.environ.get(ROOT_VARIABLE) or None,

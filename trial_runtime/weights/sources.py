@@ -130,8 +130,8 @@ class PublishedSource:
 
 
 def _through_cache(opened: OpenedManifest, originals: TensorFiles) -> TensorFiles:
-    told = os.environ.get(CACHE_VARIABLE, "auto")
-    if told.startswith("auto") and isinstance(originals, MappedFiles):
+    setting = os.environ.get(CACHE_VARIABLE, "auto")
+    if setting.startswith("auto") and isinstance(originals, MappedFiles):
         return originals  # a disk of this machine: a trial there pays for no import either
     from trial_runtime.weights.cache_place import cache_for
     from trial_runtime.weights.cached_files import CachedFiles

@@ -119,10 +119,10 @@ def _directory_fault(data: Any, size: int) -> str:
     if locator > 0 and bytes(data[locator : locator + 4]) == b"PK\x06\x07":
         _, _, at, _ = _LOCATOR.unpack_from(data, locator)
         end = locator - _END_64.size
-        found = _END_64.unpack_from(data, end)
-        if at != end or found[0] != b"PK\x06\x06":
+        fields = _END_64.unpack_from(data, end)
+        if at != end or fields[0] != b"PK\x06\x06":
             return "its directory is not at its end"
-        count, length, begin = found[7], found[8], found[9]
+        count, length, begin = fields[7], fields[8], fields[9]
     if begin + length != end:
         return "its directory is not at its end"
     if count > _MAX_RECORDS:

@@ -248,7 +248,7 @@ def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Publish
         for name, e in manifest.tensors.items()
         if tied.get(name, name) == name
     ]
-    with faults.told(located.path, needed_bytes=manifest.nbytes):
+    with faults.named_faults(located.path, needed_bytes=manifest.nbytes):
         written = write_tensors(
             staged, located.path, None, manifest.writer, digest_file=bool(manifest.digests)
         )

@@ -192,7 +192,7 @@ class ENASTuner(InheritingTuner):
         with self.lock:
             self._ends[parameter_id] = success
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         return self._ends.get(parameter_id)
 
     def restore_proposal(self, parameter_id: int, parameters: Any) -> None:

@@ -95,9 +95,9 @@ class History(BaseStorage):
             numbers = [
                 d.to_internal_repr(trial.params[name]) for name, d in trial.distributions.items()
             ]
-            state, told = trial.state.name, trial.values
+            state, results = trial.state.name, trial.values
             rows.append(
-                [trial.number, state, told, shapes.index(shape), numbers, trial.system_attrs]
+                [trial.number, state, results, shapes.index(shape), numbers, trial.system_attrs]
             )
         return {"next": self._next, "notes": self._notes, "shapes": shapes, "trials": rows}
 
@@ -108,7 +108,7 @@ class History(BaseStorage):
             for shape in written["shapes"]
         ]
         self._trials, self._notes = {}, dict(written["notes"])
-        for number, state, told, shape, numbers, attributes in written["trials"]:
+        for number, state, results, shape, numbers, attributes in written["trials"]:
             trial = _begun(number)
             trial.state = TrialState[state]
             trial.distributions = dict(shapes[shape])
@@ -119,8 +119,8 @@ class History(BaseStorage):
                 )
             }
             trial.system_attrs = dict(attributes)
-            if told is not None:
-                trial.values = told
+            if results is not None:
+                trial.values = results
             if trial.state.is_finished():
                 trial.datetime_complete = trial.datetime_start
             self._trials[number] = trial
@@ -129,16 +129,16 @@ class History(BaseStorage):
         self._finished = sum(one.state.is_finished() for one in self._trials.values())
 
     def _best(self, over: list[FrozenTrial], count: int) -> list[FrozenTrial]:
-        told = [one for one in over if one.state is TrialState.COMPLETE and one.values]
+        complete = [one for one in over if one.state is TrialState.COMPLETE and one.values]
         signs = [1 if way is StudyDirection.MAXIMIZE else -1 for way in self._directions]
         points = [
             tuple(sign * value for sign, value in zip(signs, one.values, strict=True))
-            for one in told
+            for one in complete
         ]
         if len(signs) > 1:
-            return [told[place] for place in best_first(points)[:count]]
-        order = sorted(range(len(told)), key=lambda place: points[place], reverse=True)
-        return [told[place] for place in order[:count]]
+            return [complete[place] for place in best_first(points)[:count]]
+        order = sorted(range(len(complete)), key=lambda place: points[place], reverse=True)
+        return [complete[place] for place in order[:count]]
 
     def _newest_notes(self) -> Iterator[tuple[str, Any]]:
         last: dict[str, int] = {}

@@ -243,8 +243,8 @@ def _check_kinds(owner: type, arguments: Mapping[str, Any]) -> None:
         if not any(isinstance(value, _KINDS[one][0]) for one in kinds) or (
             is_flag and "bool" not in kinds
         ):
-            words = " or ".join(_KINDS[one][1] for one in sorted(kinds))
-            raise TunerArgumentError(f"{where} is {words}, not {value!r}.")
+            kind = " or ".join(_KINDS[one][1] for one in sorted(kinds))
+            raise TunerArgumentError(f"{where} is {kind}, not {value!r}.")
         least = _LEAST.get(name, 0 if "int" in kinds else -math.inf)
         if isinstance(value, int | float) and not is_flag and not value >= least:
             raise TunerArgumentError(f"{where} is {least} or more, not {value}.")

@@ -147,7 +147,7 @@ def distribution(axis: OptunaAxis, distributions: Any) -> Any:
     return distributions.FloatDistribution(one.low, one.high, step=step, log="log" in one.kind)
 
 
-def told(
+def to_optuna(
     axes: tuple[OptunaAxis, ...], parameters: Mapping[str, Any]
 ) -> dict[str, tuple[OptunaAxis, Any]]:
     """Parameters that Optuna did not suggest, in its terms: name → axis and value.
@@ -160,15 +160,15 @@ def told(
         if axis.key not in parameters:
             raise ValueError(f"there is no {axis.key!r}")
         value = parameters[axis.key]
-        found[axis.name] = (axis, _told(axis, value))
+        found[axis.name] = (axis, _to_optuna(axis, value))
         if isinstance(axis.dimension, Choice):
             below = axis.branches.get(axis.labels.index(found[axis.name][1]))
             if below is not None:
-                found.update(told(below, value))
+                found.update(to_optuna(below, value))
     return found
 
 
-def _told(axis: OptunaAxis, value: Any) -> Any:
+def _to_optuna(axis: OptunaAxis, value: Any) -> Any:
     one = axis.dimension
     if isinstance(one, Choice):
         for label, option in zip(axis.labels, one.options, strict=True):

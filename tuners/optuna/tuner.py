@@ -266,7 +266,7 @@ class OptunaTuner(Tuner):
         """A trial that the sampler did not suggest: seen by it if it lies in the space."""
         library = optuna()
         try:
-            found = mapping.told(self._axes, parameters)
+            found = mapping.to_optuna(self._axes, parameters)
             trial = library.create_trial(
                 state=library.trial.TrialState.RUNNING,
                 params={name: value for name, (_, value) in found.items()},

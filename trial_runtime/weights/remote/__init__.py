@@ -12,5 +12,5 @@ yet is waited for. A record is named by the digest that the head has committed; 
 attempt has published lies beside it under another name, and nobody asks for it.
 
 Read first: ``record.py`` (what a publication is), ``pushing.py``, ``pulling.py``; then
-``place.py`` (bytes on a remote file system, tried again), ``shelf.py`` (retention).
+``place.py`` (bytes on a remote file system, tried again), ``storage.py`` (retention).
 """

@@ -85,8 +85,8 @@ def check_url(text: str) -> str:
     Raises:
         BadRoot: its protocol is not known, it carries a password, or it names no place.
     """
-    found = _URL.match(text)
-    protocol = found["protocol"].lower() if found else ""
+    match = _URL.match(text)
+    protocol = match["protocol"].lower() if match else ""
     if protocol not in PROTOCOLS:
         import difflib
 

@@ -55,7 +55,7 @@ def known() -> tuple[type[BaseException], ...]:
     return (OSError, EOFError, ValueError, *_classes(_FAMILIES), *_classes(_LASTING))
 
 
-def told(error: BaseException, where: str) -> RemoteError:
+def as_remote_error(error: BaseException, where: str) -> RemoteError:
     """An error of :func:`known`, as ours."""
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, _classes(_LASTING)):

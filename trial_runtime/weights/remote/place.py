@@ -107,10 +107,10 @@ class Place:
                 self._make_folder(fs, f"{base}/{UPLOADS}")
             write(fs, f"{base}/{draft}")
             fs.invalidate_cache()
-            found = fs.info(f"{base}/{draft}")["size"]
-            if found != nbytes:
+            written = fs.info(f"{base}/{draft}")["size"]
+            if written != nbytes:
                 raise RemoteUnavailable(
-                    f"took {found:,} bytes of {nbytes:,}", where=f"{self.root.shown}/{name}"
+                    f"took {written:,} bytes of {nbytes:,}", where=f"{self.root.shown}/{name}"
                 )
             if draft != name:
                 self._make_folder(fs, os.path.dirname(f"{base}/{name}"))
@@ -132,10 +132,10 @@ class Place:
         def once(fs: Any, base: str) -> int | None:
             fs.invalidate_cache()
             try:
-                found = fs.info(f"{base}/{name}")
+                info = fs.info(f"{base}/{name}")
             except FileNotFoundError:
                 return None
-            return int(found["size"]) if found["type"] == "file" else None
+            return int(info["size"]) if info["type"] == "file" else None
 
         return self._do(f"looking for {name}", once)
 
@@ -252,7 +252,7 @@ class Place:
             raise
         except faults.known() as error:
             self._hang_up()
-            raise faults.told(error, self.root.shown) from error
+            raise faults.as_remote_error(error, self.root.shown) from error
 
     def _hang_up(self) -> None:
         """The next try has a connection of its own; this one may be half dead."""

@@ -97,8 +97,10 @@ def _of_manifest(
         if relative_to(save_path, path) is None and path in inherited:
             files.append(inherited[path])
         elif reference in opened.manifest.digests:
-            told = opened.manifest.digests[reference]
-            files.append(StoredFile(path, opened.manifest.files[reference], told, save_path))
+            digest_of_file = opened.manifest.digests[reference]
+            files.append(
+                StoredFile(path, opened.manifest.files[reference], digest_of_file, save_path)
+            )
         else:  # of somebody else whom the parent's record does not name: kept as our own
             files.append(_own(view, path, save_path))
     files.append(_own(view, records.manifest_path(save_path), save_path))
