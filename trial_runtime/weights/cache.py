@@ -4,9 +4,9 @@ An entry is named by the BLAKE3 of its bytes, so it is never out of date, and pr
 know nothing of each other may share a folder. It is not durable and need not be: what a crash
 leaves is found by its size or digest and fetched again.
 
-How processes meet: who fetches holds the lock of that digest (filelock, on this disk); who
-reads holds a shared ``flock`` on the entry itself, which the kernel takes back when it dies;
-entries come and go under the lock of the folder, and none goes that is held.
+Processes meet in locks: a process that fetches holds the lock of that digest (filelock, on this
+disk); one that reads holds a shared ``flock`` on the entry itself, which the kernel takes back when
+it dies; entries come and go under the lock of the folder, and none goes that is held.
 """
 
 from __future__ import annotations

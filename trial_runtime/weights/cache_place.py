@@ -1,4 +1,4 @@
-"""Which cache of weights this process uses: told by its agent through the environment."""
+"""The cache of weights that this process uses, as its agent's environment variable names it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PLACE: Final = os.path.join("bequeath", "weights")
 
 
 class CacheSettings(NamedTuple):
-    """What the variable says: ``auto`` or ``always``, the most bytes, and the folder (if empty,
-    one is found), with colons between. Not set, or in another form: no cache. Where it is set,
-    saves digest whole files for those who keep copies, be it elsewhere (``auto:0:``)."""
+    """The value of the variable: ``auto`` or ``always``, the most bytes, and the folder (if empty,
+    one is chosen), with colons between. Not set, or in another form: no cache. Where it is set,
+    saves digest whole files for caches, even if they are those of other hosts (``auto:0:``)."""
 
     always: bool
     max_bytes: int
@@ -26,8 +26,8 @@ class CacheSettings(NamedTuple):
 def cache_for(folder: str) -> WeightsCache | None:
     """The cache to read the weights in a folder through; None where they are read directly.
 
-    That is where no cache was told of, and, unless it is to be used always, on disks that are
-    this machine's own. Takes a look at the table of mounts and touches nothing.
+    Weights are read directly where no cache is configured, and, unless it is to be used always,
+    on disks that are this machine's own. Looks at the table of mounts and touches nothing.
     """
     settings = _read(os.environ.get(CACHE_VARIABLE, ""))
     if settings is None or settings.max_bytes <= 0:

@@ -17,7 +17,7 @@ from trial_runtime.weights.skeleton import references, subtree
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export wrote."""
+    """The file that an export wrote."""
 
     path: str
     tensors: int

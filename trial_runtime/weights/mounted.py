@@ -1,4 +1,4 @@
-"""How the file system below a path is mounted: shared or not, and what its client may cache.
+"""The mount below a path: whether it is shared, and what its client may cache.
 
 Read from the kernel's table, so that nothing here waits for a server.
 """
@@ -15,9 +15,9 @@ from typing import Final
 
 from trial_runtime.mounts import MOUNTINFO, is_network, unescaped
 
-#: What the kernel's NFS client takes where the table says nothing, in seconds.
+#: The default of the kernel's NFS client, where the table names no time, in seconds.
 _DEFAULT_CACHE_S: Final = 60.0
-#: How old what we know of the table may be, in seconds; reading it costs a load some of its time.
+#: Seconds for which a table that was read is used again; reading it costs a load some time.
 _KEPT_S: Final = 5.0
 
 

@@ -1,4 +1,4 @@
-"""Files of ``torch.save``: what has to hold before torch may unpickle one, and the reading."""
+"""Reading files of ``torch.save``, and the checks before torch may unpickle one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGE: Final = 0xFFFFFFFF
 
 
 def load(held: Held) -> Any:
-    """What a file of ``torch.save`` holds: tensors and plain values, nothing else.
+    """The contents of a file of ``torch.save``: tensors and plain values, nothing else.
 
     Raises:
         MissingExtra: torch is not installed.
@@ -95,7 +95,7 @@ class _Reader(io.RawIOBase):
 
 
 def _archive_fault(data: Any) -> str:
-    """Why an archive must not be unpacked, or nothing; nothing, too, for what is no archive.
+    """The reason why an archive must not be unpacked, or ''; '' also if it is no archive.
 
     torch stores records as they are, so all of them take no more than the file. Compressed ones
     are somebody else's: a megabyte of them can ask for a gigabyte. Only the one form that torch

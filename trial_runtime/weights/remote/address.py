@@ -1,4 +1,4 @@
-"""Which remote root an experiment has: a URL, and options that name secrets by reference."""
+"""The remote root of an experiment: a URL, and options that name secrets by reference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trial_runtime.errors import MissingExtra, WeightsError
 
 #: Protocols of fsspec that store files. The others read from elsewhere, wrap another file
 #: system, or cannot be written to.
-PROTOCOLS: Final[dict[str, str]] = {  # → what brings it
+PROTOCOLS: Final[dict[str, str]] = {  # → the package that has it
     "s3": "bequeath[s3]",
     "s3a": "bequeath[s3]",
     "sftp": "bequeath[ssh]",
@@ -112,10 +112,10 @@ def check_url(text: str) -> str:
 
 
 def demand_package(protocol: str) -> None:
-    """Make sure that what speaks a protocol is installed; imports it.
+    """Make sure that the package of a protocol is installed; imports it.
 
     Raises:
-        MissingExtra: it is not; says what to install.
+        MissingExtra: it is not; names the package.
     """
     from fsspec.registry import get_filesystem_class
 

@@ -10,7 +10,7 @@ from trial_runtime.weights.remote.credentials import resolve
 
 SFTP: Final = frozenset({"sftp", "ssh"})
 
-#: What is not said in ``weightsRootOptions``: an endpoint that is gone has to be noticed.
+#: Defaults of ``weightsRootOptions``: an endpoint that is gone has to be noticed.
 _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "config_kwargs": {
         "connect_timeout": 10,

@@ -1,7 +1,7 @@
 """SFTP with host keys that are checked, and files that are on the server's disk.
 
 fsspec's own takes any key that a host shows at the first connection, and keeps no list of
-them: whoever sits on the line could read and forge weights.
+them: an attacker on the line could read and forge weights.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WRITE_BYTES: Final = 1 << 20
 
 
 class _OnlyKnownHosts:
-    """What paramiko asks about a host that is in none of the files."""
+    """The policy that paramiko asks about a host that is in none of the files: refuse it."""
 
     def __init__(self, file: str, revoked: dict[bytes, str]) -> None:
         self._file = file
@@ -61,7 +61,7 @@ def connected(host: str, options: dict[str, Any]) -> Any:
 
     Raises:
         RemoteRefused: the host is not known.
-        Exception: what paramiko raises.
+        Exception: any that paramiko raises.
     """
     import paramiko
 
@@ -96,9 +96,8 @@ def connected(host: str, options: dict[str, Any]) -> Any:
 
 
 def _read(path: str, known: Any) -> dict[bytes, str]:
-    """Add a file's keys to those that are ``known``; returns those that nobody may show any more,
-    each with the place that says so. paramiko itself knows of no such marks, and reads no file
-    that has one."""
+    """Add a file's keys to those that are ``known``; returns the revoked ones, each with the place
+    of its mark. paramiko itself knows no such marks, and reads no file that has one."""
     from paramiko import SSHException
     from paramiko.hostkeys import HostKeyEntry
 
@@ -115,7 +114,7 @@ def _read(path: str, known: Any) -> dict[bytes, str]:
                     blob = base64.b64decode(fields[_REVOKED_FIELDS], validate=True)
                     revoked[blob] = f"{path}, line {number}"
             except (SSHException, ValueError):
-                continue  # what cannot be read makes nobody known
+                continue  # a line that cannot be read makes no host known
     return revoked
 
 
@@ -145,7 +144,7 @@ def checked_sftp() -> Any:
                 ending.cancel()
 
         def upload(self, source: BinaryIO, path: str) -> None:
-            """Write a new file and have the server make it durable, if it can."""
+            """Write a new file and ask the server to make it durable, if it can."""
             with self.ftp.open(path, "wb") as file:
                 file.set_pipelined(True)
                 while piece := source.read(_WRITE_BYTES):

@@ -1,4 +1,4 @@
-"""Versions of shared stores on a remote root: weights like others, below a name of their own."""
+"""Versions of shared stores on a remote root: weights like others, in a folder of their own."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class RemoteStores:
 
     @property
     def where(self) -> str:
-        """For people."""
+        """The stores' place, for people."""
         return f"{self._storage.where}/{STORES_NAME}"
 
     def folders(self) -> list[str]:
-        """All that has an object or a record there."""
+        """All versions that have an object or a record there."""
         found = set()
         for top in (records.PUBLISHED, records.OBJECTS):
             for name in self._place.listing(f"{top}/{STORES_NAME}"):
