@@ -42,7 +42,7 @@ _ASSESSORS = {
     "OptunaPruner": ("tuners.optuna", "OptunaPrunerAssessor"),
 }
 
-#: What NNI's files mean by names that are theirs; in files of one's own others do better.
+#: Names of NNI's files that mean NNI's own algorithms; for new files the names above do better.
 _OF_NNI = {
     "Batch": ("tuners.nni", "BatchTuner"),
     "NniBOHB": ("tuners.nni", "NniBOHBTuner"),
@@ -99,7 +99,7 @@ def make_assessor(name: str, class_args: Mapping[str, Any] | None = None) -> Ass
 
 
 def fold(name: str) -> str:
-    """What all spellings of a name share: ``cma_es`` and ``CMA-ES``, ``Random`` and
+    """The form that all spellings of a name share: ``cma_es`` and ``CMA-ES``, ``Random`` and
     ``RandomTuner``."""
     word = name.replace("-", "").replace("_", "").replace(" ", "").lower()
     return word.removesuffix("tuner").removesuffix("assessor")

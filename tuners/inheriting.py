@@ -1,4 +1,4 @@
-"""What the tuners have in common whose trials go on from the weights of others."""
+"""The base of tuners whose trials go on from the weights of others."""
 
 from __future__ import annotations
 
@@ -57,8 +57,9 @@ class InheritingTuner(Tuner):
             return ended
 
     def _reported_end(self, parameter_id: int) -> bool | None:
-        """What ``trial_end`` said: all there is to go by without waits. None: nothing yet.
+        """Whether a trial ended well, as ``trial_end`` reported it; None: nothing yet.
 
-        Called with the lock held. Here: for tuners that keep no such record.
+        A request that may not wait has nothing else to go by. Called with the lock held. Here: for
+        tuners that keep no such record.
         """
         return None

@@ -1,4 +1,4 @@
-"""What one trial needs, said by its tuner: beside its parameters, and hidden from the trial."""
+"""Needs of one trial, named by its tuner: beside its parameters, and hidden from the trial."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NEEDS_KEY = "_needs"
-"""The key under which needs are handed over, unless the experiment's ``needsKey`` names another."""
+"""The key of the needs in the parameters, unless the experiment's ``needsKey`` names another."""
 
 
 def with_needs(

@@ -1,4 +1,4 @@
-"""Several objectives at once: who dominates whom, who stands in a crowd, and an archive.
+"""Several objectives at once: dominance, crowding, and an archive.
 
 Deb, Pratap, Agarwal, Meyarivan: A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II, IEEE
 Transactions on Evolutionary Computation 6(2), 2002. Everything here takes points whose
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Objectives:
-    """What is read out of a final result, and in which sense it is better.
+    """The numbers that are read out of a final result, and the sense in which each is better.
 
     Args:
         modes: name of a number in the result → ``maximize`` or ``minimize``.

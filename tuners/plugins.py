@@ -24,7 +24,7 @@ def plugins(kind: Kind) -> dict[str, EntryPoint]:
 
 
 def brought_by(point: EntryPoint) -> str:
-    """The package, with its version, for people."""
+    """The package of an entry point, with its version, for people."""
     return f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
 
 

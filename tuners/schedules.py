@@ -102,10 +102,10 @@ class ScheduleTuner(Tuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Learns nothing."""
+        """See :meth:`.Tuner.receive_trial_result`; learns nothing."""
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """Notes how far the schedule has come, for those who may not wait."""
+        """Notes how far the schedule has come, for requests that may not wait."""
         if success:
             with self.lock:
                 self._ended = parameter_id

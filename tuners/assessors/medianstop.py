@@ -61,7 +61,7 @@ class MedianstopAssessor(Assessor):
 
 
 def _median(ordered: list[float]) -> float:
-    """Of sorted numbers, without looking at all of them."""
+    """The median of sorted numbers."""
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 

@@ -1,4 +1,4 @@
-"""Gradients of what a controller computes: each step notes how to go back over it.
+"""Gradients of a controller's computation: each step notes how to go back over it.
 
 No more than a controller needs: vectors, matrices that multiply them, a handful of functions.
 """
@@ -119,7 +119,7 @@ class Tape:
         return self._made(np.log(one.value), back)
 
     def one_minus(self, one: Node) -> Node:
-        """What is left of 1."""
+        """1 minus the value."""
 
         def back(made: Node) -> None:
             one.grad -= made.grad

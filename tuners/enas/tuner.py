@@ -138,7 +138,7 @@ class ENASTuner(InheritingTuner):
     # ---- the tuner ---------------------------------------------------------------------------
 
     def handles(self, search_space: Any) -> str:
-        """Its space is in its arguments: another one says nothing to it."""
+        """Refuses every space but an empty one: ENAS takes its space from its arguments."""
         return (
             "ENAS takes 'operations', 'space' and 'layers' or 'nodes' as classArgs; leave "
             "searchSpace out."
@@ -147,7 +147,7 @@ class ENASTuner(InheritingTuner):
         )
 
     def update_search_space(self, search_space: Any) -> None:
-        """Nothing: see :meth:`handles`."""
+        """Does nothing: see :meth:`handles`."""
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Returns architectures to train or to judge. Blocks until the round before has ended.
@@ -177,7 +177,7 @@ class ENASTuner(InheritingTuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Takes what an architecture is worth; learned from when its round is over."""
+        """See :meth:`.Tuner.receive_trial_result`; learned from when its round is over."""
         if kwargs.get("customized") or parameters.get("phase") != CONTROLLER:
             return
         reward = values.score(value, self.optimize_mode)
@@ -233,7 +233,7 @@ class ENASTuner(InheritingTuner):
     # ---- restarts ----------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """What a restart needs."""
+        """The state that a restart needs."""
         with self.lock:
             return {
                 "seed": self.seed,

@@ -1,10 +1,11 @@
-"""Our search spaces in Optuna's terms: which parameters to suggest, and what a suggestion means.
+"""Our search spaces in Optuna's terms: parameters to suggest, and suggestions as our values.
 
 Every type of ours is taken. Optuna knows no normal distribution: the normal kinds are suggested as
 a quantile between 0 and 1 and looked up in the distribution, so that a sampler that knows nothing
-draws what the space says. Quantised kinds whose bounds are multiples of ``q`` are steps to Optuna;
-others are continuous to it and rounded afterwards. A nested choice is a choice of branches, and
-below it Optuna's "define by run": parameters that exist only where their branch was chosen.
+draws from the space's distribution. Quantised kinds with bounds that are multiples of ``q`` are
+steps to Optuna; others are continuous to it and rounded afterwards. A nested choice is a choice of
+branches, and below it Optuna's "define by run": parameters that exist only where their branch was
+chosen.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _axis(key: str, dimension: Dimension, name: str) -> OptunaAxis:
 
 
 def _labels(choice: Choice) -> tuple[Any, ...]:
-    """The options themselves where Optuna can tell them apart, else texts that stand for them."""
+    """The options themselves where Optuna can distinguish them, else texts that stand for them."""
     options = choice.options
     plain = all(isinstance(option, _PLAIN) for option in options)
     if plain and all(one not in options[:place] for place, one in enumerate(options)):

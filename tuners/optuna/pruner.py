@@ -62,7 +62,7 @@ class OptunaPrunerAssessor(Assessor):
         return AssessResult.Bad
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
-        """Tells the study how it ended."""
+        """Tells the study of the trial's end."""
         trial = self._trials.pop(trial_job_id, None)
         if trial is None:
             return
