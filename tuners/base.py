@@ -405,6 +405,6 @@ def _parameter_id(value: SupportsIndex) -> int:
 
 
 def _held_by_this_thread(lock: object) -> bool:
-    """Only an RLock knows its owner; a plain Lock of the author's is the host's to watch."""
+    """Whether this thread holds the lock, as an RLock knows; the tuner host watches other locks."""
     is_owned = getattr(lock, "_is_owned", None)
     return bool(is_owned()) if callable(is_owned) and not isinstance(lock, type) else False

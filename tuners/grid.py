@@ -13,7 +13,7 @@ from tuners.space import Space, grid, parse
 class GridSearchTuner(Tuner):
     """Walks through the search space in a fixed order, coarse before fine.
 
-    Of equally fine points those that follow one another lie far apart: whoever stops half way has
+    Of equally fine points those that follow one another lie far apart: a search cut half way has
     tried every option of a choice, with some of every other one's. The *n*-th point belongs to the
     *n*-th request, whichever of two requests at the same time is faster. Points of numbers that
     were never asked for (trials by hand, requests that failed) are issued at the end. A change of

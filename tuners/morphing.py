@@ -85,7 +85,7 @@ class NetworkMorphismTuner(InheritingTuner):
         self.optimize_mode = values.optimize_mode(optimize_mode)
         self.neighbours = values.whole("neighbours", neighbours, 2)
         self.seed = values.seed(seed)
-        # Of the latest steps, by step: what finished, and all that have ended anyhow.
+        # Of the latest steps, by step: results, and all that have ended anyhow.
         self._finished: dict[int, list[Neighbour]] = {}
         self._ended: dict[int, dict[int, bool]] = {}
 

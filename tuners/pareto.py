@@ -154,7 +154,8 @@ class Archive(Generic[T]):
         return sorted(self._members, key=lambda each: each[0], reverse=True)
 
     def state(self) -> list[list[Any]]:
-        """For a tuner's ``state``: what ``restore`` takes, JSON if the members are."""
+        """The members in the form that ``restore`` takes, for a tuner's ``state``: JSON if they
+        are."""
         return [[list(point), member] for point, member in self._members]
 
     def restore(self, state: Sequence[Sequence[Any]]) -> None:

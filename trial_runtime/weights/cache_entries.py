@@ -54,7 +54,7 @@ class Sink(io.RawIOBase):
 
 
 def progress(part: str) -> int:
-    """When a file that is being fetched last grew (ns); 0 where there is none."""
+    """The time at which a file that is being fetched last grew (ns); 0 where there is none."""
     try:
         return os.stat(part).st_mtime_ns
     except OSError:

@@ -94,7 +94,7 @@ class CachedFiles(TensorFiles):
         except CacheUnusable as error:
             _warn_once(error)
         except (WeightsError, OSError):
-            pass  # the original is read, and says what is wrong with it
+            pass  # the original is read, and its error names the fault
         else:
             self._copied.add(reference)
 

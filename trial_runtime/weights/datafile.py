@@ -22,12 +22,12 @@ from trial_runtime.weights.dtypes import DTYPES
 from trial_runtime.weights.manifest import TensorEntry, entry_fault
 from trial_runtime.weights.paths import open_regular
 
-# What `new_name` makes; readers tell our files from those of others by it.
+# Names that `new_name` makes; readers know our files by them.
 OWN_NAME: Final = re.compile(r"weights-[0-9a-f]{16}\.safetensors")
 # The limit of the format's own implementation; checked before anything is allocated.
 MAX_HEADER_BYTES: Final = 100_000_000
-# Of a header that is read, since no manifest describes its file: some 150,000 tensors. What is
-# made of it in memory takes up to twenty times as much.
+# The limit of a header that is read, since no manifest describes its file: some 150,000 tensors.
+# Decoded, it takes up to twenty times as much memory.
 MAX_READ_HEADER_BYTES: Final = 16 * 1024 * 1024
 _LENGTH: Final = struct.Struct("<Q")
 # Tensors begin at a cache line, whatever their element type.

@@ -46,7 +46,7 @@ class Behaviour(Enum):
     DENIED = "the trial fails: StorageDenied"
 
 
-#: Errors that are not here pass through as they are: they say nothing about the storage.
+#: Errors that are not here pass through as they are: they are not about the storage.
 BEHAVIOURS: Final[Mapping[int, Behaviour]] = {
     errno.ENOENT: Behaviour.ABSENT,
     errno.ENOTDIR: Behaviour.ABSENT,
@@ -89,12 +89,12 @@ def behaviour_of(fault: OSError, path: str) -> Behaviour | None:
     """The response to an error at a path; None where it passes through."""
     behaviour = BEHAVIOURS.get(fault.errno or 0)
     if behaviour is Behaviour.RETRY and (mount := mount_of(path)) is not None and mount.soft:
-        return Behaviour.AWAY  # soft mounts say EIO where the server does not answer
+        return Behaviour.AWAY  # soft mounts fail with EIO where the server does not answer
     return behaviour
 
 
 def is_absent(fault: OSError) -> bool:
-    """Whether an error says that nothing is there, as far as this client can tell."""
+    """Whether an error means that nothing is there, as far as this client can see."""
     return BEHAVIOURS.get(fault.errno or 0) in (Behaviour.ABSENT, Behaviour.REOPEN)
 
 

@@ -72,7 +72,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def encode(manifest: Manifest) -> bytes:
-    """The bytes that are written, and whose digest travels."""
+    """The bytes of a manifest on disk; their digest is announced to readers."""
     return msgspec.json.encode(manifest)
 
 

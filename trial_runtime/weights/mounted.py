@@ -27,7 +27,7 @@ class Mount:
 
     point: str
     kind: str  # such as "nfs4", "ext4"
-    options: Mapping[str, str]  # of the mount and of the file system; "" for bare words
+    options: Mapping[str, str]  # of the mount and of the file system; "" where one has no value
 
     @property
     def shared(self) -> bool:
@@ -41,7 +41,7 @@ class Mount:
 
     @property
     def cached_s(self) -> float:
-        """For how long the client may show files and folders as they were, in seconds."""
+        """The time for which the client may show files and folders as they were, in seconds."""
         if not self.shared or "noac" in self.options:
             return 0.0
         return max(self._seconds(name) for name in ("acregmax", "acdirmax"))
@@ -55,7 +55,7 @@ class Mount:
 
 
 def mount_of(path: str, *, mountinfo: Path = MOUNTINFO) -> Mount | None:
-    """The mount that holds a path; None where the kernel does not say.
+    """The mount that holds a path; None where the kernel's table names none.
 
     Args:
         path: a real path: links in it are not followed, as that might wait for a server.

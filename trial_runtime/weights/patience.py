@@ -80,10 +80,10 @@ def revalidate(path: str, top: str = "/") -> None:
         at = os.path.join(at, part) if part else at
         try:
             # Opening asks the server (close-to-open), unless the mount says nocto. So does
-            # statx with this flag, whatever it says.
+            # statx with this flag, whatever the mount's options.
             fd = os.open(at, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
-            return  # not there yet, or a file: the look that follows will say
+            return  # not there yet, or a file: the look that follows will find out
         try:
             _ask_server(at)
         finally:

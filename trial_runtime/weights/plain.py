@@ -1,4 +1,4 @@
-"""Weights that a trial wrote by its own means: any file, or a folder of files.
+"""Weights that a trial wrote without this package: any file, or a folder of files.
 
 The agent that ran the trial makes them durable and digests them before the commit; the
 agent of a child compares them before the child starts.
@@ -222,7 +222,7 @@ if TYPE_CHECKING:
 
 
 def _digest_tree(path: str, max_files: int, sync: bool, holding: Holding) -> FilesDigest:
-    holding.update(dict.fromkeys(holding))  # what an earlier look saw is not what this one compares
+    holding.update(dict.fromkeys(holding))  # this look compares none of an earlier look's bytes
     # Not os.path.isfile and its like: they take a failing disk for an absent file.
     try:
         kind = stat.S_IFMT(os.lstat(path).st_mode)

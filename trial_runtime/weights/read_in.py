@@ -24,7 +24,7 @@ from trial_runtime.weights.tensor_files import TensorFiles, on_threads
 _PIECE_BYTES: Final = 4 * 1024 * 1024
 #: Reads under way at once: threads wait for the network here, not for a processor.
 _THREADS: Final = 4
-#: What lies between two wanted tensors is read as well if it is less than this: it costs less
+#: A gap between two wanted tensors is read as well if it is smaller than this: that costs less
 #: than a request of its own.
 _GAP_BYTES: Final = 64 * 1024
 

@@ -43,7 +43,7 @@ def lay_token(root: str) -> str:
         with confined.folder(folder, make=True) as at:
             _lay(at)
     except PathThroughLink as link:
-        # As the system says it to whoever follows none: a link there is somebody else's.
+        # The system's own error for a link that may not be followed: none of ours stands there.
         raise OSError(errno.ELOOP, f"{link.message} ({folder})", folder) from link
     return _read(folder)
 
@@ -53,7 +53,7 @@ def _lay(at: int) -> None:
     token = secrets.token_hex(_TOKEN_BYTES)
     _write(draft, token, at)
     try:
-        os.link(draft, _FILE, src_dir_fd=at, dst_dir_fd=at)  # who comes second finds the first's
+        os.link(draft, _FILE, src_dir_fd=at, dst_dir_fd=at)  # the second head takes the first's
     except FileExistsError:
         pass
     except OSError:  # a file system without hard links

@@ -23,9 +23,9 @@ from trial_runtime.errors import CorruptWeights, WeightsError
 MAX_DEPTH: Final = 100
 # A level of state takes at most four of JSON: {"$": …, "v": [[key, value]]}.
 _MAX_JSON_DEPTH: Final = 4 * MAX_DEPTH + 8
-# JSON readers elsewhere keep 64 bits; larger integers (numpy's 128-bit generators) go as text.
+# Other JSON readers keep 64 bits; larger integers (numpy's 128-bit generators) go as text.
 _INT_LIMIT: Final = 1 << 63
-# What a forged integer may cost to parse: conversion from text is quadratic.
+# The bound of a forged integer's cost to parse: conversion from text is quadratic.
 _MAX_INT_DIGITS: Final = 4000
 
 

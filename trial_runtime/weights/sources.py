@@ -163,7 +163,7 @@ class PickledSource:
         tensor = self._tensors[name]
         if framework != "numpy" or is_numpy_array(tensor):
             return tensor
-        dtypes.to_numpy(self.forms[name].dtype, f"tensor {name!r}")  # says so if it cannot
+        dtypes.to_numpy(self.forms[name].dtype, f"tensor {name!r}")  # raises if it cannot
         return tensor.numpy()
 
     def names(self, key: str) -> list[str]:
@@ -178,7 +178,7 @@ def open_source(located: Located, digest: str | None, patience: Patience) -> Sou
     """Find out what kind of weights lies at a path and open it.
 
     A folder with a manifest is published weights. A file, or a folder with nothing but one
-    file of weights in it, was made by other means: safetensors is mapped, anything else is
+    file of weights in it, was made by other tools: safetensors is mapped, anything else is
     read by torch; a digest given is then that of :func:`~.plain.digest_tree`.
 
     Args:

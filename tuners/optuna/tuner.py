@@ -29,10 +29,10 @@ class OptunaTuner(Tuner):
     Akiba, Sano, Yanase, Ohta, Koyama: Optuna: A Next-generation Hyperparameter Optimization
     Framework, KDD 2019; the papers of samplers are named by Optuna.
 
-    What the sampler sees is one study in memory: a request asks, a result tells. Trials that
-    failed, or reported NaN or infinity, are told as failed; those that users proposed by hand are
-    told if they lie in the search space. In serial use the proposals are those that a plain
-    ``study.ask`` with the same seed makes.
+    The sampler sees one study in memory: a request asks, a result tells. Trials that failed, or
+    reported NaN or infinity, count as failed; those that users proposed by hand are told if they
+    lie in the search space. In serial use the proposals are those that a plain ``study.ask`` with
+    the same seed makes.
 
     Beyond ``history`` trials the sampler no longer sees all of them: three quarters are gone on
     with (a third of these the best, the others the latest), by a sampler made anew with a seed of

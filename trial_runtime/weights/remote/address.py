@@ -10,8 +10,8 @@ import msgspec
 
 from trial_runtime.errors import MissingExtra, WeightsError
 
-#: Protocols of fsspec that store files. The others read from elsewhere, wrap another file
-#: system, or cannot be written to.
+#: Protocols of fsspec that store files. The others only read, wrap another file system, or
+#: cannot be written to.
 PROTOCOLS: Final[dict[str, str]] = {  # → the package that has it
     "s3": "bequeath[s3]",
     "s3a": "bequeath[s3]",
@@ -34,7 +34,7 @@ PROTOCOLS: Final[dict[str, str]] = {  # → the package that has it
     "local": "fsspec",
 }
 
-#: Those where an upload appears whole or not at all, and where there is no rename.
+#: Protocols by which an upload appears whole or not at all, and which have no rename.
 OBJECT_STORES: Final = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "oci", "oss", "tos", "memory"}
 )

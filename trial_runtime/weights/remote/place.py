@@ -37,8 +37,8 @@ class _Mine(Exception):
 class Place:
     """Names and bytes below ``<root>/<experiment>``. From any thread; methods block.
 
-    A file appears under its name whole or not at all: an object store sees to that itself,
-    on other file systems it is written below ``.uploads`` and renamed.
+    A file appears under its name whole or not at all: an object store sees to that itself, on other
+    file systems it is written below ``.uploads`` and renamed.
 
     Args:
         root: the remote root.
